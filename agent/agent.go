@@ -41,8 +41,10 @@ type Agent struct {
 	// Toolbox says what the tools share; the zero value is safe.
 	Toolbox tool.Config
 	// Runner gates, bounds and records calls; nil means one with the defaults.
-	// A run uses its store as Journal, Spill and Tickets if they are not set here. With a
-	// Spill, the tool [tool.ReadOutputName] is added to Tools.
+	// A run uses its store as Journal, Spill and Tickets if they are not set here, and
+	// stores long outputs in memory if it has no store for them. The tool
+	// [tool.ReadOutputName] is added to Tools if outputs can be cut; [tool.NoSpill] turns
+	// this off.
 	Runner *tool.Runner
 	// AfterTools decides whether the run is over when calls were answered; nil asks
 	// the model again.
@@ -58,11 +60,12 @@ type Agent struct {
 	// Steer may say something between turns: messages that join the conversation
 	// before the model is asked again. Nil says nothing.
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
-	// Compact returns what is sent for a conversation, such as one that begins with
-	// a summary. It gets what else would be: all of it, or what the store has in its
-	// place for the model's origin, see [HistoryStore]. Media of earlier runs may be
-	// references to attachments, see [Expander]. It gets copies, which it may edit: the
-	// stored conversation does not change. Nil sends what it would get.
+	// Compact returns the messages to send for a conversation, such as a summary and the
+	// last turns. It gets the messages that would be sent without it: the whole
+	// conversation, or what the store has in its place for the model's origin, see
+	// [HistoryStore]. Media of earlier runs may be references to attachments, see
+	// [Expander]. Compact may edit its argument, a copy; the stored conversation does not
+	// change. Nil sends the messages unchanged.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
 	// Limits end runs that do not; the zero value has the defaults.

@@ -170,8 +170,8 @@ func (r *run) announceFailover(f *dragoman.Failover) {
 	}
 }
 
-// request returns the request of the next turn. For a chain of models it has no messages and
-// no output format: perLink adds them for each model.
+// request returns the request of the next turn. For a chain, it leaves messages and output
+// format to perLink, which sets them for each model.
 func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	p := r.player
 	req := p.Settings
@@ -208,7 +208,8 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	return &req, nil
 }
 
-// readyToSend compacts messages as the agent wants it and puts stored media in place.
+// readyToSend calls the agent's Compact and replaces references to stored media with their
+// content.
 func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out []dragoman.Message, err error) {
 	out = slices.Clip(messages)
 	if r.player.Compact != nil {
@@ -230,8 +231,9 @@ type wire interface {
 	Limits() dragoman.Limits
 }
 
-// native returns what the current agent sends of the conversation: what the store has for
-// the origin of its model, or else the conversation as the agent sees it (requirement S5).
+// native returns the messages that the current agent sends: the native history that the
+// store has for the origin of its model, or else the conversation as the agent sees it
+// (requirement S5).
 func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 	m, known := r.player.Model.(wire)
 	if !known || !r.hasNative() {
@@ -239,7 +241,7 @@ func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 	}
 	p := r.player
 	if p.target == nil {
-		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // else the call of the model fails with err
+		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // otherwise the model call fails with err
 			p.target = &target
 		}
 	}
@@ -249,14 +251,15 @@ func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 	return r.instead(ctx, p.target.Origin(), m)
 }
 
-// hasNative reports whether the store may have native histories of the conversation. It does
-// not know a conversation that was filtered at a handoff.
+// hasNative reports whether the store may have native histories of the conversation. There
+// is no native history for a conversation that a handoff filtered.
 func (r *run) hasNative() bool {
 	_, kept := r.store.(HistoryStore)
 	return kept && r.state.Offset == 0
 }
 
-// instead returns what the store has in place of the conversation for an origin.
+// instead returns the messages that the store has in place of the conversation for an
+// origin.
 func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
 	out, err := r.store.(HistoryStore).Instead(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// detacher returns what stores the media of the run apart: its store, or that of the run
-// around it. It is nil if they cannot.
+// detacher returns the store for the media of the run: its own store or that of the outer
+// run, or nil if neither stores media.
 func (r *run) detacher() Detacher {
 	if d, ok := r.store.(Detacher); ok {
 		return d
@@ -15,7 +15,7 @@ func (r *run) detacher() Detacher {
 	return r.media
 }
 
-// detacherFrom returns the detacher of the run that a tool is called in, or nil.
+// detacherFrom returns the detacher of the run that calls a tool, or nil.
 func detacherFrom(ctx context.Context) Detacher {
 	if r := runFrom(ctx); r != nil {
 		return r.detacher()
@@ -23,8 +23,8 @@ func detacherFrom(ctx context.Context) Detacher {
 	return nil
 }
 
-// detach puts references in place of the content of large media. A nil d leaves the content
-// in the state. Other states that share messages with this one do not change.
+// detach replaces the content of large media with references. A nil d leaves the content in
+// the state. Other states that share messages with this one do not change.
 func (s *state) detach(ctx context.Context, d Detacher) error {
 	if d == nil || !s.hasMedia() {
 		return nil
@@ -32,7 +32,7 @@ func (s *state) detach(ctx context.Context, d Detacher) error {
 	return s.replaceMedia(func(ms []dragoman.Message) ([]dragoman.Message, error) { return d.Detach(ctx, ms) })
 }
 
-// expand puts the content of media in place of references.
+// expand replaces references with the content of the media.
 func (s *state) expand(ctx context.Context, e Expander) error {
 	if e == nil || !s.hasMedia() {
 		return nil
@@ -71,7 +71,7 @@ func anyMedia(parts []dragoman.Part) bool {
 	return false
 }
 
-// replaceMedia sets the messages and results of the state to what f returns for them.
+// replaceMedia replaces the messages and results of the state with the results of f.
 func (s *state) replaceMedia(f func([]dragoman.Message) ([]dragoman.Message, error)) (err error) {
 	if s.Seen, err = f(s.Seen); err != nil {
 		return errorf("media of the state: %w", err)

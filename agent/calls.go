@@ -85,8 +85,8 @@ func (r *run) runner() *tool.Run {
 	return t
 }
 
-// hideSecrets makes the tools of all agents of the run, and of the run around it, hide
-// each other's secrets (requirement T14).
+// hideSecrets hides secrets that one tool was given from the outputs of all other tools of
+// the run and of the outer run (requirement T14).
 func (r *run) hideSecrets(t *tool.Run) {
 	if r.secrets == nil {
 		r.secrets = t
@@ -153,9 +153,9 @@ func (r *run) call(ctx context.Context) error {
 	return r.finish(ctx, calls, r.records(calls, batch), err)
 }
 
-// keepApprovals stores the approvals of calls whose tools wait, such as agents that run
-// as tools. Such a call goes on when the run is resumed, and nobody is asked about it
-// again (requirement A6).
+// keepApprovals stores the approvals of calls whose tools are suspended, such as agents
+// that run as tools. Such a call continues when the run is resumed, without another
+// question (requirement A6).
 func (r *run) keepApprovals(batch *tool.Batch) {
 	for _, p := range batch.Pending {
 		if p.State == nil {
@@ -163,7 +163,7 @@ func (r *run) keepApprovals(batch *tool.Batch) {
 		}
 		for i := range batch.Records {
 			if rec := &batch.Records[i]; rec.CallID == p.Binding.CallID && rec.Verdict == tool.Approved {
-				_ = r.ledger.Decide(p.Binding, tool.Answer{Verdict: tool.Approved}) // which is a valid answer
+				_ = r.ledger.Decide(p.Binding, tool.Answer{Verdict: tool.Approved}) // an approval is always a valid answer
 			}
 		}
 	}
@@ -436,7 +436,8 @@ func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, asid
 			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
 		default:
 			if r.player.hides(key) && !slices.Contains(r.state.Found, key) {
-				// The provider's search found it. It stays found if the run changes the provider.
+				// The provider's search found the tool. It stays found with another
+				// provider.
 				r.state.Found = append(r.state.Found, key)
 			}
 			run = append(run, named)

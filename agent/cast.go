@@ -15,7 +15,7 @@ import (
 type cast struct {
 	first   *player
 	players map[string]*player
-	// policies are those of the agents and of the runs around this one.
+	// policies are the policies of the agents and of the outer runs.
 	policies []*policy.Policy
 }
 
@@ -25,8 +25,8 @@ type player struct {
 	box *tool.Box
 	// handoffs are the tools that hand over, by key.
 	handoffs map[tool.Key]*Handoff
-	// handoffNames are the names of those tools and targets the agents that they hand
-	// over to, for policies.
+	// handoffNames are the names of the handoff tools, and targets the names of the agents
+	// that they hand over to, for policies.
 	handoffNames, targets []string
 	// hidden are the deferred tools, in order. They are found by the provider's
 	// search or by ours.
@@ -43,9 +43,10 @@ type player struct {
 	// or else of the run's store; nil if neither has them.
 	spill   tool.SpillStore
 	tickets *tool.Tickets
-	// storeTickets is set if tickets are those of the run's store, which agents share.
+	// storeTickets is set if tickets belongs to the run's store, which all agents share.
 	storeTickets bool
-	// pages is the tool that reads long outputs; nil if the agent has its own or none.
+	// pages is the tool that reads long outputs; nil if the agent brings its own or needs
+	// none.
 	pages tool.Tool
 	// reads is set if tools of the run can spill, so that this agent must be able to read
 	// the outputs.
@@ -55,16 +56,16 @@ type player struct {
 // keepers are the stores that a run offers to agents whose Runner has none of its own.
 type keepers struct {
 	spill   tool.SpillStore
-	memory  *tool.MemorySpill // that spill is; nil if it is another store
+	memory  *tool.MemorySpill // equal to spill; nil if spill is another store
 	tickets tool.TicketStore
 }
 
-// maxMemorySpill bounds the outputs that a run without a store keeps in memory, in bytes.
+// maxMemorySpill bounds the outputs that a run without a store holds in memory, in bytes.
 const maxMemorySpill = 16 << 20
 
-// keepersOf returns the stores that the run's store, or the run around it, offers. A run
-// that has no store for long outputs keeps them in memory: the memory of the state that
-// it is resumed from, or its own.
+// keepersOf returns the stores that the run's store or the outer run offers. A run without
+// a store for long outputs stores them in memory: in that of the state that it resumes, or
+// in new memory.
 func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 	k := keepers{spill: o.spill}
 	if s, ok := o.store.(SpillKeeper); ok {
@@ -83,7 +84,7 @@ func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 }
 
 // newCast gets the agents ready that a run may need. The error says all that is
-// wrong with them. outer are the policies of the runs around this one.
+// wrong with them. outer are the policies of the outer runs.
 func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 	c := &cast{players: map[string]*player{}}
 	spills := canSpill(a, map[*Agent]bool{})
@@ -220,7 +221,7 @@ func (c *cast) background() bool {
 	return false
 }
 
-// wrong returns an error of the agent's definition.
+// wrong returns an error about the definition of the agent.
 func (p *player) wrong(format string, args ...any) error {
 	return fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
 }
@@ -279,7 +280,7 @@ func (p *player) prepare() error {
 	return errors.Join(errs...)
 }
 
-// policy returns the rules of the agent's Runner; nil if it has none or another policy.
+// policy returns the policy of the agent's Runner, or nil if that is not a [policy.Policy].
 func (p *player) policy() *policy.Policy {
 	if p.Runner == nil {
 		return nil
@@ -288,10 +289,10 @@ func (p *player) policy() *policy.Policy {
 	return rules
 }
 
-// checkPolicies reports rules that can never apply: one on tool calls that names a handoff,
-// and one on handoffs whose tool or target is that of no handoff. Agents that share a policy
-// are checked together, because the rule may be meant for one of them. So a policy that an
-// outer run uses too is not checked for targets: the rule may be meant for the outer run.
+// checkPolicies reports rules that can never apply: a rule on tool calls that names a
+// handoff, and a rule on handoffs whose tool or target no handoff has. It checks agents
+// that share a policy together, because a rule may be for one of them. It does not check
+// targets in a policy that an outer run shares: the rule may be for the outer run.
 func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
 	var checked []*policy.Policy
 	for i, first := range players {
@@ -348,7 +349,7 @@ func (p *player) hide() (err error) {
 func (p *player) show() {
 	for _, s := range p.box.Specs() {
 		if p.pages != nil && s.QualifiedName() == p.pages.Spec().Name {
-			s.Annotations = dragoman.Annotations{} // hints for policies: a loss in every request
+			s.Annotations = dragoman.Annotations{} // they are hints for policies, and a loss in every request
 		}
 		if !s.Deferred || p.native != nil {
 			p.shown = append(p.shown, p.distinct(s))

@@ -13,9 +13,9 @@ func isChain(m dragoman.Model) bool {
 	return ok
 }
 
-// perLink returns a context in which each model of a chain gets its own form of req: with
-// the native history that the store has for its origin, and with an output format that the
-// model accepts. For other models it returns ctx.
+// perLink returns a context in which each model of a chain gets its own version of req,
+// with the native history that the store has for its origin and with an output format that
+// it accepts. For other models it returns ctx.
 func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Context {
 	if !isChain(r.player.Model) {
 		return ctx
@@ -25,12 +25,12 @@ func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Contex
 }
 
 // linkRequests builds the requests of one turn for the models of a chain. It compacts and
-// expands each history once, also if a model is called again.
+// expands each history once, even if a model is called again.
 type linkRequests struct {
 	run  *run
 	base *dragoman.Request
-	// whole is the conversation as the agent sees it, and native what replaces it for an
-	// origin; both are ready to send.
+	// whole is the conversation as the agent sees it, and native the history that replaces
+	// it, by origin. Both are ready to send.
 	whole  []dragoman.Message
 	native map[dragoman.Origin][]dragoman.Message
 }
@@ -38,7 +38,7 @@ type linkRequests struct {
 // build implements [linkrequest.Build].
 func (l *linkRequests) build(ctx context.Context, m dragoman.Model) (*dragoman.Request, error) {
 	if isChain(m) {
-		return l.base, nil // it builds the requests for its own models
+		return l.base, nil // a nested chain builds the requests for its own models
 	}
 	req := *l.base
 	var err error
@@ -54,7 +54,7 @@ func (l *linkRequests) build(ctx context.Context, m dragoman.Model) (*dragoman.R
 func (l *linkRequests) messages(ctx context.Context, m dragoman.Model) ([]dragoman.Message, error) {
 	r := l.run
 	if w, known := m.(wire); known && r.hasNative() {
-		if target, _, err := w.Target(ctx, l.base.Model); err == nil { // else the call of the model fails with err
+		if target, _, err := w.Target(ctx, l.base.Model); err == nil { // otherwise the model call fails with err
 			origin := target.Origin()
 			if ready := l.native[origin]; ready != nil {
 				return ready, nil
@@ -78,7 +78,7 @@ func (l *linkRequests) messages(ctx context.Context, m dragoman.Model) ([]dragom
 	return l.whole, nil
 }
 
-// sameList reports whether two slices have the same elements in memory.
+// sameList reports whether two slices share their elements.
 func sameList(a, b []dragoman.Message) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

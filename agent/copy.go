@@ -6,8 +6,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// copied returns messages whose parts can be edited without changing those of the
-// conversation.
+// copied returns a copy of messages whose parts can be edited without changing the
+// originals.
 func copied(ms []dragoman.Message) []dragoman.Message {
 	out := slices.Clone(ms)
 	for i := range out {
@@ -50,7 +50,7 @@ func copiedParts(parts []dragoman.Part) []dragoman.Part {
 }
 
 func cloned[T any](p *T) *T {
-	if p == nil { // the request is refused later
+	if p == nil { // encoding the request reports it
 		return nil
 	}
 	c := *p

@@ -14,12 +14,12 @@
 //
 // # Approvals
 //
-// A run whose calls wait for humans stops with [ErrInterrupted]: Result.Pending
-// has all of them, and Result.State, as JSON, is what [Agent.Resume] needs to
-// continue, in this process or another, now or in a month. The state of a run in a
-// store does not hold the conversation: resume it with [In] and the same store.
-// Resume also takes the decisions. What is not decided interrupts again; what ran
-// does not run again. A resumed run spends no turn.
+// A run whose calls wait for humans stops with [ErrInterrupted]. Result.Pending has these
+// calls, and [Agent.Resume] continues the run from Result.State, which can be stored as
+// JSON, in this process or another, now or in a month. The state of a run in a store does
+// not hold the conversation: resume it with [In] and the same store. Resume also takes the
+// decisions. Undecided calls interrupt the run again; calls that ran do not run again.
+// Resuming uses no turn.
 //
 // # Sessions
 //

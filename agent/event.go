@@ -13,16 +13,16 @@ import (
 // [TurnStart], [ModelEvent], [Patched], [MessageAdded], [Called], [ToolEvent], [Answered],
 // [HandedOff], [Guarded], [Notice], [TurnEnd] and [RunEnd].
 //
-// The order is: one RunStart; for each turn a TurnStart, the ModelEvents of the
-// answer as they come, with the Patched of extensions among them, a MessageAdded for
-// each message of the model, a Called for each call, the
-// ToolEvents of their running, an Answered for each result in the order of the
-// calls, a TurnEnd; one RunEnd last. Messages that join the run before the model is
-// asked, from [Agent.Steer] or from background work, have a MessageAdded as well. The
-// prompt has none, and results have an Answered instead. A call that is not run, because its answer was
-// cut off or withheld, has its Called and Answered too, and no ToolEvents.
+// A run begins with one RunStart and ends with one RunEnd. Each turn has, in this order: a
+// TurnStart, the ModelEvents of the response as they arrive, with the Patched events of
+// extensions among them, a MessageAdded for each message of the model, a Called for each
+// call, the ToolEvents of the calls, an Answered for each result in the order of the calls,
+// and a TurnEnd. Messages that [Agent.Steer] or background work adds before a model call
+// have a MessageAdded, too. The prompt has no MessageAdded, and results have an Answered
+// instead. A call that does not run, because its response was cut off or withheld, has a
+// Called and an Answered, but no ToolEvents.
 //
-// Events are pointers, and the [tool.Event] in a ToolEvent is a value:
+// Events are pointers, but the [tool.Event] in a ToolEvent is a value:
 //
 //	switch ev := ev.(type) {
 //	case *agent.ToolEvent:
@@ -95,9 +95,9 @@ type Patched struct {
 	Patch extension.Patch
 }
 
-// MessageAdded is a message that joined the conversation: of the model, of
-// [Agent.Steer], or about background work that ended. It is already stored. The prompt of
-// the run and tool results are not reported this way.
+// MessageAdded reports a message that joined the conversation: from the model, from
+// [Agent.Steer], or about background work that ended. The message is already stored. The
+// prompt of the run and tool results have no MessageAdded.
 type MessageAdded struct {
 	Turn    int
 	Message dragoman.Message

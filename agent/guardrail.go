@@ -174,9 +174,9 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 // errRefused is a call that a guardrail has refused.
 var errRefused = errors.New("")
 
-// around puts the guardrails of tools among the hooks of a toolbox: before humans
-// are asked, directly before the tool, and behind it. The timeout of
-// hooks holds for them, also if the hooks of the toolbox are immediate.
+// around adds the tool guardrails to the hooks of a toolbox: before approval, directly
+// before the tool, and after it. The hook timeout applies to them, even if the hooks of the
+// toolbox are immediate.
 func (g *Guardrails) around(h tool.Hooks) tool.Hooks {
 	if len(g.ToolInput) > 0 {
 		h.Immediate = false

@@ -19,7 +19,7 @@ type Handoff struct {
 	// Description tells the model when to hand over; empty means that of the agent.
 	Description string
 	// Filter returns what the agent sees of the conversation; nil shows all of it.
-	// It gets copies, which it may edit: the stored conversation does not change.
+	// It may edit its argument, a copy; the stored conversation does not change.
 	Filter func(messages []dragoman.Message) []dragoman.Message
 	// NeedsApproval asks a human first.
 	NeedsApproval bool

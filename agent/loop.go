@@ -83,9 +83,9 @@ func (r *run) join(ctx context.Context, added []dragoman.Message) error {
 	return nil
 }
 
-// deliver adds the outcomes of background work that has ended, of this run and of those
-// before it in the conversation, whichever agent's tool began it. They count as delivered
-// once they are stored: a process that is killed in between leaves them to the next.
+// deliver adds the outcomes of background work that has ended, in this run and in earlier
+// runs of the conversation, whichever agent's tool began it. An outcome counts as delivered
+// once it is stored; if the process is killed before that, the next one delivers it.
 func (r *run) deliver(ctx context.Context) error {
 	var out []dragoman.Message
 	var taken []func(context.Context) error
@@ -135,7 +135,7 @@ func (r *run) deliver(ctx context.Context) error {
 	return nil
 }
 
-// ticketHolders returns the agents whose ticket stores differ, the current one first.
+// ticketHolders returns one agent for each ticket store, the current agent first.
 func (r *run) ticketHolders() (out []*player) {
 	add := func(p *player) {
 		same := func(o *player) bool { return o.tickets == p.tickets || o.storeTickets && p.storeTickets }
@@ -150,7 +150,8 @@ func (r *run) ticketHolders() (out []*player) {
 	return out
 }
 
-// outcomes returns what the background work of a run came to, as an agent's tools tell it.
+// outcomes returns the outcomes of a run's background work, as messages bounded by the
+// agent's toolbox.
 func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Message, func(context.Context) error, error) {
 	if p == r.player && id == r.state.Run {
 		return r.runner().Outcomes(ctx, p.box)
@@ -161,14 +162,14 @@ func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Me
 	return t.Outcomes(ctx, p.box)
 }
 
-// heard reports whether the conversation has an outcome already: it was stored, and
-// not marked as delivered.
+// heard reports whether the conversation already has an outcome, which was stored but not
+// marked as delivered.
 func (r *run) heard(m dragoman.Message) bool {
 	words := heading(&m)
 	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return heading(&m) == words })
 }
 
-// heading returns the first text of a user's message, which in an outcome names the work.
+// heading returns the first text of a user message. In an outcome, it names the work.
 func heading(m *dragoman.Message) string {
 	if len(m.Parts) == 0 || m.Role != dragoman.RoleUser {
 		return ""
@@ -354,7 +355,7 @@ func clientCalls(resp *dragoman.Response) []*dragoman.ToolCall {
 }
 
 // waitingItems returns the native types of the items of a response that wait for the
-// client: calls whose other half is missing and that the provider does not run.
+// client: calls that have no result and that the provider does not run.
 func waitingItems(resp *dragoman.Response) (types []string) {
 	var halves map[string]int
 	for p := range opaqueParts(resp) {
@@ -384,8 +385,8 @@ func opaqueParts(resp *dragoman.Response) iter.Seq[*dragoman.Opaque] {
 	}
 }
 
-// hostedOnly reports whether an answer is nothing but what the provider's own tools
-// did. A call that has its result in the same answer is one of theirs.
+// hostedOnly reports whether a response has nothing but calls and results of the provider's
+// own tools. A call with a result in the same response is one of these.
 func hostedOnly(resp *dragoman.Response) bool {
 	hosted := false
 	for i := range resp.Output {

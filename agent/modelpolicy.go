@@ -37,7 +37,7 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 
 // permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if !isChain(r.player.Model) && modelgate.Gated(ctx) { // a chain asks about its links
+	if !isChain(r.player.Model) && modelgate.Gated(ctx) { // a chain checks each link itself
 		if err := modelgate.Check(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
 			return nil, err
 		}

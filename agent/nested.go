@@ -23,9 +23,9 @@ const nestedTime = time.Hour
 // waits for humans there is pending in the outer run, which is interrupted, and
 // resumed with the decisions, as if the calls were its own (requirement A6); sticky
 // decisions of the outer run do not reach it. In a store, a run that is killed while
-// the agent works has it uncertain: it is not begun anew by itself. Work that its tools
-// leave in the background is delivered to the agent while it runs; an outcome that comes after
-// its answer is not delivered.
+// the agent works has it uncertain: it does not restart by itself. Outcomes of background
+// work that its tools began are delivered while the agent runs; later outcomes are not
+// delivered.
 func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 	limit := a.Limits.Time
 	if limit <= 0 {

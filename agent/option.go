@@ -23,12 +23,12 @@ type options struct {
 	decisions []decision
 	chunks    bool
 	path      []string     // of the agents around this one
-	journal   tool.Journal // of the run around this one
+	journal   tool.Journal // of the outer run
 	decided   DecisionStore
-	spill     tool.SpillStore  // of the run around this one
-	secrets   *tool.Run        // of the run around this one, whose secrets are hidden here too
-	media     Detacher         // of the run around this one
-	policies  []*policy.Policy // of the runs around this one
+	spill     tool.SpillStore  // of the outer run
+	secrets   *tool.Run        // of the outer run, whose secrets are hidden here too
+	media     Detacher         // of the outer run
+	policies  []*policy.Policy // of the outer runs
 	check     func(answer string) (correction string)
 	output    *structured
 }
@@ -67,11 +67,10 @@ type Holder interface {
 	Hold() (leave func(), err error)
 }
 
-// HistoryStore is a [Store] that may have something to send in place of the
-// conversation to those who minted its native form, such as a history that an action
-// has compacted. The run uses it for a model that knows its target, as a provider.Client
-// does, and for each such model of a provider.Chain; all others are sent the whole
-// conversation.
+// HistoryStore is a [Store] that may hold a native history to send in place of the
+// conversation to the origin that made it, such as a history that an action has compacted.
+// The run uses it for a model that knows its target, as a provider.Client does, and for
+// each such model of a provider.Chain; all others get the whole conversation.
 type HistoryStore interface {
 	// Instead returns what goes to a target in place of these messages, which are the
 	// whole conversation; the same where nothing does. match says which fields of an
@@ -98,12 +97,12 @@ type SpillKeeper interface {
 	Spill() tool.SpillStore
 }
 
-// RecordStore is a [Store] that also stores the records of tool calls, each once, so that
-// they are not part of the state, which is saved again in every turn. Without it, the state
-// holds the records of the last 200 calls. A session of package session is one.
+// RecordStore is a [Store] that also stores the records of tool calls, each once. The
+// state, which is saved in every turn, then has no records; with any other store, it holds
+// the records of the last 200 calls. A session of package session is one.
 type RecordStore interface {
-	// SaveRecords is Save, which also adds records of a run, all or nothing. The texts
-	// that messages hold are left out of the records, which must not be kept.
+	// SaveRecords does what Save does and adds records of a run, all or nothing. The
+	// records omit texts that the messages hold. SaveRecords must not retain the slice.
 	SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error
 	// Records returns the records of a run, in the order in which they were added.
 	Records(ctx context.Context, run string) ([]tool.Record, error)
@@ -123,9 +122,9 @@ type Expander interface {
 	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
 
-// Detacher is an [Expander] that stores the content of large media apart. A run uses it for
-// the messages and results in its state, so that the state has references in place of
-// content. Without it, the state holds the content. A session of package session is one.
+// Detacher is an [Expander] that stores the content of large media separately. A run uses
+// it to replace the content in the messages and results of its state with references.
+// Without it, the state holds the content. A session of package session is one.
 type Detacher interface {
 	Expander
 	// Detach stores the content of large media and returns the messages with references to

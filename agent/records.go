@@ -12,7 +12,7 @@ import (
 
 // maxStoredRecords bounds the records in a state. A run rewrites its state in every turn,
 // so this bounds what a long run writes; older records are rebuilt from the conversation.
-// A [RecordStore] stores all of them, outside of the state.
+// A [RecordStore] stores all records, outside the state.
 const maxStoredRecords = 200
 
 // maxStoredError is the longest error text that a stored record repeats, in bytes.
@@ -27,8 +27,8 @@ func stripped(r tool.Record) tool.Record {
 	return r
 }
 
-// storedRecord is the record of a settled call in a state. It is encoded once, however
-// often the state is written.
+// storedRecord is the record of a settled call in a state. It is encoded once, although the
+// state is written in every turn.
 type storedRecord struct {
 	record *tool.Record
 	once   sync.Once
@@ -48,7 +48,7 @@ func (s *storedRecord) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, s.record)
 }
 
-// keepRecords keeps the records of settled calls for the next save.
+// keepRecords adds the records of settled calls to the next save.
 func (r *run) keepRecords(records []tool.Record) {
 	_, apart := r.store.(RecordStore)
 	for i := range records {
@@ -129,9 +129,9 @@ func (r *run) settledCalls() []settledCall {
 	return out
 }
 
-// restoreRecords returns the records of the calls before the run was resumed. The state
-// and the store have them without their texts; those that they do not have are rebuilt
-// from the conversation, without times and decisions.
+// restoreRecords returns the records of the calls before the run was resumed. The records
+// in the state and the store have no texts. Missing records are rebuilt from the
+// conversation, without times and decisions.
 func (r *run) restoreRecords(ctx context.Context) ([]tool.Record, error) {
 	settled := r.settledCalls()
 	stored, err := r.storedRecords(ctx)

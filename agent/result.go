@@ -27,10 +27,10 @@ type Result struct {
 	// Turns counts how often a model was asked, over all of the run's resumptions.
 	Turns int
 	Usage dragoman.Usage
-	// Records describe the outcome of each call, over all of the run's resumptions. After
-	// a resumption the records of earlier calls come from the store, the state and the
-	// conversation: their Cause is nil. Without a [RecordStore], only the last 200 of them
-	// have times and decisions.
+	// Records describe the outcome of each call, over all resumptions of the run. After a
+	// resumption, the records of earlier calls come from the store, the state and the
+	// conversation, and their Cause is nil. Without a [RecordStore], only the last 200 have
+	// times and decisions.
 	Records []tool.Record
 	// Degraded are the qualified names of the tools that [tool.FailureDegrade] removed
 	// from the run, in the order in which they failed; nil means that the run had all of
@@ -64,8 +64,8 @@ var (
 	// ErrAgent says that an agent cannot be used as it is. No model was asked.
 	ErrAgent = errors.New("not usable as defined")
 	// ErrInterrupted says that calls wait for humans: they are Result.Pending, and
-	// the run goes on with [Agent.Resume]. If the context of the run was canceled
-	// meanwhile, the error wraps its cause, too.
+	// the run goes on with [Agent.Resume]. If the context of the run was canceled, the
+	// error also wraps its cause.
 	ErrInterrupted = errors.New("agent: calls wait for approval")
 	// ErrUnfinished says that new input came while calls of the run before wait for
 	// their results: resume that run first, or [Abandon] it.
@@ -87,10 +87,9 @@ var (
 	ErrAnswer = errors.New("agent: the model gave no usable answer")
 )
 
-// WaitingItemError says that a response ended with items that wait for the client, and that
-// no tool of an agent can answer: the model wants to use a computer or a shell, or asks for
-// the approval of a tool that its provider runs. The items are in Result.Messages as
-// [dragoman.Opaque] parts.
+// WaitingItemError reports that a response ended with items that wait for the client and
+// that an agent cannot answer: calls of a computer or a shell, or requests to approve a
+// tool that the provider runs. The items are in Result.Messages as [dragoman.Opaque] parts.
 type WaitingItemError struct {
 	// Types are the native types of the items, in order, such as "computer_call".
 	Types []string

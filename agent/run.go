@@ -38,9 +38,9 @@ type run struct {
 	stored   state // as it was stored last; it is large, and written in each turn
 	result   Result
 	recorded [][]tool.Record // what became of the calls, batch by batch
-	unsaved  []tool.Record   // the records for a [RecordStore] since the last save
+	unsaved  []tool.Record   // records for a [RecordStore] since the last save
 	ledger   *policy.Ledger
-	memory   *tool.MemorySpill // the long outputs of a run that has no store for them
+	memory   *tool.MemorySpill // long outputs of a run without a store for them
 	runners  map[string]*tool.Run
 	pauses   int // in a row
 	// again says that the calls at hand may have been begun by a process that died.

@@ -73,8 +73,8 @@ func (p *player) takenName(name string) bool {
 		slices.ContainsFunc(p.Handoffs, func(h Handoff) bool { return h.Name == name })
 }
 
-// anyNamed reports whether a tool has a name. The toolbox reports tools that are nil or have
-// no spec.
+// anyNamed reports whether one of the tools has the name. It skips nil tools and tools
+// without a spec, which the toolbox reports.
 func anyNamed(tools []tool.Tool, name string) bool {
 	return slices.ContainsFunc(tools, func(t tool.Tool) bool { return t != nil && t.Spec() != nil && t.Spec().Name == name })
 }
@@ -99,9 +99,9 @@ func (r *run) specs() []dragoman.ToolSpec {
 	return out
 }
 
-// distinct returns the spec of a tool as requests have it. A deferred tool that has a
-// sibling, a tool of the same name that is not deferred, gets the namespace of its own
-// calls, so that the model can call either (requirement I2).
+// distinct returns the spec of a tool for requests. If a tool that is not deferred has the
+// same name as a deferred tool, the deferred tool gets the namespace of its calls, so the
+// model can call both (requirement I2).
 func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	if k := tool.KeyOf(&s); k.Kind == tool.KindDeferred {
 		if _, sibling := p.box.Find(tool.Bare(k.Name)); sibling {
@@ -111,7 +111,7 @@ func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	return s
 }
 
-// hides reports whether a key is that of a deferred tool.
+// hides reports whether a key belongs to a deferred tool.
 func (p *player) hides(k tool.Key) bool {
 	return slices.ContainsFunc(p.hidden, func(s dragoman.ToolSpec) bool { return tool.KeyOf(&s) == k })
 }

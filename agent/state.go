@@ -20,8 +20,9 @@ import (
 // was said and what humans decided: keep it where the conversation may be kept,
 // and take none from strangers.
 //
-// Long tool outputs that a run without a store keeps in memory are not part of the JSON: a
-// run that is resumed from it tells its model that they are gone.
+// The JSON does not include long tool outputs that a run without a store holds in memory.
+// In a run that is resumed from JSON, the tool [tool.ReadOutputName] reports that they are
+// gone.
 type State struct {
 	s      state
 	memory *tool.MemorySpill
@@ -87,8 +88,8 @@ type state struct {
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
 	// Done are the records of those that have run, with what they said unfenced.
 	Done []doneCall `json:"done,omitempty"`
-	// Records are those of the last settled calls of the run, unless its store has them,
-	// and Recorded counts all of them.
+	// Records are the records of the last settled calls of the run, unless its store has
+	// them. Recorded counts all settled calls.
 	Records  []*storedRecord `json:"records,omitempty"`
 	Recorded int             `json:"recorded,omitempty"`
 	// Degraded are the tools that failures removed from the run.
