@@ -25,8 +25,8 @@ type language struct {
 	list string
 	// provider is the built-in provider of the vendor, whose models are known.
 	provider string
-	// toolTypes are the types of tools, if the language has no others: its vendor refuses
-	// those. Empty means that providers add types of their own.
+	// toolTypes are the only tool types of the language; its vendor refuses others. Empty
+	// means that providers add types.
 	toolTypes string
 }
 

@@ -33,8 +33,8 @@ type kept struct {
 	flags *runFlags
 }
 
-// lastModel returns the model that the session used last, as a spec; empty if it is new
-// or has no answer of a known model.
+// lastModel returns the spec of the model that the session used last. It is empty if the
+// session is new or has no response of a known model.
 func (k *kept) lastModel(ctx context.Context) (string, error) {
 	if k.session == nil {
 		return "", nil
@@ -42,8 +42,8 @@ func (k *kept) lastModel(ctx context.Context) (string, error) {
 	return lastModel(ctx, k.session, k.was)
 }
 
-// lastModel returns the model of a run's metadata or, in a session that a program made,
-// the model of the last answer.
+// lastModel returns the model in the metadata of a run, or the model of the last response
+// if a program made the session.
 func lastModel(ctx context.Context, s *session.Session, meta runMeta) (string, error) {
 	if meta.Model != "" {
 		return meta.Model, nil
@@ -148,8 +148,8 @@ func openSession(ctx context.Context, store session.Store, name string) (*sessio
 	}
 }
 
-// tooShort refuses to begin a session whose name is the beginning of a generated name, but
-// too short for openSession.
+// tooShort refuses to begin a session whose name is a prefix of the generated name of
+// another, but too short for openSession.
 func tooShort(ctx context.Context, store session.Store, name string) error {
 	if len(name) >= minPrefix {
 		return nil
@@ -181,7 +181,7 @@ func (k *kept) create(ctx context.Context, title string) (*session.Session, erro
 	})
 }
 
-// named makes a session with a name or, if it is empty, with a generated one.
+// named creates a session with the name, or with a generated name if it is empty.
 func named(name string, create func(id string) (*session.Session, error)) (*session.Session, error) {
 	if name != "" {
 		return create(name)
@@ -260,12 +260,12 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 	return nil
 }
 
-// command is the command that goes on with the session from its folder, without the
-// other flags of this run.
+// command returns the command that continues the session in its folder, without the other
+// flags of this run.
 func (k *kept) command() string { return "dragoman run --session " + quoteArg(k.session.ID()) }
 
-// again is the command that continues the session from here, with the flags of this
-// run; empty if there is no session.
+// again returns the command that continues the session, with the flags of this run. It is
+// empty if there is no session.
 func (k *kept) again() string {
 	if k.session == nil {
 		return ""
@@ -277,8 +277,7 @@ func (k *kept) again() string {
 	return command + k.flags.given()
 }
 
-// given returns the flags that a command that continues the run needs again, quoted for a
-// shell.
+// given returns the flags that the command to continue the run needs, quoted for a shell.
 func (o *runFlags) given() string {
 	var b strings.Builder
 	b.WriteString(o.storeFlags.given())

@@ -94,7 +94,7 @@ func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	return coded.code
 }
 
-// typed returns the command that a command line names, as far as it is known.
+// typed returns the innermost known command that a command line names.
 func typed(root *cobra.Command, args []string) *cobra.Command {
 	if cmd, _, err := root.Find(args); err == nil {
 		return cmd
@@ -102,8 +102,8 @@ func typed(root *cobra.Command, args []string) *cobra.Command {
 	return root
 }
 
-// arguments checks the arguments of a command against its usage line, such as
-// "show SESSION" or "branch SESSION [PROMPT]", and names the one that is missing.
+// arguments checks the arguments of a command against its usage line, such as "show
+// SESSION" or "branch SESSION [PROMPT]". The error names the missing argument.
 func arguments(cmd *cobra.Command, args []string) error {
 	var names []string
 	optional, more := 0, false
@@ -196,8 +196,8 @@ func misused(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unopened adds the flag or variable that names a file or folder to the error of opening
-// it.
+// unopened adds source, the flag or variable that names a file or folder, to the error of
+// opening it.
 func unopened(source string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

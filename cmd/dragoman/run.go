@@ -179,13 +179,14 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	return err
 }
 
-// takesPrompt reports whether a session whose run ended with err takes a new prompt.
+// takesPrompt reports whether a session accepts a new prompt after a run that ended with
+// err.
 func takesPrompt(err error) bool {
 	var limit *agent.LimitError
 	return !errors.Is(err, agent.ErrInterrupted) && !errors.Is(err, agent.ErrUnfinished) && !errors.As(err, &limit)
 }
 
-// unattendedHelp says why nobody could be asked, and what to do.
+// unattendedHelp explains why no approver is attached, and what to do.
 func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
 	const permit = "permit calls with --allow NAME or a rule of --policy"
 	switch {
@@ -339,7 +340,7 @@ func ended(ctx context.Context, err error, k *kept, model dragoman.Model) error 
 	case errors.Is(err, agent.ErrUnfinished) && again != "":
 		return failed("the run before is not finished: finish it with %q, or give it up with --abandon", again)
 	case errors.As(err, &limit) && again != "":
-		k.flags.turns = 0 // the hint has another limit
+		k.flags.turns = 0 // the hint sets a new limit
 		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, k.again())
 	case errors.Is(err, session.ErrConflict):
 		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", k.session.ID())
@@ -349,7 +350,7 @@ func ended(ctx context.Context, err error, k *kept, model dragoman.Model) error 
 }
 
 // suggestModel returns a hint if the provider does not have the model, and a known model
-// of its server has a similar name. Of a chain, each model is looked up in turn.
+// of its server has a similar name. For a chain, it looks up each model in turn.
 func suggestModel(err error, model dragoman.Model) string {
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Class != dragoman.ErrorNotFound {
@@ -368,8 +369,8 @@ func suggestModel(err error, model dragoman.Model) string {
 	return ""
 }
 
-// similarModel returns a hint that names a known model with a name like the client's. The
-// provider's name in the config does not matter.
+// similarModel returns a hint that names a known model with a similar name. It looks up
+// models by the type of the provider, not by its name in the config.
 func similarModel(c *provider.Client) string {
 	table := c.Models
 	if table == nil {
@@ -393,8 +394,8 @@ func similarModel(c *provider.Client) string {
 }
 
 // openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
-// run begins a session. For a run that continues a session without either, it returns
-// nil: the session knows its model.
+// run begins a session. It returns nil for a run that continues a session without either;
+// openFor then opens the model of the session.
 func (o *runFlags) openNamed(t *teller) (dragoman.Model, string, error) {
 	named := o.model != "" || os.Getenv("DRAGOMAN_MODEL") != ""
 	if !named && (o.session != "" || o.last) {
@@ -429,7 +430,7 @@ func (o *runFlags) openFor(ctx context.Context, t *teller, k *kept) (dragoman.Mo
 }
 
 // checkSim refuses to continue a session of another model with the simulator, unless
-// --model names it: its answers would be stored as if they were real.
+// --model names it: the session would store simulated responses as real ones.
 func (o *runFlags) checkSim(ctx context.Context, k *kept, spec string) error {
 	if o.model != "" || k.session == nil {
 		return nil
@@ -444,11 +445,11 @@ func (o *runFlags) checkSim(ctx context.Context, k *kept, spec string) error {
 	return failed("session %s used %s, and DRAGOMAN_MODEL is the simulator (%s): name the model with --model", k.session.ID(), last, spec)
 }
 
-// isSim reports whether a spec names models of the simulator only.
+// isSim reports whether a spec names only models of the simulator.
 func isSim(spec string) bool {
 	config, err := provider.Default()
 	if err != nil {
-		return false // opening the model reports it
+		return false // opening the model reports the error
 	}
 	specs, err := config.Resolve(spec)
 	return err == nil && !slices.ContainsFunc(specs, func(s string) bool { return !strings.HasPrefix(s, "sim/") })
@@ -589,9 +590,9 @@ func (o *runFlags) attended(cmd *cobra.Command) bool {
 	return answers != nil
 }
 
-// answers opens the terminal at which a person answers questions: standard input, or the
-// controlling terminal if standard input is a pipe or a file. It returns nil if there is
-// none, with --json, and if standard error, where questions go, is not a terminal.
+// answers opens the terminal for answers to approval questions: standard input, or the
+// controlling terminal if standard input is a pipe or a file. It returns nil without a
+// terminal, with --json, and if standard error, where questions go, is not a terminal.
 func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
 	none := func() {}
 	switch in := cmd.InOrStdin(); {
@@ -613,9 +614,8 @@ func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
 	return tty, func() { _ = tty.Close() }
 }
 
-// approver asks at the terminal. It refuses calls if there is none, and if the
-// question would not be shown to the person who types. The returned function closes the
-// terminal.
+// approver returns an approver that asks at the terminal. If answers returns no terminal,
+// the approver rejects calls. The returned function closes the terminal.
 func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 	allowed := policy.ApproverFunc(o.approveAllowed)
 	answers, done := o.answers(cmd)
@@ -641,7 +641,7 @@ func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) 
 	return tool.Answer{}, nil
 }
 
-// controllingTerminal is the file of the terminal that the program was started from.
+// controllingTerminal is the path of the controlling terminal.
 var controllingTerminal = map[bool]string{true: "CONIN$", false: "/dev/tty"}[runtime.GOOS == "windows"]
 
 // isTerminal reports whether somebody sits at a file.

@@ -157,7 +157,7 @@ func (o serveFlags) checked(out, said io.Writer) error {
 	return w.Flush()
 }
 
-// stateOf says where a gateway stores its state.
+// stateOf describes where a gateway stores its state.
 func stateOf(c *gateway.Config) string {
 	switch {
 	case c.State.SQLite != "":

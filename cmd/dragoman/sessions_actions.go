@@ -31,8 +31,8 @@ func (o *actionFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions act, as "provider/model" or an alias ; of several with commas between them, the one that responded last (default: the session's last model)`)
 }
 
-// open opens the model whose extensions act on a session. Of a list of models that is the
-// one that gave the last response.
+// open opens the model whose extensions act on a session. For a list of models, that is the
+// model that gave the last response.
 func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Model, error) {
 	spec := o.model
 	if spec == "" {

@@ -18,7 +18,8 @@ func (o *storeFlags) addFile(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
 }
 
-// given returns the flag of the file for another command, quoted for a shell.
+// given returns the flag that names the file, quoted for a shell, for use in another
+// command.
 func (o *storeFlags) given() string {
 	if o.sessions == "" {
 		return ""

@@ -119,7 +119,7 @@ type whyAnswer struct {
 	Outcome string `json:"outcome"`
 	Because string `json:"because,omitempty"`
 	policy.Explanation
-	// Notes point out what is easy to miss, such as a rule that did not get to decide.
+	// Notes are hints, such as a rule that denies the call but does not decide.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -258,9 +258,9 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 	return allowed(o.allow)
 }
 
-// resolveModel replaces --model with its provider/model, by which rules know a model. For
-// the agent of dragoman run, it refuses what dragoman run refuses; another agent may have
-// providers of its own.
+// resolveModel replaces --model with provider/model, the form that rules match. For the
+// agent of dragoman run, it refuses models that dragoman run refuses; other agents may have
+// other providers.
 func (o *whyFlags) resolveModel() error {
 	config, err := provider.Default()
 	if err != nil {
