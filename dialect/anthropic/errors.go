@@ -191,9 +191,9 @@ func wordsOf(e *dragoman.APIError) (typ string, status int) {
 	}
 }
 
-// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
-// server did not make, such as a signature of another model or account (quirk D23). The
-// request can be sent again without it.
+// ForeignReasoning reports whether the server refused reasoning in earlier turns that it
+// did not make, such as a signature of another model or account (quirk D23). The client can
+// retry the request without that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
 	return wirekit.MessageHas(e, "invalid", "signature", "thinking") || wirekit.MessageHas(e, "invalid", "data", "redacted_thinking")
 }

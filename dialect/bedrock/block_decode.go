@@ -164,7 +164,7 @@ func (d *blockDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...in
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
 }
 
-// hosted keeps the call or the result of a tool that the provider runs.
+// hosted returns the call or the result of a tool that the provider runs.
 func hosted(raw json.RawMessage, key string) *dragoman.Opaque {
 	o := opaque(raw, key)
 	o.Hosted = true

@@ -13,15 +13,15 @@ const (
 	fieldConfig = "reasoningConfig"  // Amazon Nova: an object
 )
 
-// modelEffort is the effort in a field of additionalModelRequestFields. The zero value
+// modelEffort is an effort in a field of additionalModelRequestFields. The zero value
 // writes nothing.
 type modelEffort struct{ field, word string }
 
-// off is the word that switches reasoning off in the object of Amazon Nova.
+// off switches reasoning off in the Amazon Nova object.
 const off = "disabled"
 
 // takeEffort moves the reasoning settings out of the request if the model takes its effort
-// in a field of its own. What the field has no place for is reported.
+// in a separate field. It reports settings that the field cannot express.
 func (e *requestEncoder) takeEffort() {
 	field, s := e.target.Caps.EffortField, e.req.Reasoning
 	if field == "" || s == nil {
@@ -50,7 +50,7 @@ func (e *requestEncoder) takeEffort() {
 		word = wirekit.EffortOf(*s.BudgetTokens)
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
 	case word == "" && s.Mode != dragoman.ReasoningDefault && field == fieldConfig:
-		word = "medium" // the object needs one
+		word = "medium" // the object requires an effort
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
 	case word == "none":
 		word = ""
@@ -64,8 +64,8 @@ func (e *requestEncoder) takeEffort() {
 }
 
 // highEffort returns the effort to send for high. Amazon Nova refuses maxTokens,
-// temperature and topP beside high: the bound matters more than the effort, the effort
-// more than the sampling.
+// temperature and topP with high. A request with maxTokens gets a lower effort; temperature
+// and topP are dropped.
 func (e *requestEncoder) highEffort() string {
 	if e.req.MaxOutputTokens != nil {
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no maxTokens with effort high; medium is sent")

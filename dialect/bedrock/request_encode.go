@@ -66,7 +66,7 @@ type requestEncoder struct {
 	conversation
 	w   jsonwire.Writer
 	req *dragoman.Request
-	// effort is that of a model with a field of its own for it.
+	// effort is set for a model that takes its effort in a separate field.
 	effort modelEffort
 	// written lists the top-level members, which extras must not repeat.
 	written []string
@@ -276,8 +276,7 @@ func (e *requestEncoder) thinkingType() string {
 	return typ
 }
 
-// modelFields writes the fields that the model behind the API takes: the API has none of
-// its own for reasoning.
+// modelFields writes the fields of the model itself: Converse has no field for reasoning.
 func (e *requestEncoder) modelFields() {
 	const member, at = "additionalModelRequestFields", "/additionalModelRequestFields"
 	typ := e.thinkingType()

@@ -249,9 +249,9 @@ func wordsOf(e *dragoman.APIError) (typ string, code int) {
 	}
 }
 
-// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
-// server did not make, such as a thought signature of another model or account (quirk
-// D23). The request can be sent again without it.
+// ForeignReasoning reports whether the server refused reasoning in earlier turns that it
+// did not make, such as a thought signature of another model or account (quirk D23). The
+// client can retry the request without that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
 	return wirekit.MessageHas(e, "thought signature", "corrupted") ||
 		wirekit.MessageHas(e, "thought signature", "valid") // "is not valid", "invalid"

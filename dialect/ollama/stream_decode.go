@@ -288,7 +288,7 @@ func (d *streamDecoder) lose(r *jsonwire.Reader, member string) {
 	}
 }
 
-// replaced reports a field of the message whose earlier value is lost, once.
+// replaced reports, once, that an earlier value of a message field is lost.
 func (d *streamDecoder) replaced(field string) {
 	key := "replaced/" + field
 	if d.lost[key] || len(d.lost) > 64 {
@@ -301,7 +301,7 @@ func (d *streamDecoder) replaced(field string) {
 	d.rep.Addf(dragoman.Dropped, dragoman.Info, "/message", "the field %.60q of a streamed message changed; its last value is collected", field)
 }
 
-// dropped reports a member that is not collected, once.
+// dropped reports, once, a field that is not collected.
 func (d *streamDecoder) dropped(member string) {
 	if d.lost[member] || len(d.lost) > 64 {
 		return
@@ -483,8 +483,7 @@ func (d *streamDecoder) end() {
 	d.parts.Send(&dragoman.ResponseEnd{Stop: stop, Usage: d.usage, Response: d.resp})
 }
 
-// endParts ends the parts that are open. The last ones carry the unknown fields of the
-// message.
+// endParts ends the open parts. The last ones carry the unknown fields of the message.
 func (d *streamDecoder) endParts() {
 	fields := d.fields.Extra(name)
 	wirekit.DropTwins(&fields, "", telling)

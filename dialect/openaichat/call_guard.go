@@ -12,19 +12,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// CallGuard ends passed-through responses with a call whose arguments are not valid JSON
-// with the finish reason content_filter, as [Codec.EncodeResponse] does (quirk B9). It
-// changes nothing else. The input of a custom tool is text and never invalid.
+// CallGuard changes responses that a proxy passes through. A choice with a call whose
+// arguments are not valid JSON gets the finish reason content_filter, as in
+// [Codec.EncodeResponse] (quirk B9). Nothing else changes. The input of a custom tool is
+// text and never invalid.
 //
 // A guard serves one response: call Response, or call Pass for the events of a stream and then
-// Close. It reads only streams that have calls. It is not safe for concurrent use.
+// Close. A stream without calls is not parsed. It is not safe for concurrent use.
 type CallGuard struct {
 	o       dialect.DecodeOptions
 	parser  sse.Parser
 	decoder *streamDecoder // nil until the stream has a call
 	out     []byte
-	// held are the events since a choice finished with a call that is invalid so far:
-	// more of its arguments may follow (quirk C12).
+	// held are the events since a choice finished with a call that is not valid yet: more
+	// of its arguments may follow (quirk C12).
 	held []byte
 	// recheck is the length of held at which the calls are checked again. It doubles, so
 	// that the checks stay linear in the length of the stream.
@@ -37,7 +38,8 @@ type CallGuard struct {
 	blocked bool
 }
 
-// NewCallGuard returns a guard for one response. Of the options it uses the bound.
+// NewCallGuard returns a guard for one response. It uses only the size limit of the
+// options.
 func NewCallGuard(o dialect.DecodeOptions) *CallGuard {
 	return &CallGuard{o: dialect.DecodeOptions{MaxBytes: o.MaxBytes, NoNative: true, DeltasOnly: true}}
 }
@@ -45,8 +47,8 @@ func NewCallGuard(o dialect.DecodeOptions) *CallGuard {
 // Blocked reports whether the guard changed the response.
 func (g *CallGuard) Blocked() bool { return g.blocked }
 
-// Response returns a whole response with the finish reason of each choice that has an
-// invalid call changed. Any other body is returned unchanged.
+// Response returns a whole response in which each choice with an invalid call has the new
+// finish reason. It returns any other body unchanged.
 func (g *CallGuard) Response(body []byte) []byte {
 	if !hasCalls(body) {
 		return body
@@ -59,8 +61,9 @@ func (g *CallGuard) Response(body []byte) []byte {
 	return jsonwire.Splice(body, edits...)
 }
 
-// Pass takes whole events of a stream and returns what to send. It returns events itself
-// while the stream has no calls; otherwise the result is valid until the next call.
+// Pass takes whole events of a stream and returns the bytes to send. While the stream has
+// no calls, it returns its argument; otherwise the result is valid until the next call of
+// Pass or Close.
 func (g *CallGuard) Pass(events []byte) []byte {
 	if g.decoder == nil {
 		if !hasCalls(events) {
@@ -77,7 +80,7 @@ func (g *CallGuard) Pass(events []byte) []byte {
 	return g.out
 }
 
-// Close returns what is left to send after the last event.
+// Close returns the bytes left to send after the last event.
 func (g *CallGuard) Close() []byte {
 	if g.decoder == nil {
 		return nil
@@ -91,7 +94,7 @@ func (g *CallGuard) Close() []byte {
 // maxHeld bounds the events that are held after a finish reason.
 const maxHeld = 1 << 20
 
-// event takes one event.
+// event handles one event.
 func (g *CallGuard) event(ev sse.Event) error {
 	switch {
 	case !ev.HasData || g.ended:
@@ -119,7 +122,7 @@ func (g *CallGuard) event(ev sse.Event) error {
 	return nil
 }
 
-// waits reports whether a choice finished that has an invalid call.
+// waits reports whether a choice with an invalid call has finished.
 func (g *CallGuard) waits() bool {
 	for i, c := range g.decoder.choices {
 		if c != nil && c.finish != "" && mayRun(c.finish) && g.invalid(int64(i)) {
@@ -129,7 +132,7 @@ func (g *CallGuard) waits() bool {
 	return false
 }
 
-// invalid reports whether a choice has a call that is invalid so far.
+// invalid reports whether a choice has a call that is not valid yet.
 func (g *CallGuard) invalid(index int64) bool {
 	if index < 0 || index >= int64(len(g.decoder.choices)) || g.decoder.choices[index] == nil {
 		return false
@@ -145,7 +148,7 @@ func (g *CallGuard) invalid(index int64) bool {
 	return false
 }
 
-// release sends what is held. With block set, choices that have an invalid call end with
+// release sends the held events. If block is set, choices with an invalid call end with
 // content_filter.
 func (g *CallGuard) release(block bool) {
 	g.recheck = 0
@@ -164,8 +167,8 @@ func (g *CallGuard) release(block bool) {
 	g.held = g.held[:0]
 }
 
-// blockEvent returns an event with the finish reasons of choices that have an invalid call
-// changed.
+// blockEvent returns an event in which choices with an invalid call have the new finish
+// reason.
 func (g *CallGuard) blockEvent(ev sse.Event) []byte {
 	edits := finishEdits(ev.Data, g.invalid)
 	if len(edits) == 0 {
@@ -180,8 +183,8 @@ func (g *CallGuard) blockEvent(ev sse.Event) []byte {
 	return append(append(bytes.Clone(ev.Raw[:at]), data...), ev.Raw[at+len(ev.Data):]...)
 }
 
-// finishOpen writes the finish reason of choices that have an invalid call and ended
-// without one.
+// finishOpen writes a finish reason for each choice that has an invalid call and ended
+// without a finish reason.
 func (g *CallGuard) finishOpen() {
 	for i, c := range g.decoder.choices {
 		if c == nil || c.finish != "" || !g.invalid(int64(i)) {
@@ -211,12 +214,12 @@ func (g *CallGuard) finishOpen() {
 	}
 }
 
-// blockedReason is the finish reason of a choice that has a call which must not run.
+// blockedReason is the finish reason of a choice with a blocked call.
 const blockedReason = "content_filter"
 
-// finishEdits returns the edits of a response or chunk that end choices with blockedReason:
-// those whose message has an invalid call, and those that invalid reports by their index.
-// A document that cannot be read gets no edits.
+// finishEdits returns edits that set blockedReason in a response or chunk, for choices
+// whose message has an invalid call and for choices whose index invalid reports. It returns
+// no edits for a document that it cannot read.
 func finishEdits(doc []byte, invalid func(index int64) bool) []jsonwire.Edit {
 	var edits []jsonwire.Edit
 	r := jsonwire.NewReader(doc)
@@ -291,7 +294,7 @@ func messageIsInvalid(r *jsonwire.Reader) (invalid bool) {
 }
 
 // functionIsInvalid consumes the function of a call and reports whether its arguments are
-// not valid JSON. Without a name there is no function to run.
+// not valid JSON. A function without a name cannot run, so it counts as valid.
 func functionIsInvalid(r *jsonwire.Reader) bool {
 	named, arguments := false, ""
 	for key := range r.Object() {
@@ -307,9 +310,9 @@ func functionIsInvalid(r *jsonwire.Reader) bool {
 	return named && wirekit.InvalidArguments(arguments)
 }
 
-// hasCalls reports whether a document may have a call: one that has names the list of
-// calls or the older function_call with a value, or spells names with escapes. Within a
-// text, the quote after a name has a backslash.
+// hasCalls reports whether a document may have a call: it has a tool_calls or function_call
+// field with a value, or an escape that may hide one. Within a text, the quote after a name
+// has a backslash.
 func hasCalls(doc []byte) bool {
 	if bytes.Contains(doc, []byte("_call")) && (hasValue(doc, `tool_calls"`, '[') || hasValue(doc, `function_call"`, '{')) {
 		return true
@@ -317,8 +320,8 @@ func hasCalls(doc []byte) bool {
 	return bytes.Contains(doc, []byte(`\u00`))
 }
 
-// hasValue reports whether a field, given without its first quote, has a value that opens
-// with a bracket and is not empty.
+// hasValue reports whether a field, given without its first quote, has a value that begins
+// with open and is not empty.
 func hasValue(doc []byte, field string, open byte) bool {
 	const space = " \t\r\n"
 	for {

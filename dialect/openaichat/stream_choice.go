@@ -256,9 +256,9 @@ func (c *choice) unknown(key, value []byte) {
 	}
 }
 
-// chunkFields are unknown fields that servers have in deltas and not in messages, so that
-// they would refuse them in the next request: Groq's channel, Mistral's index, the token_id
-// of Together. Audio comes in pieces that no rule for all fields joins.
+// chunkFields are unknown fields that are not collected. Servers send channel (Groq), index
+// (Mistral) and token_id (Together) in deltas only and would refuse them in messages. The
+// chunks of audio need rules of their own.
 var chunkFields = []string{"audio", "channel", "index", "token_id"}
 
 // lastMembers are the offsets of the last members of a delta that others wait

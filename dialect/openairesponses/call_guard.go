@@ -10,34 +10,35 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// CallGuard ends passed-through responses with a call whose arguments are not valid JSON
-// as incomplete, as [Codec.EncodeResponse] does (quirk B9): the item, and the response. It
-// changes nothing else. The input of a custom tool is text and never invalid.
+// CallGuard changes responses that a proxy passes through. A call whose arguments are not
+// valid JSON makes its item and the response incomplete, as in [Codec.EncodeResponse]
+// (quirk B9). Nothing else changes. The input of a custom tool is text and never invalid.
 //
 // A guard serves one response: call Response, or call Pass for the events of a stream and
-// then Close. It reads only streams that have calls. It is not safe for concurrent use.
+// then Close. A stream without calls is not parsed. It is not safe for concurrent use.
 type CallGuard struct {
 	limit  int
 	parser sse.Parser
 	active bool // the stream has a call
 	out    []byte
-	// streamed are the arguments that deltas brought, by the index of their item, and size
-	// the length of all of them.
+	// streamed holds the arguments received in deltas, by the index of their item. size is
+	// their total length.
 	streamed map[int64][]byte
 	size     int
-	// invalid are the items that were found invalid, by the index of the item.
+	// invalid has the index of each invalid item.
 	invalid map[int64]bool
 	blocked bool
 }
 
-// NewCallGuard returns a guard for one response. Of the options it uses the bound.
+// NewCallGuard returns a guard for one response. It uses only the size limit of the
+// options.
 func NewCallGuard(o dialect.DecodeOptions) *CallGuard { return &CallGuard{limit: o.Limit()} }
 
 // Blocked reports whether the guard changed the response.
 func (g *CallGuard) Blocked() bool { return g.blocked }
 
-// Response returns a response object as incomplete if it has an invalid call. Any other
-// body is returned unchanged.
+// Response returns a response object as incomplete if it has an invalid call. It returns
+// any other body unchanged.
 func (g *CallGuard) Response(body []byte) []byte {
 	if !hasCalls(body) {
 		return body
@@ -50,8 +51,9 @@ func (g *CallGuard) Response(body []byte) []byte {
 	return out
 }
 
-// Pass takes whole events of a stream and returns what to send. It returns events itself
-// while the stream has no calls; otherwise the result is valid until the next call.
+// Pass takes whole events of a stream and returns the bytes to send. While the stream has
+// no calls, it returns its argument; otherwise the result is valid until the next call of
+// Pass or Close.
 func (g *CallGuard) Pass(events []byte) []byte {
 	if !g.active {
 		if !hasCalls(events) {
@@ -66,7 +68,7 @@ func (g *CallGuard) Pass(events []byte) []byte {
 	return g.out
 }
 
-// Close returns what is left to send after the last event.
+// Close returns the bytes left to send after the last event.
 func (g *CallGuard) Close() []byte {
 	if !g.active {
 		return nil
@@ -76,13 +78,13 @@ func (g *CallGuard) Close() []byte {
 	return g.out
 }
 
-// hasCalls reports whether a document may have a function call: one that has names its
-// type, or spells it with escapes.
+// hasCalls reports whether a document may have a function call: it contains the type of the
+// item, or an escape that may hide it.
 func hasCalls(doc []byte) bool {
 	return bytes.Contains(doc, []byte("function_call")) || bytes.Contains(doc, []byte(`\u00`))
 }
 
-// event takes one event.
+// event handles one event.
 func (g *CallGuard) event(ev sse.Event) error {
 	if !ev.HasData {
 		g.out = append(g.out, ev.Raw...)
@@ -104,7 +106,8 @@ func (g *CallGuard) event(ev sse.Event) error {
 	return nil
 }
 
-// guarded are the fields of an event that a guard reads, and where some of them are.
+// guarded holds the fields of an event that a guard reads, and the positions of some of
+// them.
 type guarded struct {
 	typ            string
 	index          int64
@@ -179,8 +182,8 @@ func (g *CallGuard) change(data []byte) (out []byte, typ string, changed bool) {
 	return nil, "", false
 }
 
-// add takes a fragment of the arguments of an item. Arguments beyond the bound are kept
-// as text that is not JSON.
+// add appends a fragment to the arguments of an item. Arguments beyond the limit become
+// text that is not valid JSON.
 func (g *CallGuard) add(index int64, text string) {
 	if g.size+len(text) > g.limit {
 		g.size -= len(g.streamed[index])
@@ -268,14 +271,14 @@ func (g *CallGuard) item(raw []byte, index int64) (out []byte, invalid bool) {
 	return withMembers(raw, member{"status", []byte(`"incomplete"`), true}), true
 }
 
-// member is a field to set. One that is not added is set only where it exists.
+// member is a field to set. If added is false, it is set only if the object has it.
 type member struct {
 	name  string
 	value []byte
 	added bool
 }
 
-// withMembers returns an object with fields set; the others stay as they are.
+// withMembers returns an object with fields set; other fields do not change.
 func withMembers(object []byte, set ...member) []byte {
 	found := map[string]bool{}
 	var w jsonwire.Writer

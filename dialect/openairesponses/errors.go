@@ -229,8 +229,8 @@ func optional(w *jsonwire.Writer, key, v string) {
 
 // wordsOf are OpenAI's type and code for an error: its own where it has them and
 // they tell its class, else those of its class. Words of another API never leak
-// (quirk J3). A conversation that is too long has OpenAI's own code, by which
-// clients know to shorten it: compatible servers often say so in the message only.
+// (quirk J3). A conversation that is too long gets the OpenAI code, because clients look
+// for it to shorten the conversation; compatible servers often use only the message.
 func wordsOf(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if ownError(e) && (!ownWords(e.Native) || classOf(e) == e.Class) {
@@ -281,9 +281,9 @@ func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError)
 	wirekit.ReportError(e.rep, err, said, "/error")
 }
 
-// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
-// server did not make, such as encrypted content of another account or region (quirk
-// D30). The request can be sent again without it.
+// ForeignReasoning reports whether the server refused reasoning in earlier turns that it
+// did not make, such as encrypted content of another account or region (quirk D30). The
+// client can retry the request without that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
 	return e.Code == "invalid_encrypted_content" || wirekit.MessageHas(e, "encrypted content", "could not be")
 }

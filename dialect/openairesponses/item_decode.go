@@ -415,9 +415,9 @@ func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
 	return o
 }
 
-// hosted reports whether an item is the call, or the result, of a tool that the provider
-// has run. Items that wait for the client (computer_call, shell_call, an approval) are not,
-// and neither is a generated image, which is a response in itself.
+// hosted reports whether an item is the call or the result of a tool that the provider ran.
+// Items that wait for the client (computer_call, shell_call, an approval) are not hosted.
+// Neither is a generated image, which is output.
 func (h *itemHead) hosted() bool {
 	switch h.typ {
 	case "web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_list_tools", "program", "program_output":
