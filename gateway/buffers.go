@@ -59,7 +59,7 @@ func (x *exchange) hold(n int) error {
 	return nil
 }
 
-// release frees bytes that hold counted.
+// release subtracts bytes that hold added.
 func (x *exchange) release(n int) {
 	x.buffers.free(x.entry.key, int64(n))
 	x.held -= int64(n)
@@ -86,5 +86,5 @@ func (h *heldBytes) release(n int) {
 	h.held -= int64(n)
 }
 
-// free frees all bytes that are still counted.
+// free subtracts all bytes that are still counted.
 func (h *heldBytes) free() { h.release(int(h.held)) }

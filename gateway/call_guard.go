@@ -11,21 +11,21 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// callGuard checks the calls of a response that is passed through. It ends a response as
-// incomplete that has a call whose arguments are not valid JSON (decision 78), and leaves
-// every other response as it is.
+// callGuard checks the calls of a response that is passed through. A response with a call
+// whose arguments are not valid JSON ends as incomplete (decision 78). Every other response
+// passes unchanged.
 type callGuard interface {
 	// Response checks a whole response.
 	Response(body []byte) []byte
-	// Pass checks whole events of a stream, and Close returns what is left to send.
+	// Pass checks whole events of a stream, and Close returns the bytes left to send.
 	Pass(events []byte) []byte
 	Close() []byte
 	// Blocked reports whether the guard changed the response.
 	Blocked() bool
 }
 
-// errUncheckedEvent ends a stream in which an event that is too long to be checked follows
-// a blocked call: the event may complete the call.
+// errUncheckedEvent ends a stream if an event after a blocked call is too long to be
+// checked: the event may complete the call.
 var errUncheckedEvent = fmt.Errorf("gateway: an event of more than %d bytes follows a call with invalid arguments: %w", maxEvent, dragoman.ErrTooLarge)
 
 // newCallGuard returns a guard for a response in the dialect of codec.
@@ -36,7 +36,7 @@ func newCallGuard(codec dialect.Codec, up *upstream) callGuard {
 		return openaichat.NewCallGuard(o)
 	case dragoman.OpenAIResponses:
 		return openairesponses.NewCallGuard(o)
-	default: // its clients get arguments as an object
+	default: // clients of other dialects get arguments as an object
 		return noGuard{}
 	}
 }
@@ -60,15 +60,16 @@ func (x *exchange) blocked(guard callGuard) {
 	})
 }
 
-// guardedBody reads a response of a Responses upstream, whole or streamed, through a guard.
+// guardedBody passes a response of a Responses upstream, whole or streamed, through a
+// guard.
 type guardedBody struct {
 	up    *upstream
 	from  io.Reader
 	guard callGuard
 	tap   *tap
-	// in are bytes that were read, out those that can be returned.
+	// in holds bytes read from the upstream, out bytes to return.
 	in, out []byte
-	// begun is set once a part of a stream was read.
+	// begun is set after the first read of a stream.
 	begun bool
 	// unchecked is set once an event is too long to be checked.
 	unchecked bool

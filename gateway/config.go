@@ -420,11 +420,11 @@ func (r *Routes) Find(model string) (Route, bool) {
 	return Route{}, false
 }
 
-// defaultTag is the tag that Ollama clients may add to a name that has none.
+// defaultTag is the tag that Ollama clients may add to a name without a tag.
 const defaultTag = ":latest"
 
-// untagged returns the name of a model without the default tag of Ollama, which names the
-// same model. A route of exactly that name keeps it.
+// untagged removes the default Ollama tag from the name of a model; both names mean the
+// same model. It keeps the tag if a route has exactly that name.
 func (r *Routes) untagged(model string) string {
 	if _, exact := r.exact[model]; exact {
 		return model

@@ -184,21 +184,21 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	}
 }
 
-// namesConversation reports whether the responses of a Responses upstream need the
-// conversation of the request, which that upstream does not know.
+// namesConversation reports whether to add the conversation of the request to the responses
+// of a Responses upstream, which does not know it.
 func (x *exchange) namesConversation() bool {
 	return x.conversation.id != "" && x.up.dialect == dragoman.OpenAIResponses
 }
 
-// inConversation returns a response object of an upstream with the conversation and the
-// name of the model that the client asked for.
+// inConversation sets the conversation and the requested model name in a response object of
+// an upstream.
 func (x *exchange) inConversation(response []byte) []byte {
 	id := fmt.Appendf(nil, `{"id":%q}`, x.conversation.id)
 	model, _ := json.Marshal(x.asked.named) // a string always encodes
 	return withField(withField(response, "model", model), "conversation", id)
 }
 
-// eventsInConversation returns whole events with these fields in each response object.
+// eventsInConversation does the same in each response object of whole events.
 func (x *exchange) eventsInConversation(events []byte) []byte {
 	return mapResponses(events, x.inConversation)
 }

@@ -135,7 +135,7 @@ func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 	}
 }
 
-// visitor returns the key of a request for a stored response, and counts the request.
+// visitor returns the key of a request for stored state, and counts the request.
 func (g *Gateway) visitor(r *http.Request) (access.Key, error) {
 	key, err := g.who(r)
 	if err != nil {
@@ -147,7 +147,7 @@ func (g *Gateway) visitor(r *http.Request) (access.Key, error) {
 	return key, nil
 }
 
-// about serves a resource below a response that its upstream stores.
+// about serves a subresource of a response that its upstream stores.
 func (g *Gateway) about(below string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		key, err := g.visitor(r)
@@ -159,7 +159,7 @@ func (g *Gateway) about(below string) http.HandlerFunc {
 	}
 }
 
-// serveBelow is about for a request that was counted.
+// serveBelow does the work of about after the request is counted.
 func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access.Key, below string) {
 	found, err := g.elsewhere(w, r, key, below)
 	if err == nil && !found {

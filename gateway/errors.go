@@ -67,8 +67,8 @@ func apiError(err error) *dragoman.APIError {
 	}
 }
 
-// withoutSentinels removes the texts of the sentinels from a message: they help programs
-// that use the library, not clients.
+// withoutSentinels removes the texts of sentinel errors from a message: they help programs,
+// not clients.
 func withoutSentinels(message string) string {
 	for _, err := range []error{dragoman.ErrInvalid, dragoman.ErrUnsettledCalls, dragoman.ErrUnsupported} {
 		message = strings.ReplaceAll(message, ": "+err.Error(), "")

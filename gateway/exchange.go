@@ -60,8 +60,8 @@ type exchange struct {
 	plain, searches bool
 	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
-	// called is the upstream that a request was last sent to, and failedBefore counts the
-	// failures before that.
+	// called is the upstream that got the last request. failedBefore counts the failures
+	// before it.
 	called       string
 	failedBefore int
 	// unkept says that the response was to be stored, and could not be.
@@ -86,7 +86,7 @@ type exchange struct {
 // closer.
 type asked struct {
 	model string
-	// named is the model in the client's spelling, which the response repeats.
+	// named is the model name as the client wrote it; the response repeats it.
 	named    string
 	stream   bool
 	previous string // the response that it goes on with

@@ -47,9 +47,8 @@ func (i *inputItem) listed() []byte {
 	return i.raw
 }
 
-// readInput reads the elements of an input: a list of items, or a text. It refuses
-// anything else but null, so that no upstream finds a reference that the gateway did not
-// check.
+// readInput reads the elements of an input: a list of items, a text or null. It refuses
+// anything else, so that an upstream never gets a reference that the gateway did not check.
 func readInput(input []byte) (items []inputItem, err error) {
 	if len(input) == 0 {
 		return nil, nil
@@ -81,7 +80,7 @@ func readInput(input []byte) (items []inputItem, err error) {
 	return items, r.Err()
 }
 
-// kindName names the type of a JSON value by the kind that a reader reports.
+// kindName returns the name of a JSON type for the kind that a reader reports.
 func kindName(kind byte) string {
 	switch kind {
 	case '{':

@@ -209,7 +209,7 @@ func notStored(events []byte) []byte {
 	return mapResponses(events, func(response []byte) []byte { return withField(response, "store", []byte("false")) })
 }
 
-// mapResponses returns whole events with each response object changed.
+// mapResponses applies change to each response object of whole events.
 func mapResponses(events []byte, change func(response []byte) []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(events) {

@@ -60,8 +60,8 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 	return route.describe(r.Context(), name), nil
 }
 
-// describe returns the facts about the first model of a route: those of its provider's
-// type, with the model file and the capabilities of the config.
+// describe returns the facts about the first model of a route, from the type of its
+// provider, the model file and the capabilities of the config.
 func (r *route) describe(ctx context.Context, name string) serving.Model {
 	out := serving.Model{Name: name, Owner: "dragoman"}
 	links := r.chain.Links

@@ -341,8 +341,8 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callG
 	}
 }
 
-// guarded returns what a guard lets through of events, after those that another guard
-// held, and at the end of the stream all that is left.
+// guarded passes events through a guard and returns the bytes to send, after held. If last
+// is set, it closes the guard.
 func guarded(guard callGuard, held, events []byte, last bool) []byte {
 	events = guard.Pass(events)
 	if len(held) > 0 {

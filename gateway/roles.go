@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// checkRoles refuses a request with a message whose role its dialect does not have, as the
-// dialect's own server does. Ollama servers take any role: models have roles of their own.
+// checkRoles refuses a request with a message whose role the dialect does not define, as
+// the vendor does. Ollama servers accept any role, because models may define roles.
 func checkRoles(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
 	if d == dragoman.Ollama {
 		return nil
@@ -25,7 +25,7 @@ func checkRoles(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
 	return nil
 }
 
-// unknownRole says where in a body a role is that the dialect does not have.
+// unknownRole returns an error with the path of an unknown role in a body.
 func unknownRole(d dragoman.Dialect, role string, body []byte) error {
 	field := wirekit.MessagesField(d)
 	path := field

@@ -119,15 +119,15 @@ type storedItem struct {
 	native bool
 }
 
-// memory counts the bytes that a request holds, toward the limits of buffered bytes.
+// memory counts the bytes that a request holds toward the limits on buffered bytes.
 type memory interface {
 	hold(bytes int) error
 	release(bytes int)
 }
 
 // storedItems finds items that the gateway stored for a key, by their ids. The result
-// lacks ids that the gateway does not hold. It loads one response at a time, and keeps and
-// counts only the items that it returns.
+// lacks ids that the gateway does not hold. It loads one response at a time, and retains
+// and counts only the items that it returns.
 func (g *Gateway) storedItems(ctx context.Context, mem memory, key string, ids []string) (map[string]storedItem, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -207,7 +207,7 @@ func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string,
 		if !wanted[id] {
 			continue
 		}
-		before := len(out[id].json) // an id may occur twice; the last item counts
+		before := len(out[id].json) // an id may occur twice; the last item wins
 		if err := mem.hold(len(items[i].json)); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.takeThread(); err != nil {
 		return err
 	}
-	if up.dialect == x.codec.Dialect() { // which gets the client's own fields of betas, too
+	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
 		ctx = provider.WithBetas(ctx, x.r.Header)
 	}
 	model := up.model
@@ -367,7 +367,7 @@ func (t *telling) sent() error {
 	if t.ended { // no beat comes behind it
 		t.out.hush()
 	}
-	if t.namesConversation() { // native events lack it
+	if t.namesConversation() { // native events lack the conversation
 		t.buf = t.eventsInConversation(t.buf)
 	}
 	err := t.out.send(t.buf)

@@ -51,7 +51,7 @@ type upstream struct {
 	dialect dragoman.Dialect
 	// native is the same, with the native chunks of its streams.
 	native dragoman.Model
-	// compared caches takes for the last requested model.
+	// compared caches the result of takes for the last requested model.
 	compared atomic.Pointer[comparison]
 }
 
@@ -327,9 +327,9 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	}
 }
 
-// takes reports whether the upstream's model takes what the requested model takes. A client
-// that names another model sends what that model takes: where the table of models knows
-// both, and their rules differ, requests are not passed through.
+// takes reports whether the model of the upstream accepts the settings of the requested
+// model. A client sends settings for the model that it names. If the table of models knows
+// both models and their rules differ, requests are not passed through.
 func (up *upstream) takes(requested string) bool {
 	own := up.client.Model
 	if own == "" || own == requested {
@@ -345,7 +345,8 @@ func (up *upstream) takes(requested string) bool {
 	return same
 }
 
-// comparison is whether the rules for a requested model are those for the upstream's.
+// comparison records whether a requested model has the same rules as the model of the
+// upstream.
 type comparison struct {
 	model string
 	same  bool

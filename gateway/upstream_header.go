@@ -14,19 +14,20 @@ const (
 	FailedOverHeader = "X-Dragoman-Failed-Over"
 )
 
-// noteCall notes that a request is sent to the current upstream.
+// noteCall records that a request is sent to the current upstream.
 func (x *exchange) noteCall() { x.called, x.failedBefore = x.entry.upstream, len(x.entry.failures) }
 
-// noteModelCall notes a call of a model that is not a [provider.Client], which reports its calls
-// itself.
+// noteModelCall records a call of a model that is not a [provider.Client]. A Client reports
+// its calls itself.
 func (x *exchange) noteModelCall() {
 	if x.up.client == nil {
 		x.noteCall()
 	}
 }
 
-// upstreamHeader names the last upstream that was called and those that failed before it,
-// unless the key hides them. The prefix is empty, or http.TrailerPrefix for trailers.
+// upstreamHeader sets headers with the last upstream that was called and the upstreams that
+// failed before it, unless the key hides them. The prefix is empty, or http.TrailerPrefix
+// for trailers.
 func (x *exchange) upstreamHeader(h http.Header, prefix string) {
 	if x.hideUpstream || x.called == "" {
 		return
