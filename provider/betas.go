@@ -9,8 +9,9 @@ import (
 type betasKey struct{}
 
 // WithBetas returns a context whose requests carry the beta headers in h (Anthropic-Beta,
-// OpenAI-Beta), each to servers of its dialect and beside those of the client. It is for
-// proxies that re-encode requests: a field of a beta is refused without its header.
+// OpenAI-Beta) in addition to those of the client. Each header goes only to servers of its
+// dialect. Proxies that re-encode requests need it, because servers refuse beta fields
+// without the header.
 func WithBetas(ctx context.Context, h http.Header) context.Context {
 	betas := http.Header{}
 	for name, values := range h {

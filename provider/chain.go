@@ -141,9 +141,9 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 	return p.err()
 }
 
-// stopped returns the error of a chain that ends at a link. If it ends for lack of a
-// credential, or because a server refused it, the text names the link and those that were
-// not asked: that error is one of the settings, not of the request.
+// stopped returns the error of a chain that ends at a link. If the credential is missing or
+// was refused, the text names the link and the links that were not called: the settings are
+// wrong, not the request.
 func (p *pass) stopped(at Link, cause error) error {
 	err := p.err()
 	var api *dragoman.APIError
@@ -164,7 +164,7 @@ func (p *pass) stopped(at Link, cause error) error {
 	return &stoppedError{err: err, link: at.Name, class: api.Class, rest: rest}
 }
 
-// stoppedError is the error of a chain that did not ask all of its links.
+// stoppedError is the error of a chain that did not call all of its links.
 type stoppedError struct {
 	err   error
 	link  string
@@ -174,7 +174,7 @@ type stoppedError struct {
 
 func (e *stoppedError) Error() string {
 	text := e.err.Error()
-	if all := new(*ChainError); !errors.As(e.err, all) { // which names its links
+	if all := new(*ChainError); !errors.As(e.err, all) { // a ChainError names its links
 		text = e.link + ": " + text
 	}
 	return fmt.Sprintf("%s; not asked: %s, because an error of the class %s ends a list of models (failover.anyway asks the next one)", text, strings.Join(e.rest, ", "), e.class)
@@ -242,7 +242,8 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 	}
 }
 
-// requestFor returns the request for a link. An error is the caller's, not the link's.
+// requestFor returns the request for a link. An error is the fault of the caller, not of
+// the link.
 func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoman.Request, error) {
 	own, err := linkrequest.For(ctx, req, link.Model)
 	if err != nil {
@@ -251,7 +252,7 @@ func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoma
 	return own, nil
 }
 
-// unbuilt reports that the request for a link could not be built. It ends the walk.
+// unbuilt is the error of a request that could not be built for a link. It ends the walk.
 type unbuilt struct{ error }
 
 func (u unbuilt) Unwrap() error { return u.error }

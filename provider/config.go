@@ -98,7 +98,7 @@ func (c *Config) modelTable() (*models.Catalog, error) {
 	return c.table, c.tableErr
 }
 
-// unopened adds the variable that names a file to the error of opening it.
+// unopened adds the variable that named a file to the error of opening it.
 func unopened(variable string, err error) error {
 	var path *fs.PathError
 	if variable != "" && errors.As(err, &path) {

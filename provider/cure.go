@@ -12,17 +12,17 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// reasoningReader is a codec that knows the errors of servers that refuse the reasoning of
+// reasoningReader is a codec that recognizes the errors of servers that refuse reasoning of
 // earlier turns.
 type reasoningReader interface {
 	ForeignReasoning(e *dragoman.APIError) bool
 }
 
-// refusesReasoning reports whether a server refuses the reasoning of earlier turns: a
-// signature or an encryption that another account, region or model made (quirks D23, D30).
+// refusesReasoning reports whether a server refused reasoning of earlier turns: a signature
+// or encrypted content of another account, region or model (quirks D23, D30).
 func refusesReasoning(codec dialect.Codec, e *dragoman.APIError) bool {
 	readers := []dialect.Codec{codec}
-	if codec.Dialect() == dragoman.OpenAIChat { // gateways pass on the errors of the API behind them
+	if codec.Dialect() == dragoman.OpenAIChat { // gateways return the errors of the API that they call
 		readers = append(readers, anthropic.Codec{}, gemini.Codec{}, openairesponses.Codec{})
 	}
 	return slices.ContainsFunc(readers, func(c dialect.Codec) bool {
@@ -75,7 +75,7 @@ func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 			m.Parts = parts
 		}
 		if len(parts) == 0 && len(req.Messages[i].Parts) > 0 {
-			continue // it was reasoning only, such as an item of Responses
+			continue // the message had only reasoning, such as a Responses item
 		}
 		out.Messages = append(out.Messages, m)
 	}

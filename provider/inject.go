@@ -6,14 +6,15 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// injected describes the tools that an extension wrote into the payload itself, before the
+// injected describes the list of tools that an extension wrote into the payload before the
 // request was encoded (requirement R6).
 type injected struct {
-	// any says that there is a list of tools, which may be empty; none says that it is empty.
+	// any is set if there is a list of tools; none is set if the list is empty.
 	any, none bool
 }
 
-// injectedTools looks for tools that an extension wrote. They replace those of the request.
+// injectedTools reports whether an extension wrote a list of tools. The list replaces the
+// tools of the request.
 func (x *exchange) injectedTools() injected {
 	place := "tools"
 	if p := nativePlaces[x.limits.Dialect].tools; p != "" {
@@ -23,7 +24,8 @@ func (x *exchange) injectedTools() injected {
 	return injected{any: tools != nil, none: tools != nil && len(elements(tools)) == 0}
 }
 
-// request removes what may not be sent without tools if an extension sends none (quirk E3).
+// request removes settings that servers refuse without tools if the extension wrote an
+// empty list (quirk E3).
 func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	if !t.none {
 		return
@@ -38,7 +40,7 @@ func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	}
 }
 
-// losses removes those of the request's tools if they are not sent.
+// losses removes the losses of the request's tools if those tools are not sent.
 func (t injected) losses(all []dragoman.Loss) []dragoman.Loss {
 	if !t.any {
 		return all

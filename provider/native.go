@@ -11,14 +11,14 @@ import (
 
 // nativePlaces are the places of a dialect's messages: in a request, in a whole response,
 // and in a chunk of a stream. An empty place is the whole body. A list has one element for
-// each message. They are also the places of the tools in a request, if that is not "tools".
+// each message. The last field is the place of the tools in a request; empty means "tools".
 var nativePlaces = map[dragoman.Dialect]struct {
 	request, answer string
 	deltas          []string
 	tools           string
 }{
 	dragoman.OpenAIChat:      {"messages", "/choices/0/message", []string{"/choices/0/delta", "/choices/0/message"}, ""},
-	dragoman.OpenAIResponses: {"input", "output", nil, ""}, // its items come whole
+	dragoman.OpenAIResponses: {"input", "output", nil, ""}, // a stream has whole items
 	dragoman.Anthropic:       {"messages", "", []string{"/message"}, ""},
 	dragoman.Gemini:          {"contents", "/candidates/0/content", []string{"/candidates/0/content"}, ""},
 	dragoman.Ollama:          {"messages", "message", []string{"message"}, ""},

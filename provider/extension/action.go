@@ -177,7 +177,7 @@ func (l Layers) With(more Layers, log *slog.Logger) Layers {
 }
 
 // Actions returns the actions of the extensions that are on, each with the name of its
-// extension, in order. An extension that panics is an [*Error].
+// extension, in order. If an extension panics, the error is an [*Error].
 func (r *Resolution) Actions() ([]NamedAction, error) {
 	var out []NamedAction
 	for _, e := range r.On {

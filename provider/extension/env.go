@@ -35,8 +35,8 @@ func (s Setup) Env(extension string) Env {
 
 // Tagger is an extension whose tags depend on its settings, the model or the tools of
 // the request. They are added to those of [Info].Provides while the extension is active.
-// Tags is called at most once for a request, when the tags found so far switch the extension
-// on; those of other extensions may still switch it off.
+// Tags is called at most once for a request, after the tags found so far switch the
+// extension on; tags of other extensions may still switch it off.
 type Tagger interface {
 	Tags(env Env) []Tag
 }

@@ -24,8 +24,8 @@ type Exchange struct {
 	// Registry is the request's own; nil before it is composed. It must not be
 	// kept.
 	Registry *interop.Registry
-	// Payload is the native body. It is empty until the request is encoded; what a
-	// [Preparer] writes into it before that is merged over the encoded body.
+	// Payload is the native body. It is empty until the request is encoded. Fields that a
+	// [Preparer] writes replace those of the encoded body.
 	Payload Object
 	// Report takes what an extension's change of the request loses: it is told with
 	// all other losses.
@@ -189,8 +189,8 @@ func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
 	return out, err
 }
 
-// Decorate merges what a [Preparer] wrote into Payload over the payload, calls every
-// [Decorator] on it, and returns the result.
+// Decorate merges the fields that a [Preparer] wrote into Payload over the payload, calls
+// every [Decorator] with it, and returns the result.
 func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
 	if !anyHas[Decorator](x) && x.Payload.isEmpty() {
 		return payload, nil

@@ -61,8 +61,8 @@ type Initializer interface {
 
 // Preparer is called before the request is encoded. It may change the target's
 // capabilities and what it finds in the exchange; the request itself is not its
-// to change. Fields that it writes into [Exchange.Payload] are sent in place of those that
-// the provider writes: an extension that writes the list of tools, even an empty one, sends
+// to change. Fields that it writes into [Exchange.Payload] replace the fields of the
+// provider. An extension that writes the list of tools, even an empty one, therefore sends
 // all tools itself (requirement R6).
 type Preparer interface {
 	Prepare(ctx context.Context, x *Exchange) error
@@ -121,9 +121,9 @@ type Idler interface {
 }
 
 // Configurable says what settings an extension takes, as a JSON Schema of one
-// object, and how to show them, given the settings there are, the model and the tools. A
-// config file that has settings of the extension is checked with the schema when it is
-// read, whether or not the extension is on for a request.
+// object, and how to show them, given the settings there are, the model and the tools. The
+// settings in a config file are checked against the schema when the file is read, whether
+// or not the extension is on for a request.
 type Configurable interface {
 	ConfigSchema() json.RawMessage
 	Elements(env Env) []Element

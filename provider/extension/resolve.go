@@ -142,10 +142,10 @@ type resolver struct {
 	base  []Tag
 	sw    Switches
 	setup Setup
-	// provides are the tags that each active extension adds, once it was asked for them.
+	// provides holds the tags that each active extension adds, once they are known.
 	provides [][]Tag
 	asked    []bool
-	// failed is the first error of an extension that was asked.
+	// failed is the first error of an extension.
 	failed error
 	// disputed extensions never came to rest, and stay off.
 	disputed []bool
@@ -204,8 +204,8 @@ func (r *resolver) tagSet(on []bool) map[Tag]bool {
 	return tags
 }
 
-// provided returns the tags that an active extension adds. The tags of one that is off are
-// not asked for (requirement X2).
+// provided returns the tags that an active extension adds. It never calls an extension that
+// is off (requirement X2).
 func (r *resolver) provided(i int) []Tag {
 	if !r.asked[i] {
 		r.asked[i] = true
