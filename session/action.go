@@ -72,7 +72,7 @@ func connectionTo(ctx context.Context, model dragoman.Model, name string) (conne
 // Connect connects the session to a model of a provider, such as provider.MustOpen
 // returns, or to a [provider.Chain] of them: from now on [Session.Save] runs the actions
 // with the trigger [extension.BeforeSave] of the model's extensions. Nil disconnects it.
-// The error wraps [provider.ErrNoWire] if no provider serves the model, or none of the
+// The error wraps [provider.ErrNoWire] if no provider serves the model or a model of the
 // chain.
 //
 // For a chain, each save runs the actions of the link that gave the last response; see
@@ -97,9 +97,9 @@ func (s *Session) connected() dragoman.Model {
 	return s.link
 }
 
-// Actions returns the actions on the session that the extensions of a model offer; of a
-// [provider.Chain], those of [Session.ActionModel]. The name is as in [Action]: empty means
-// the model's own.
+// Actions returns the actions on the session that the extensions of a model offer. For a
+// [provider.Chain], these are the actions of [Session.ActionModel]. The name chooses a
+// model as in [Action].
 func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.NamedAction, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 // each element of the native history, without the instructions that it begins with,
 // which stay. Calls that wait for their results make it a *history.UnsettledError.
 //
-// Of a [provider.Chain], the action runs for one link, and the others are sent what they
-// were sent before: see [Session.ActionModel].
+// For a [provider.Chain], the action runs for one link; see [Session.ActionModel]. What the
+// other links get does not change.
 func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
 	on, err := s.connection(ctx, model, a.Model, nil)
 	if err != nil {
@@ -180,8 +180,8 @@ func orNone(names []string) string {
 // or while calls wait for their results. [Session.Save] of a connected session calls it,
 // and agents do.
 //
-// Of a [provider.Chain], it runs the actions of the link that gave the last response, as
-// [Session.ActionModel] finds it in the conversation and in messages.
+// For a [provider.Chain], it runs the actions of the link that gave the last response in
+// the conversation and messages, as [Session.ActionModel] does.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
 	if actionless(model) {
 		return nil
@@ -224,7 +224,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 }
 
 // actionless reports whether no extension of a model, or of the models of a chain, has
-// actions, whichever of them are on. It saves finding out which are, before every save.
+// actions, on or off. It avoids resolving the extensions before every save.
 func actionless(model dragoman.Model) bool {
 	switch m := model.(type) {
 	case *provider.Client:

@@ -264,10 +264,10 @@ func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Medi
 	return ref, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
 }
 
-// Detach stores the content of large media of messages in the session and returns the messages
-// with references to it, for [Session.Expand]. It does not change its argument.
-// [Session.Save] does the same; Detach is for messages that are stored as part of something
-// else, such as the state of a run.
+// Detach stores the content of large media in the session and returns the messages with
+// references to it, for [Session.Expand]. It does not change its argument. [Session.Save]
+// does the same for the messages that it stores; Detach is for messages that are part of
+// other data, such as the state of a run.
 func (s *Session) Detach(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error) {
 	var d detached
 	out := d.messages(messages)

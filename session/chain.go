@@ -9,11 +9,11 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// ActionModel returns the model whose extensions act on the session: the model itself, or
-// for a [provider.Chain] one of its links. That is the link that gave the last response of
-// the conversation, by the origin of the messages; the first link that has a wire if none of
-// the chain has responded yet. A name chooses a link of the chain instead; otherwise it is
-// the name of a model, as in [Action].
+// ActionModel returns the model whose extensions act on the session. For a
+// [provider.Chain], it returns the link that gave the last response of the conversation,
+// found by the origin of the messages, or the first link with a wire if no link has
+// responded yet. A name that is not empty chooses a link of the chain. For any other model,
+// ActionModel returns the model itself, and the name is as in [Action].
 func (s *Session) ActionModel(ctx context.Context, model dragoman.Model, name string) (dragoman.Model, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *Session) connection(ctx context.Context, model dragoman.Model, name str
 }
 
 // connectionsTo returns the wire of a model, or the wires of all links of a chain that have
-// one; of a link with the given name, only that. Links whose wire cannot be made are left
-// out unless there is no other: they fail when they are called.
+// one. A name selects one link. Links whose wire cannot be made are omitted unless there is
+// no other; they fail when they are called.
 func connectionsTo(ctx context.Context, model dragoman.Model, name string) ([]connection, error) {
 	if _, ok := model.(*provider.Chain); !ok {
 		on, err := connectionTo(ctx, model, name)
@@ -68,7 +68,7 @@ func connectionsTo(ctx context.Context, model dragoman.Model, name string) ([]co
 	}
 }
 
-// linksOf returns the links of a chain, with those of the chains in it.
+// linksOf returns the links of a chain, including those of nested chains.
 func linksOf(model dragoman.Model) (links []provider.Link) {
 	for _, link := range model.(*provider.Chain).Links {
 		if _, nested := link.Model.(*provider.Chain); nested {
@@ -103,9 +103,9 @@ func (s *Session) lastOf(ctx context.Context, all []connection, added []dragoman
 	return all[0], nil
 }
 
-// lastResponder returns the connection whose model sent the last message that one of them
-// sent. The scope decides between models of the same name; otherwise it may have changed,
-// with the credential.
+// lastResponder returns the connection whose model sent the last message that came from any
+// of them. It prefers a link with the same scope, but accepts another scope, because the
+// scope changes with the credential.
 func lastResponder(all []connection, messages []dragoman.Message) (connection, bool) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		o := messages[i].Origin

@@ -48,8 +48,8 @@
 //
 // [Session.Connect] connects a session to a provider's model, whose extensions can act on
 // it, such as compacting its native history: automatically before a save, or with
-// [Session.Act]. Of a chain of models, the extensions of the one that gave the last response
-// act; see [Session.ActionModel].
+// [Session.Act]. For a chain of models, the extensions of the model that gave the last
+// response act; see [Session.ActionModel].
 //
 // It is not the place for what a conversation has to look like on a wire (package
 // history), nor for the loop that leads it.

@@ -23,9 +23,8 @@ const (
 )
 
 // Export writes a session as lines of JSON (JSONL): first one about the session,
-// then one for each entry. [Import] reads it. What is written to the session
-// meanwhile is not exported, and neither are the tickets of background work: [Copy]
-// copies them.
+// then one for each entry. [Import] reads it. Export omits entries that are written
+// meanwhile, and the tickets of background work, which [Copy] copies.
 func Export(ctx context.Context, from Store, id string, to io.Writer) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {

@@ -35,14 +35,14 @@ var (
 	_ TicketKeeper = (*Memory)(nil)
 )
 
-// entryList is a list that is only ever added to. Its chunks do not move, so that who has a
-// copy of it may read it while another goroutine adds to it.
+// entryList is an append-only list. Its chunks do not move, so a goroutine may read a copy
+// of the list while another appends to the original.
 type entryList struct {
 	chunks []*[chunkEntries]Entry
 	n      int
 }
 
-// chunkEntries is the number of entries in a chunk: those of a few turns.
+// chunkEntries is the number of entries in a chunk, enough for a few turns.
 const chunkEntries = 32
 
 func (l *entryList) at(i int) *Entry { return &l.chunks[i/chunkEntries][i%chunkEntries] }

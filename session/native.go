@@ -36,7 +36,7 @@ type native struct {
 // A rewind to before the replacement gives it up, and so does a conversation that
 // is no longer what was replaced. Large media are references, as of [Session.Load].
 //
-// A program that calls a provider.Chain without an agent uses Chain.Walk, and For with
+// A program that calls a provider.Chain without an agent uses Chain.Walk and calls For with
 // the wire of each link.
 func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
 	v, err := s.view()

@@ -18,7 +18,7 @@ type recordsBody struct {
 	Records []tool.Record `json:"records"`
 }
 
-// recordsKey is the key of the records of a run. Its id may hold anything.
+// recordsKey returns the key of the records of a run, whose id may have any characters.
 func recordsKey(run string) string {
 	h := sha256.Sum256([]byte(run))
 	return "records:" + base64.RawURLEncoding.EncodeToString(h[:])
@@ -32,8 +32,8 @@ func recordsEntry(run string, records []tool.Record) (Entry, error) {
 	return Entry{Kind: KindRecords, Key: recordsKey(run), Body: body}, nil
 }
 
-// SaveRecords is [Session.Save], which also adds the records of tool calls of a run, all or
-// nothing. [Session.Records] returns them. An agent that runs in the session calls it.
+// SaveRecords does what [Session.Save] does and adds records of a run's tool calls, all or
+// nothing. [Session.Records] returns them. Agents that run in the session call it.
 func (s *Session) SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error {
 	if len(records) == 0 {
 		return s.Save(ctx, messages, state)
@@ -45,8 +45,9 @@ func (s *Session) SaveRecords(ctx context.Context, messages []dragoman.Message, 
 	return s.save(ctx, messages, state, e)
 }
 
-// Records returns the records of a run's tool calls, in the order in which they were saved,
-// as the last rewind left them. An agent leaves out the texts that the messages hold.
+// Records returns the records of a run's tool calls, in the order in which they were saved.
+// Records that a rewind removed are not returned. The records of an agent omit texts that
+// the messages hold.
 func (s *Session) Records(ctx context.Context, run string) ([]tool.Record, error) {
 	v, err := s.view()
 	if err != nil {

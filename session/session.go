@@ -183,7 +183,7 @@ func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state [
 	return s.save(ctx, messages, state)
 }
 
-// save is Save with more entries.
+// save does what Save does and writes more entries with the messages.
 func (s *Session) save(ctx context.Context, messages []dragoman.Message, state []byte, more ...Entry) error {
 	s.prepareSave(ctx, messages)
 	entries := make([]Entry, 0, len(messages)+len(more)+1)

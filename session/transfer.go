@@ -52,16 +52,16 @@ func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry
 	}
 }
 
-// Copy copies a session from one store to another, which may be of another kind, with
-// the tickets of its runs that were not delivered. If there are such tickets, a store
-// that is no [TicketKeeper] is refused with an error that wraps [ErrInvalid]. What is
-// written to the session meanwhile is not copied.
+// Copy copies a session from one store to another, which may be of another kind, with the
+// undelivered tickets of its runs. If there are such tickets and the target is not a
+// [TicketKeeper], the error wraps [ErrInvalid]. Entries that are written meanwhile are not
+// copied.
 func Copy(ctx context.Context, from Store, id string, to Store) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {
 		return about("copying", id, err)
 	}
-	// First the tickets: without their session, they are in no one's way.
+	// Copy tickets first: if the session cannot be copied, they have no effect.
 	if err := copyTickets(ctx, from, info, to); err != nil {
 		return about("copying", id, err)
 	}
@@ -71,8 +71,8 @@ func Copy(ctx context.Context, from Store, id string, to Store) error {
 	return nil
 }
 
-// copyTickets copies the tickets of the runs of a session. It leaves tickets that the
-// other store has.
+// copyTickets copies the tickets of the runs of a session. It skips tickets that the target
+// already has.
 func copyTickets(ctx context.Context, from Store, info Info, to Store) error {
 	keeper, ok := from.(TicketKeeper)
 	if !ok {

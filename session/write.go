@@ -88,7 +88,7 @@ func (s *Session) stamp(entries []Entry) error {
 		}
 		check := e.Check
 		switch e.Kind {
-		case KindMessage, KindNative, KindIntent, KindResult, KindRewind, KindOutput, KindAttachment, KindRecords: // which we have just written
+		case KindMessage, KindNative, KindIntent, KindResult, KindRewind, KindOutput, KindAttachment, KindRecords: // just written
 			check = e.checkFrame
 		}
 		if err := check(); err != nil {
