@@ -22,8 +22,8 @@ type Config struct {
 	// Limits bound outputs where the tool does not; a zero field means the
 	// runner's.
 	Limits Limits
-	// Timeout bounds a call where neither the turn nor the tool does; zero means the
-	// runner's. A tool may set a longer one for itself.
+	// Timeout is the default timeout of a call, if neither the turn nor the tool sets one;
+	// zero means that of the runner. A tool may set a longer timeout.
 	Timeout time.Duration
 	// Collisions says what becomes of tools from different sources that have one
 	// name; zero means an error.

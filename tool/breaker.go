@@ -11,9 +11,9 @@ import (
 // of the tool as its [Failure] has it; after Pause one call is let through to try.
 // The zero value never opens.
 //
-// A tool that this package made has one breaker, in whichever toolboxes and runs it is. A
-// tool of another type has one in each toolbox that it is put into, and keeps it in those
-// made by [Box.With]; an agent makes a toolbox for each run.
+// A tool made by this package has one breaker, shared by all toolboxes and runs. A tool of
+// another type has one breaker for each toolbox, shared with toolboxes that [Box.With]
+// derives from it. An agent makes a toolbox for each run.
 type Breaker struct {
 	// Failures is how many open it; zero means never.
 	Failures int

@@ -79,10 +79,10 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 // ErrNoSecret says that the host has no secret of a name for this call.
 var ErrNoSecret = errors.New("tool: there is no such secret")
 
-// Secret returns a secret of the host by its name. The model never sees it: from then on
-// it is taken out of every output, error and record of the run, and of runs that share
-// its secrets (see [Run.HideSecretsOf]). Another process does not know of it: what may come
-// up there, as in the outcome of background work, belongs into [Redactor.Secrets].
+// Secret returns a secret of the host by its name. The model never sees it: it is removed
+// from every later output, error and record of the run, and of runs that share its secrets
+// (see [Run.HideSecretsOf]). Other processes do not know the secret. If it may appear
+// there, as in the outcome of background work, add it to [Redactor.Secrets].
 func Secret(ctx context.Context, name string) (string, error) {
 	c := callFrom(ctx)
 	if c == nil || c.of.runner.Secrets == nil {

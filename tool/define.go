@@ -250,7 +250,7 @@ type made struct {
 	settings Settings
 
 	contribution dragoman.Contribution
-	// validator is the compiled schema of the arguments, if it is known already.
+	// validator is the compiled schema of the arguments, or nil if it is not compiled yet.
 	validator *schema.Validator
 
 	// ready is what a toolbox needs of the tool, made once.
@@ -458,8 +458,8 @@ func Timeout(d time.Duration) Option { return func(def *definition) { def.settin
 func Immediately() Option { return func(d *definition) { d.settings.Immediate = true } }
 
 // NeedsApproval makes every call of the tool wait for a human, unless a rule of the
-// [Runner]'s policy allows or denies the call. A policy that allows it only by its
-// default does not waive the approval.
+// [Runner]'s policy allows or denies the call. A default of allow does not waive the
+// approval.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }
 
 // NeedsApprovalFor makes those calls wait for which f says so. Where f fails,

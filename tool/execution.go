@@ -419,7 +419,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	x.request = &ApprovalRequest{
 		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
-	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // one that goes on has its value
+	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // a continued call has its value
 		x.request.Wanted = x.decision.Input
 	}
 	if preview := s.Preview; preview != nil {
@@ -434,8 +434,8 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	return nil
 }
 
-// changedReason adds to a reason that the tool is not the one that approval was requested
-// for: an approval of the earlier definition does not hold.
+// changedReason adds to a reason that the tool changed after approval was requested. An
+// approval of the earlier definition is not valid.
 func (x *execution) changedReason(reason string) string {
 	if x.resume == nil || x.continued() || x.resume.Binding.Tool == x.entry.fingerprint {
 		return reason
@@ -566,7 +566,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 
 func (x *execution) leavePending() {
 	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed}
-	if x.continued() { // its work has begun, and must not begin anew once this is answered
+	if x.continued() { // its work has begun and must not restart after the approval
 		p.State, p.Attempt = x.resume.State, x.resume.Attempt
 	}
 	x.pending = &p

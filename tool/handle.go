@@ -65,8 +65,8 @@ type chain struct {
 	tool time.Duration
 	// over says that the call has its result: whoever comes now is too late.
 	mismatch, ran, over atomic.Bool
-	// waits is set once the tool is suspended. It does not run again, and the call waits,
-	// whatever middleware makes of that.
+	// waits is set once the tool is suspended. The tool does not run again and the call
+	// waits, whatever middleware returns.
 	waits atomic.Pointer[Suspended]
 }
 

@@ -8,10 +8,10 @@ import (
 // Handler is what middleware wraps: a tool's Call, or another middleware.
 type Handler func(ctx context.Context, in Input) (Output, error)
 
-// Middleware wraps the running of a tool, to measure, retry or replace it. It
-// must hand on the input as it is: what was validated, judged and approved is
-// what runs, and other input makes the call an error ([ErrorMismatch]). A tool that is
-// [Suspended] does not run again, and its call waits, whatever middleware returns.
+// Middleware wraps the running of a tool, to measure, retry or replace it. It must pass on
+// the input unchanged: other input than that which was validated and approved makes the
+// call an error ([ErrorMismatch]). A tool that is [Suspended] does not run again, and its
+// call waits, whatever middleware returns.
 type Middleware func(next Handler) Handler
 
 // PreHook transforms a call's input before it runs: once per call, not again on

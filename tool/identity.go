@@ -12,9 +12,8 @@ import (
 )
 
 // This file owns the identity of tools: which key a tool is registered under,
-// which key a call asks for, which tool that is, what approvals and traces are filed
-// as, and which names collide. Nothing else decides which tool a call is for
-// (requirement I1).
+// which key a call asks for, which tool that is, the keys of approvals and traces, and
+// which names collide. No other code decides which tool a call is for (requirement I1).
 //
 // There are seven layers, and none stands for another: the public name, the
 // namespace, the qualified name, the lookup key, the approval keys, the trace
@@ -229,8 +228,8 @@ type Named struct {
 // CheckNames validates the names of a whole configuration and says everything
 // that is wrong with it (requirements I3 and I4): the reserved shape, two tools
 // under one key, one qualified name reached in two ways, one approval key for two tools,
-// a namespace with two descriptions. A bare tool may stand beside a deferred one of its name, and one
-// name in two namespaces.
+// a namespace with two descriptions. A bare tool and a deferred tool may share a name, as
+// may tools in different namespaces.
 func CheckNames(tools []Named) error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -284,8 +283,7 @@ func CheckNames(tools []Named) error {
 	return errors.Join(errs...)
 }
 
-// dispatchMap maps keys to the tools that answer to them. [CheckNames] has made sure that
-// each key has one.
+// dispatchMap maps each key to its tool. [CheckNames] has already refused duplicate keys.
 func dispatchMap(entries []*entry) map[Key]*entry {
 	out := make(map[Key]*entry, len(entries))
 	for _, e := range entries {

@@ -204,13 +204,13 @@ type bounder struct {
 	of     CallRef
 	// reader is the tool that reads the store; empty means that the model does not have one.
 	reader string
-	// part is the number under which the whole is stored.
+	// part is the number under which the whole output is stored.
 	part int
 	// failed is why something could not be kept.
 	failed error
 
-	// whole is the text of the output before it is cut, and where says how to read it; empty
-	// until it is stored.
+	// whole is the text of the output before it is cut. where describes how to read it; it
+	// is empty until the output is stored.
 	whole string
 	where string
 }
@@ -289,14 +289,14 @@ func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 	return tokens
 }
 
-// mayCut reports whether text of the parts may be cut that can be stored. A token has at
-// least one byte.
+// mayCut reports whether the output may be cut and can be stored. A token has at least one
+// byte.
 func (b *bounder) mayCut(parts []dragoman.Part) bool {
 	size := textSize(parts)
 	return b.store != nil && (b.tooMany(parts) || b.limits.Tokens > 0 && size > b.limits.Tokens || b.limits.Chars >= 0 && size > b.limits.Chars)
 }
 
-// tooMany reports whether there are more parts than may be.
+// tooMany reports whether there are more parts than the limit allows.
 func (b *bounder) tooMany(parts []dragoman.Part) bool {
 	return b.limits.Items >= 0 && len(parts) > b.limits.Items
 }
@@ -386,8 +386,8 @@ func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars 
 	return parts
 }
 
-// shortenStrings cuts the middle out of long strings of a JSON text. Each cut has a note
-// with how to read the rest, which where returns.
+// shortenStrings cuts the middle out of long strings of a JSON text. A note at each cut
+// includes the text of where, which says how to read the rest.
 func shortenStrings(raw json.RawMessage, where func() string) json.RawMessage {
 	r := jsonwire.NewReader(raw)
 	var w jsonwire.Writer
@@ -463,7 +463,7 @@ func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars,
 	return out
 }
 
-// stored stores the whole output, once, and returns how to read it.
+// stored stores the whole output, once, and returns a text that says how to read it.
 func (b *bounder) stored(ctx context.Context) string {
 	if b.where != "" {
 		return b.where

@@ -38,8 +38,9 @@ type Runner struct {
 	ApproverTimeout time.Duration
 	// Journal keeps effects from happening twice; nil keeps none.
 	Journal Journal
-	// Spill stores outputs that are too long. If it is nil, what is cut is lost; an agent
-	// then uses the store of its run, or memory. [NoSpill] loses what is cut in an agent too.
+	// Spill stores outputs that are too long. If it is nil, an agent uses the store of its
+	// run, or memory; without an agent, the rest of a cut output is lost. With [NoSpill] it
+	// is always lost.
 	Spill SpillStore
 	// Tickets are for tools that work in the background; nil: they cannot.
 	Tickets *Tickets
@@ -114,7 +115,8 @@ type Run struct {
 	secrets *givenSecrets
 }
 
-// givenSecrets are the secrets that the tools of one run, or of several, were given.
+// givenSecrets holds the secrets that tools got, for one run or for several that share
+// them.
 type givenSecrets struct {
 	mu   sync.Mutex
 	list []string
@@ -521,9 +523,9 @@ func (r *Run) learn(secret string) {
 	}
 }
 
-// HideSecretsOf makes two runs hide each other's secrets: what [Secret] gives to a tool of
-// either is taken out of the outputs, errors and records of both. Call it before r runs
-// calls. The agents of one conversation need it where each has a run of its own.
+// HideSecretsOf makes two runs hide each other's secrets: a secret that [Secret] returns to
+// a tool of either run is removed from the outputs, errors and records of both. Call it
+// before r runs calls. Agents of one conversation need it if each has its own Run.
 func (r *Run) HideSecretsOf(other *Run) {
 	if r.secrets == other.secrets {
 		return

@@ -48,8 +48,8 @@ func ReadOutputAs(name string, store SpillStore) Tool {
 
 const readOutputText = "Reads a tool's output that was too long to show, page by page."
 
-// outputReader returns a tool from which others copy their definition: its schema is made
-// and compiled once, because every run of an agent has such a tool.
+// outputReader returns the tool whose definition all output readers copy. Its schema is
+// compiled only once, because every run of an agent has such a tool.
 var outputReader = sync.OnceValues(func() (*typed[readOutput, string], error) {
 	t := newOutputReader(ReadOutputName, nil)
 	if _, err := newEntry(t); err != nil {
@@ -92,8 +92,8 @@ func SpillName(of CallRef, part int) string {
 	return "out_" + hex.EncodeToString(sum[:8])
 }
 
-// NoSpill is a [SpillStore] that stores nothing: what is cut from long outputs is lost, and an
-// agent whose Runner has it does not offer the tool [ReadOutputName].
+// NoSpill is a [SpillStore] that stores nothing: the rest of a cut output is lost. An agent
+// whose Runner has it does not offer the tool [ReadOutputName].
 var NoSpill SpillStore = noSpill{}
 
 type noSpill struct{}

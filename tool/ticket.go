@@ -107,9 +107,9 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	return t, err
 }
 
-// Resolve gives a ticket its outcome. Of out, Content and Failed are stored: the outcome
-// becomes a message to the model, which has no display text and no native form. A ticket
-// that is settled or has expired is an error.
+// Resolve gives a ticket its outcome. Only out.Content and out.Failed are stored: the
+// outcome becomes a message to the model, which has no display text and no native form.
+// Resolving a settled or expired ticket is an error.
 func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
 	state := TicketResolved
 	if out.Failed {

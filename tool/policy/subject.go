@@ -153,14 +153,14 @@ type Host struct {
 	// Tools are the qualified names of all tools that it may call, without those of
 	// handoffs; nil means that they are not known.
 	Tools []string
-	// Namespaces and Tags are those of all tools that it may call. Nil means that they
-	// are not known, empty that there are none.
+	// Namespaces and Tags are the namespaces and tags of all tools that it may call. Nil
+	// means unknown; empty means that the tools have no namespaces or tags.
 	Namespaces, Tags []string
 	// Handoffs are the names of tools that hand over to other agents. A rule on tool
 	// calls alone that names one does not apply to it.
 	Handoffs []string
-	// Targets are the names of the agents that Handoffs hand over to. Nil means that
-	// there may be other handoffs, empty that there are none.
+	// Targets are the names of the agents that Handoffs hand over to. Nil means that there
+	// may be other handoffs; empty means that there are no handoffs.
 	Targets []string
 	// Agents are the names of all agents. Nil means that they are not known, empty
 	// that there are none.
@@ -170,9 +170,9 @@ type Host struct {
 }
 
 // For returns the policy for one host. It reports every enabled rule that can never
-// apply there, each a [*RuleError]: one on subjects, tools, namespaces, tags, agents or
-// handoff targets that the host does not have, and one that asks where no human can
-// answer. Where the host decides on model calls alone, the default covers them.
+// apply there, each as a [*RuleError]: rules on subjects, tools, namespaces, tags, agents
+// or handoff targets that the host does not have, and rules that ask if the host is
+// unattended. If the host decides only on model calls, the default covers them.
 func (p *Policy) For(h Host) (*Policy, error) {
 	var errs []string
 	var all []error

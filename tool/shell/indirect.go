@@ -264,7 +264,7 @@ func tarRuns(args []word) string {
 	return ""
 }
 
-// ipRuns looks for the flag -batch and its abbreviations, which run commands of a file.
+// ipRuns looks for the flag -batch and its abbreviations, which run commands from a file.
 func ipRuns(args []word) string {
 	for _, a := range args {
 		if dashes, name := flagName(a.text); dashes > 0 && strings.HasPrefix("batch", name) {

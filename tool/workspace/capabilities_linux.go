@@ -7,8 +7,8 @@ import (
 )
 
 // withheld are the capabilities that commands never have. With them, a command run by root
-// could bypass Landlock, or change what Landlock does not confine: capabilities and flags of
-// files outside, other processes, the network's settings, the clock.
+// could bypass Landlock, or change what Landlock does not confine: capabilities and flags
+// of files outside the workspace, other processes, network settings, the clock.
 var withheld = [...]uint{
 	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, // devices and the kernel
 	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, // attributes of files

@@ -2,7 +2,7 @@ package workspace
 
 import "fmt"
 
-// counted returns a number with its noun, in the plural unless the number is 1.
+// counted returns a number and its noun, plural unless the number is 1.
 func counted[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

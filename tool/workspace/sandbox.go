@@ -29,15 +29,14 @@ import (
 // also without Landlock, and cannot gain them again (no_new_privs). Signals and abstract
 // sockets reach only what it started itself (ABI 6).
 //
-// Not confined: what a name outside looks like (its size, its times), and the mode, owner,
-// times and extended attributes of files outside, as far as the user may change them: run
-// commands as a user who owns nothing else. Not confined either: sockets that
-// are files (before ABI 9), the network unless [Shell.DenyNetwork] is set, and even
-// then UDP before ABI 10 and Multipath TCP, memory and processor time. The
-// write-protection of .git holds for the tools, not for commands: git needs to
-// write there. Where signals are not confined, a command can end its supervisor,
-// and then only those of its processes are ended that kept its group or its
-// environment.
+// Not confined are the metadata of files outside: a command can read their size and times,
+// and change their mode, owner, times and extended attributes if its user may. Run commands
+// as a user who owns nothing else. Not confined either: sockets that are files (before ABI
+// 9), the network unless [Shell.DenyNetwork] is set, and even then UDP before ABI 10 and
+// Multipath TCP, memory and processor time. The write-protection of .git holds for the
+// tools, not for commands: git needs to write there. Where signals are not confined, a
+// command can end its supervisor, and then only those of its processes are ended that kept
+// its group or its environment.
 type Sandbox struct {
 	// abi is the kernel's version of Landlock; 0: it has none.
 	abi int
