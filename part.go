@@ -124,12 +124,12 @@ type Opaque struct {
 	// Type is the native type tag.
 	Type string
 	JSON json.RawMessage
-	// CallID links a call with its result, so that both are kept or dropped together.
-	// Empty where there is none. A call in a response that is not Hosted and has no result
-	// there waits for the client.
+	// CallID links a call with its result, so that both are kept or dropped together. It is
+	// empty for other parts. A call that is not Hosted and has no result in the same
+	// response waits for the client.
 	CallID string
-	// Hosted says that the provider ran a tool itself, and that the part is the call or
-	// the result. False also means unknown.
+	// Hosted reports that the part is the call or the result of a tool that the provider
+	// ran. False also means unknown.
 	Hosted bool
 }
 

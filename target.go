@@ -11,8 +11,8 @@ type Target struct {
 	Scope    string
 	// Model is whom the request goes to, which decides what of the history may be
 	// replayed; empty means [Request].Model. It does not name the model in the
-	// request: Request.Model does. Nor does it choose Caps: package models has those
-	// of known models.
+	// request: Request.Model does. Nor does it set Caps; package models has the
+	// capabilities of known models.
 	Model string
 	Caps  Capabilities
 }
@@ -45,8 +45,8 @@ type Capabilities struct {
 	NoDeveloperRole bool
 	// NoImages: media is replaced by a placeholder text.
 	NoImages bool
-	// NoFiles: the server takes no files, although its dialect has a place for them; a
-	// note stands in for each. Plain-text documents are sent as text.
+	// NoFiles: the server takes no files, although its dialect has them. Each file is
+	// replaced by a note; plain-text documents are sent as text.
 	NoFiles bool
 	// NoParallelFlag: the parallel flag is not sent.
 	NoParallelFlag bool
@@ -60,7 +60,7 @@ type Capabilities struct {
 	// (quirks F1, F8, F9).
 	NoOutputWithTools bool
 	// NoOutputSchemaStreamed: the server refuses an output schema in a streamed request;
-	// it is asked for in the instructions instead.
+	// the schema is sent in the instructions instead.
 	NoOutputSchemaStreamed bool
 	// NoMixedTools: functions do not stand beside the tools that the provider
 	// runs; functions are kept (quirk A44).
@@ -177,9 +177,9 @@ type Capabilities struct {
 	// "none" is that reasoning can be switched off. Another is sent as the nearest of
 	// them (quirk G10). Empty means all that the dialect has.
 	Efforts string
-	// EffortField is the field for the effort among the model's own fields of a Bedrock
-	// request: "reasoning_effort" (OpenAI) or "reasoningConfig" (Amazon Nova). Empty
-	// means the form of Claude.
+	// EffortField is the field of additionalModelRequestFields that takes the effort on
+	// Bedrock: "reasoning_effort" (OpenAI models) or "reasoningConfig" (Amazon Nova). Empty
+	// means the Claude form.
 	EffortField string
 	// ID overrides the dialect's rule for call ids; nil keeps it.
 	ID *IDRule

@@ -84,9 +84,8 @@ func (n *normaliser) prune() {
 	}
 }
 
-// fields drops the unknown fields of a response of another provider of the same dialect.
-// Most servers refuse fields that they do not know. An empty value only spells that there is
-// nothing, and stays.
+// fields drops unknown fields that came from another provider of the same dialect. Most
+// servers refuse fields that they do not know. Empty values carry no content and stay.
 func (n *normaliser) fields(d *draft) {
 	if d.Origin == nil || d.Extra.For(n.limits.Dialect) == nil || d.Origin.Matches(n.target.Origin(), dragoman.MatchProvider) {
 		return

@@ -268,7 +268,7 @@ func (n *normaliser) open() {
 			return
 		}
 	} else if first == 0 && len(n.req.Instructions) == 0 {
-		return // there is nothing to answer; the encoder refuses it
+		return // the request has no content; the encoder refuses it
 	}
 	if n.stored {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Programs store calls as the object of their dialect, but also with the object around it,
-// such as a Gemini part, or without the outer one, such as the function of a Chat call.
-// callShape tells these apart for callers that hand in one object. Decoders do not use it:
+// callShape describes the form of a single call object. Programs store calls as the object
+// of their dialect, but also with the enclosing object, such as a Gemini part, or without
+// the outer object, such as the function of a Chat call. Decoders do not use callShape:
 // they know where the call is.
 type callShape struct {
 	// object is the call in the form of its format.
@@ -24,11 +24,11 @@ type callShape struct {
 	inner bool
 }
 
-// partPrefix is where calls store the fields of the Gemini part around them.
+// partPrefix is the path under which calls store the fields of the enclosing Gemini part.
 const partPrefix = "/part"
 
-// shapeOf returns the shape of a call in a format. An object that is in the form of its
-// format, or in no shape that is known, is returned unchanged.
+// shapeOf returns the shape of a call in a format. It returns an object unchanged if it has
+// the form of its format or an unknown shape.
 func shapeOf(format dragoman.Format, obj json.RawMessage) callShape {
 	switch format {
 	case dragoman.FormatGeminiFunctionCall:
@@ -47,10 +47,10 @@ func shapeOf(format dragoman.Format, obj json.RawMessage) callShape {
 	return callShape{object: obj}
 }
 
-// changed reports whether the object is not in the form of its format.
+// changed reports whether the object does not have the form of its format.
 func (s *callShape) changed(obj json.RawMessage) bool { return len(s.object) != len(obj) }
 
-// apply adds the fields of the part around a call.
+// apply adds the fields of the enclosing part to a call.
 func (s *callShape) apply(c *dragoman.ToolCall) {
 	if s.signature != "" {
 		c.Signature = s.signature
@@ -60,8 +60,8 @@ func (s *callShape) apply(c *dragoman.ToolCall) {
 	}
 }
 
-// geminiPart reads a part that holds a call. ok is false for every other object, and for
-// one that holds something else too or repeats a field.
+// geminiPart reads a part that holds a call. ok is false for any other object, and for a
+// part that also holds something else or repeats a field.
 func geminiPart(obj json.RawMessage) (s callShape, ok bool) {
 	rd := jsonwire.NewReader(obj)
 	if rd.Kind() != '{' {
@@ -88,7 +88,7 @@ func geminiPart(obj json.RawMessage) (s callShape, ok bool) {
 	if rd.End() != nil || s.object == nil {
 		return s, false
 	}
-	return s, !hasField(s.object, "arguments") // which is a call of Chat's older form
+	return s, !hasField(s.object, "arguments") // an older form of a Chat call has arguments
 }
 
 // innerCall recognizes the object inside a call by its fields.

@@ -38,7 +38,7 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 	return c, rep, err
 }
 
-// readShapedCall reads a call that may be in another shape than its format has.
+// readShapedCall reads a call whose shape may differ from that of its format.
 func (r *Registry) readShapedCall(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
 	if _, contributed := r.calls[format]; contributed {
 		return r.readCallAs(format, jsonwire.Value{Raw: obj}, at, rep)
@@ -101,9 +101,9 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 }
 
 // ConvertCalls writes calls in the format to, in order. A call already in that format
-// passes byte for byte; a Gemini part that holds one is written as the call alone, and
-// the function inside a Chat or Ollama call or the toolUse inside a Bedrock block as the
-// whole call.
+// passes byte for byte. A Gemini part that holds a call is written as the call alone. The
+// function inside a Chat or Ollama call, and the toolUse inside a Bedrock block, are
+// written as the whole call.
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(dragoman.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
 		c, err := r.readShapedCall(obj.Format, obj.JSON, at, rep)

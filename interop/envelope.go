@@ -35,7 +35,8 @@ type Envelope struct {
 // ReadEnvelope reads a provider-native result: see [EnvelopeType]. ok is false for any
 // other JSON; the error says what is wrong with an object of that type.
 func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
-	// Escapes aside, an envelope contains its type. Most tool output is something else.
+	// Without escapes, an envelope contains its type as text. Most tool outputs are not
+	// envelopes.
 	if bytes.IndexByte(data, '\\') < 0 && !bytes.Contains(data, []byte(EnvelopeType)) {
 		return Envelope{}, false, nil
 	}

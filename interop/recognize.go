@@ -80,7 +80,7 @@ func builtInCall(obj json.RawMessage) dragoman.Format {
 		return dragoman.FormatAnthropicToolUse
 	case typ == "custom" && kinds["custom"] == '{':
 		return dragoman.FormatChatCustomCall
-	case kinds["function"] == '{' && typ == "" && argumentKind == '{': // newer servers add an id; calls of Chat have a type
+	case kinds["function"] == '{' && typ == "" && argumentKind == '{': // newer servers add an id; Chat calls have a type
 		return dragoman.FormatOllamaToolCall
 	case kinds["function"] == '{' && (typ == "" || typ == "function"):
 		return dragoman.FormatChatFunctionCall

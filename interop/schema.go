@@ -204,7 +204,7 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec
 			}
 			why := unread(src.Format)
 			switch {
-			case hostedBy(src.Format, dragoman.OpenAIChat), hostedBy(src.Format, dragoman.Ollama): // they host no tools
+			case hostedBy(src.Format, dragoman.OpenAIChat), hostedBy(src.Format, dragoman.Ollama): // these dialects have no hosted tools
 				why = fmt.Sprintf("tool %q (%s) is of a type that its dialect does not define, so it cannot be written for %s", s.Name, src.Format, r.target.Dialect)
 			case builtIn(src.Format):
 				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, whose(src.Format), r.target.Dialect)

@@ -197,7 +197,7 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 	}
 }
 
-// together applies combinations that the model refuses. Not applied is
+// together applies combinations that the model refuses. It ignores
 // thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
 func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {

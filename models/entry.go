@@ -46,7 +46,8 @@ type Entry struct {
 	// value only, "prefill" an assistant turn at the end, "call_ids" the ids of calls
 	// and results, "result_media" media in results, "dummy_signature" a placeholder
 	// signature on calls that have none, "open_schemas" JSON Schema beyond the closed
-	// subset of the dialect, "chat:" OpenAI Chat only.
+	// subset of the dialect, "tool_search" the tool search of the provider, "chat:" OpenAI
+	// Chat only.
 	Refuses          []string `json:"refuses,omitempty"`
 	RefusesReasoning []string `json:"refuses_reasoning,omitempty"`
 	RefusesTogether  []string `json:"refuses_together,omitempty"`
@@ -137,9 +138,9 @@ type Reasoning struct {
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
 	Adaptive bool `json:"adaptive,omitempty"`
-	// Field is the field for the effort among the model's own fields of a Bedrock
-	// request: "reasoning_effort" or "reasoningConfig". Empty means the form of Claude
-	// for a model by Anthropic, and unknown for others.
+	// Field is the field of additionalModelRequestFields that takes the effort on Bedrock:
+	// "reasoning_effort" or "reasoningConfig". Empty means the Claude form for Anthropic
+	// models, and unknown for others.
 	Field string `json:"field,omitempty"`
 	// Default applies to requests that do not set reasoning: "off", "none", "on",
 	// "dynamic" or an effort. Effort is the effort that applies then.

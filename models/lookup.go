@@ -157,8 +157,8 @@ func respelled(provider, name string) string {
 	return name
 }
 
-// withoutRegion removes the region, or the path of an ARN, from a name on Bedrock. The
-// ARN of a custom model has the name of its base.
+// withoutRegion removes the region, or the path of an ARN, from a Bedrock model name. The
+// ARN of a custom model contains the name of its base model.
 func (c *Catalog) withoutRegion(name string) (base string, tuned bool) {
 	if strings.HasPrefix(name, "arn:") {
 		if _, path, is := strings.Cut(name, ":custom-model/"); is && strings.Contains(path, "/") {

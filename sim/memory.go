@@ -99,8 +99,8 @@ func refuseReferences(req *dragoman.Request) error {
 	return nil
 }
 
-// notStored is the error for a reference to something that the simulator does not store. It
-// has no code: that of its class would say that the model is unknown.
+// notStored returns the error for a reference to something that the simulator does not
+// store. It has no code, because the code of its class means an unknown model.
 func notStored(param, message string) error {
 	return serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: param, Message: message})
 }

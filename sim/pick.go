@@ -69,8 +69,8 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 	return out
 }
 
-// outputReader is the tool with which agents let models read long outputs. A model has
-// nothing to read until an output, or the user, mentions it.
+// outputReader is the tool that reads long outputs. The planner does not call it until an
+// output or the user mentions it.
 const outputReader = "read_tool_output"
 
 // mentioned reports whether a text or a result of the conversation contains a name.

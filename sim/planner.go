@@ -24,7 +24,7 @@ import (
 // Arguments are always valid against the tool's schema; a tool for which no valid ones are
 // found is not called, and the answer says so. The input of a freeform tool is of
 // its grammar where an example of that can be found. A deferred tool is called
-// like any other, as if a search had found it, but never for want of a better one. The tool
+// like any other, as if a search had found it, but never as a fallback. The tool
 // read_tool_output is called only if the conversation mentions it.
 //
 // Once the calls have their results, failed or not, the planner answers with a

@@ -250,7 +250,7 @@ func (p *Plan) Open() {
 			return
 		}
 	} else if p.Threaded || len(p.System) == 0 {
-		return // without instructions there is nothing to answer
+		return // without instructions, the request has no content
 	}
 	p.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/messages", "a user %s to open the conversation", p.Turn)
 	opening := Turn{Role: User, Blocks: []Block{{Part: &dragoman.Text{Text: openingText}, At: extra.At("/messages")}}}

@@ -54,7 +54,7 @@ func AnyRequest(t *testing.T, c dialect.Codec, body []byte) (req, back *dragoman
 	}
 	built, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 	if Empty(err) {
-		return req, nil // a server of this dialect may know what we do not
+		return req, nil // a server of this dialect may accept fields that we do not know
 	}
 	if err != nil {
 		if !errors.Is(err, dragoman.ErrUnsupported) || req.ToolChoice == nil {

@@ -18,8 +18,7 @@ import (
 
 // Deterministic checks that a request is encoded to the same bytes and report
 // each time, as sound JSON, and is not changed by it. Only one that chooses a
-// tool may be refused, one without a message to write, or one with a native form
-// that is not JSON.
+// tool may be refused, one without a message, or one with a native form that is not JSON.
 func Deterministic(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {

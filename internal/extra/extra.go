@@ -381,7 +381,7 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		}
 		switch f.Path {
 		case "/id", "/status", // the wire's own bookkeeping of an item
-			"/function/index",         // the place of a call in its list, which every Ollama server writes
+			"/function/index",         // the position of a call in its list; every Ollama server sends it
 			"/systemInstruction/role": // which Gemini does not heed, and Gemini CLI always sends
 			s = dragoman.Info
 		case "/conversation", "/prompt", "/cachedContent", "/cached_content", "/continuationToken", "/continuation_token":

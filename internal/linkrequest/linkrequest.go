@@ -1,6 +1,6 @@
-// Package linkrequest carries, in a context, how to build a request for each model of a
-// chain. The models of a chain may need different requests: each has its own native history,
-// and not all accept an output schema.
+// Package linkrequest carries, in a context, a function that builds the request for each
+// model of a chain. The models of a chain may need different requests: each has its own
+// native history, and not all accept an output schema.
 package linkrequest
 
 import (
@@ -19,9 +19,8 @@ type builder struct {
 	build   Build
 }
 
-// With returns a context in which a chain that is called with req sends each of its models
-// the request that build returns. Other requests that are sent with the context stay as they
-// are.
+// With returns a context in which a chain that is called with req sends each model the
+// request that build returns. Other requests with the context do not change.
 func With(ctx context.Context, req *dragoman.Request, build Build) context.Context {
 	return context.WithValue(ctx, key{}, builder{req, build})
 }

@@ -1,7 +1,7 @@
 // Package modelgate carries, in a context, the decision whether a model may be called.
 // Whoever runs a request sets it; a chain of models asks it before each of its links. It
-// also carries a meter for model calls that are made on behalf of a run, and a function
-// that is called when a request is sent to a model.
+// also carries a meter for the model calls of a run, and a function to call when a request
+// is sent to a model.
 package modelgate
 
 import "context"
@@ -54,14 +54,13 @@ func Spent[U any](ctx context.Context, u U) {
 
 type calledKey struct{}
 
-// WithCalled returns a context in which called runs each time before a request is sent to a
-// model's server, on the goroutine of the request. Requests that are refused before that do
-// not call it.
+// WithCalled returns a context in which called runs before each request to an upstream, on
+// the goroutine of the request. A request that is refused earlier does not call it.
 func WithCalled(ctx context.Context, called func()) context.Context {
 	return context.WithValue(ctx, calledKey{}, called)
 }
 
-// Called says that a request is being sent to a model's server.
+// Called reports that a request is about to be sent to an upstream.
 func Called(ctx context.Context) {
 	if called, ok := ctx.Value(calledKey{}).(func()); ok {
 		called()

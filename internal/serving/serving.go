@@ -296,8 +296,8 @@ func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, erro
 	}
 }
 
-// Refuse returns err as an error of the client's request. Its parameter is the place of a
-// [dragoman.DecodeError].
+// Refuse returns err as an error of the client's request. If err is a
+// [dragoman.DecodeError], its path becomes the parameter.
 func Refuse(err error) *dragoman.APIError {
 	e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
 	var decode *dragoman.DecodeError
@@ -307,8 +307,8 @@ func Refuse(err error) *dragoman.APIError {
 	return e
 }
 
-// paramOf returns a JSON pointer as errors of the OpenAI API write places:
-// "/messages/1/role" is "messages[1].role".
+// paramOf converts a JSON pointer to the notation of OpenAI errors: "/messages/1/role"
+// becomes "messages[1].role".
 func paramOf(pointer string) string {
 	var b strings.Builder
 	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

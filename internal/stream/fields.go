@@ -18,15 +18,14 @@ const (
 // elementCost is the approximate memory of a list element without its text.
 const elementCost = 48
 
-// Fields collects the unknown fields of a message from the chunks of a stream, as a whole
-// response has them, in the order of their first appearance. Servers send a field once,
-// repeat it in each chunk, or send a list in pieces. So the elements of a later list are
-// appended, an element with the index of an earlier one replaces it, and a list that begins
-// with the earlier one replaces that. A later value of any other kind replaces the earlier
-// one.
+// Fields collects the unknown fields of a message from the chunks of a stream, in the order
+// of their first appearance. Servers send a field once, repeat it in each chunk, or spread
+// a list over several chunks. Elements of a later list are appended, an element replaces an
+// earlier one with the same index, and a list that begins with the earlier list replaces
+// it. Any other value replaces the earlier one.
 type Fields struct {
-	// Replaced is called with the name of a field if a part of its earlier value is
-	// lost; nil ignores it.
+	// Replaced, if not nil, is called with the name of a field when part of its earlier
+	// value is lost.
 	Replaced func(name string)
 
 	fields []streamedField
@@ -36,7 +35,7 @@ type Fields struct {
 
 type streamedField struct {
 	name  string
-	value []byte // nil if the field is a list in pieces
+	value []byte // nil if the field is a list from several chunks
 	list  []element
 	index map[string]int // positions in list
 	full  bool           // the list is too long to be split
@@ -48,8 +47,8 @@ type element struct {
 	index string
 }
 
-// Add stores a copy of a field. It reports false, and stores nothing, if the fields would
-// exceed their bounds. It takes time in proportion to the value.
+// Add stores a copy of a field. If the fields would exceed their bounds, it stores nothing
+// and returns false. It takes time linear in the length of the value.
 func (f *Fields) Add(name, value []byte, bound *Bound) bool {
 	if len(value) == 0 {
 		return true
@@ -90,7 +89,7 @@ func (f *Fields) merge(old *streamedField, value []byte, bound *Bound) bool {
 	if len(later) == 0 {
 		return true
 	}
-	if old.value != nil { // the second piece: the first is split once
+	if old.value != nil { // the second list: split the first one, once
 		earlier := split(old.value) // shares the copy in value
 		if old.full = !f.take(sizeOf(earlier)-old.size(), bound); old.full {
 			return false
@@ -174,7 +173,7 @@ func split(list []byte) []element {
 	return out
 }
 
-// indexOf returns the number that an element of a list has as its index, or "".
+// indexOf returns the index field of a list element if it is a number, or "".
 func indexOf(raw []byte) (index string) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return ""
@@ -190,7 +189,7 @@ func indexOf(raw []byte) (index string) {
 	return index
 }
 
-// Extra returns the fields, nil if there are none.
+// Extra returns the fields, or nil if there are no fields.
 func (f *Fields) Extra(d dragoman.Dialect) *dragoman.Extra {
 	if len(f.fields) == 0 {
 		return nil

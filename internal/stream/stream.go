@@ -33,8 +33,8 @@ type Parts struct {
 	// Bound is asked before text is kept. What it refuses is no event either.
 	Bound *Bound
 	sums  int // summaries, over all parts
-	// final is the header for the parts that end from now on and have none of their own;
-	// nil for none. finalSent reports that a part ended with it.
+	// final is the header for parts that end later without a header of their own, or nil.
+	// finalSent is set once a part ended with it.
 	final     *dragoman.Message
 	finalSent bool
 }
@@ -219,7 +219,7 @@ func (p *Part) End() {
 	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: header})
 }
 
-// Finish makes the parts that end from now on carry unknown fields of the message in their
+// Finish sets unknown fields of the message that all parts ending later carry in their
 // header.
 func (p *Parts) Finish(fields *dragoman.Extra, origin *dragoman.Origin) {
 	if fields != nil {
@@ -227,7 +227,7 @@ func (p *Parts) Finish(fields *dragoman.Extra, origin *dragoman.Origin) {
 	}
 }
 
-// Unfinished reports whether no part ended with the fields of Finish.
+// Unfinished reports whether no part has carried the fields of Finish.
 func (p *Parts) Unfinished() bool { return p.final != nil && !p.finalSent }
 
 // EndAll closes what is open, in order of start (quirk C39).

@@ -103,8 +103,8 @@ func (j *judge) nova(req, extras map[string]any) *Refusal {
 	return nil
 }
 
-// bedrockOSS applies the rules of the OpenAI models on Converse: their own fields are those
-// of Chat Completions.
+// bedrockOSS applies the rules of OpenAI models on Converse, whose additional fields are
+// Chat Completions fields.
 func (j *judge) bedrockOSS(extras map[string]any) *Refusal {
 	if at := chatShape.unknown(extras, false); at != nil {
 		return j.bad("", "", "Failed to deserialize the JSON body into the target type: unknown variant `%s`", brackets(at))

@@ -12,7 +12,7 @@ type ranged struct {
 	low, top float64
 }
 
-// outOfRange returns the first number that is outside of its bounds; empty: none is.
+// outOfRange returns the name of the first number outside its bounds, or "".
 func outOfRange(m map[string]any, all ...ranged) string {
 	for _, r := range all {
 		if n, ok := number(m, r.name); ok && (n < r.low || n > r.top) {
@@ -49,7 +49,7 @@ func (j *judge) openAILimits(req map[string]any) *Refusal {
 // maxBreakpoints bounds the cache breakpoints of a request to Anthropic or Bedrock.
 const maxBreakpoints = 4
 
-// anthropicLimits checks what Messages bounds whatever the model.
+// anthropicLimits checks the limits that Messages has for all models.
 func (j *judge) anthropicLimits(req map[string]any) *Refusal {
 	if name := outOfRange(req, ranged{"temperature", 0, 1}, ranged{"top_p", 0, 1}); name != "" {
 		return j.bad("", "", "%s: range: 0..1", name)
@@ -73,8 +73,8 @@ func (j *judge) anthropicLimits(req map[string]any) *Refusal {
 	return nil
 }
 
-// breakpoints counts the cache markers of a request, and reports whether one within a block
-// is null. Schemas and inputs may have fields of the name.
+// breakpoints counts the cache markers of a request and reports whether a marker within a
+// block is null. It skips schemas and inputs, which may have fields of that name.
 func breakpoints(v any) (n int, null bool) {
 	switch v := v.(type) {
 	case []any:
@@ -162,7 +162,7 @@ func (j *judge) bedrockLimits(req map[string]any) *Refusal {
 	return nil
 }
 
-// ollamaNumbers are options that are numbers.
+// ollamaNumbers are the options with numeric values.
 var ollamaNumbers = []string{"num_ctx", "num_predict", "temperature", "top_k", "top_p", "min_p", "seed", "repeat_penalty", "presence_penalty", "frequency_penalty"}
 
 // ollamaLimits checks the types of options and of the arguments in the history.

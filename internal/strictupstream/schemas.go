@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// schemaRules are the rules that a vendor has for the JSON Schemas of a request.
+// schemaRules are the rules of a vendor for JSON Schemas in a request.
 type schemaRules struct {
 	// forbidden are keywords that are refused.
 	forbidden []string
 	// formats of strings; nil allows all.
 	formats []string
-	// closed wants additionalProperties:false on every object, complete every property in
-	// required.
+	// closed requires additionalProperties:false on every object. complete requires every
+	// property to be in required.
 	closed, complete bool
-	// items wants the items of every array.
+	// items requires items in every array.
 	items bool
-	// gemini applies the rules of Gemini for parameters: one type, enums of strings that
-	// are not empty, required properties that exist.
+	// gemini applies the Gemini rules for parameters: one type, enums of non-empty strings,
+	// and required properties that exist.
 	gemini bool
 }
 
@@ -39,7 +39,7 @@ var (
 	geminiTypes = &schemaRules{items: true, gemini: true}
 )
 
-// check returns what a vendor refuses in a schema; empty: nothing.
+// check returns the reason why a vendor refuses a schema, or "".
 func (r *schemaRules) check(schema map[string]any, at string) string {
 	for _, key := range r.forbidden {
 		if set(schema, key) {
@@ -185,7 +185,7 @@ func (j *judge) anthropicSchemas(req map[string]any) *Refusal {
 	return nil
 }
 
-// geminiSchemas checks the schemas in Gemini's own language.
+// geminiSchemas checks schemas in the Gemini schema format.
 func (j *judge) geminiSchemas(req, config map[string]any) *Refusal {
 	declared := 0
 	for _, t := range objects(req, "tools") {

@@ -41,7 +41,7 @@ import (
 type Options struct {
 	// Model is the name that the next handler knows its model by. It replaces the name in
 	// the request, up to a question mark: with "sim/planner", "gpt-4.1?fault=429" becomes
-	// "sim/planner?fault=429". The response gets the requested name back: clients compare
+	// "sim/planner?fault=429". The response has the requested name, because clients compare
 	// the two. Empty keeps the name.
 	Model string
 	// Models are the names that are replaced; nil replaces all. Requests for other models
@@ -222,7 +222,7 @@ func (c call) renamed(r *http.Request, body []byte, o Options) *http.Request {
 	return again
 }
 
-// replaced returns the name that the next handler has for the model of the call.
+// replaced returns the model name that the next handler uses for the call.
 func (c call) replaced(o Options) string {
 	name, query, has := strings.Cut(c.model, "?")
 	switch {

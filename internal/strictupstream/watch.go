@@ -21,8 +21,8 @@ type watcher struct {
 	// sign: function calls get a thoughtSignature.
 	sign bool
 	json bool
-	// theirs is the name of the model that the next handler has, with its quotes, and name
-	// the one that the client gets in its place; empty if no name was replaced.
+	// theirs is the quoted model name of the next handler, and name the one that the client
+	// gets in its place. Both are empty if the name was not replaced.
 	theirs, name []byte
 	// line buffers the bytes after the last line end, or the whole of a JSON response.
 	line []byte
@@ -35,7 +35,7 @@ func (s *Server) watch(w http.ResponseWriter, c call, body []byte) *watcher {
 		stored: c.dialect == dragoman.OpenAIResponses && isStored(body),
 		sign:   c.dialect == dragoman.Gemini && g != nil && g.version >= 30 && !c.array,
 	}
-	if theirs := c.replaced(s.o); theirs != c.model && c.dialect != dragoman.Bedrock { // whose responses name no model
+	if theirs := c.replaced(s.o); theirs != c.model && c.dialect != dragoman.Bedrock { // Bedrock responses do not name the model
 		out.theirs, out.name = quoted(theirs), quoted(c.model)
 	}
 	return out

@@ -290,8 +290,8 @@ func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
 	}
 }
 
-// MessageHas reports whether the message of an error has all of these words, which are in
-// lower case.
+// MessageHas reports whether the message of an error contains all words, ignoring case. The
+// words must be lower case.
 func MessageHas(e *dragoman.APIError, words ...string) bool {
 	message := strings.ToLower(e.Message)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })

@@ -7,10 +7,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// FieldError says which field of a request makes it impossible to send. A server that
-// translates reports it under the name that the field has for its client.
+// FieldError reports the field of a request that makes it impossible to send. A server that
+// translates requests reports it under the name of the field in the client's dialect.
 type FieldError struct {
-	// Package or dialect that refuses the request.
+	// By is the package or dialect that refuses the request.
 	By string
 	// Field is "messages" or "tools".
 	Field string
@@ -29,10 +29,11 @@ const (
 	FieldTools    = "tools"
 )
 
-// NoMessage says that a list of messages is empty. field is its name in a dialect.
+// NoMessage returns the detail for an empty list of messages; field is the name of the list
+// in a dialect.
 func NoMessage(field string) string { return field + ": at least one message is required" }
 
-// NoTools says that a model does not take tools.
+// NoTools returns the detail for a model that does not take tools.
 func NoTools(model string) string {
 	if model == "" {
 		return "the model does not take tools"
@@ -52,8 +53,8 @@ func MessagesField(d dragoman.Dialect) string {
 	}
 }
 
-// ClientError returns the [FieldError] in err in the words of a client of the dialect that
-// asked for model; nil if err has none.
+// ClientError returns the [FieldError] in err as an error for a client of dialect d that
+// requested model. It returns nil if err does not wrap a FieldError.
 func ClientError(err error, d dragoman.Dialect, model string) *dragoman.APIError {
 	var e *FieldError
 	if !errors.As(err, &e) {

@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 )
 
-// FinalFields reports the unknown fields of streamed messages that only the ends of parts
-// carry, for an encoder that has no place for them in a stream. The encoder reports those
-// of the starts itself. The zero value is ready.
+// FinalFields reports unknown fields that only the ends of parts carry, for an encoder that
+// cannot write them in a stream. The encoder itself reports fields that the starts carry.
+// The zero value is ready to use.
 type FinalFields struct {
 	messages map[[2]int]int // by choice and index of open parts, if not 0
 	told     map[messageField]bool
@@ -18,7 +18,7 @@ type messageField struct {
 	path            string
 }
 
-// Start takes the start of a part.
+// Start records the start of a part.
 func (f *FinalFields) Start(ev *dragoman.PartStart) {
 	if ev.Message != 0 {
 		if f.messages == nil {
@@ -33,8 +33,8 @@ func (f *FinalFields) Start(ev *dragoman.PartStart) {
 	}
 }
 
-// End takes the end of a part. It reports the fields for an encoder of dialect d, each once
-// for each message.
+// End records the end of a part. It reports each field once per message, for an encoder of
+// dialect d.
 func (f *FinalFields) End(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) {
 	part := [2]int{ev.Choice, ev.Index}
 	message := f.messages[part]

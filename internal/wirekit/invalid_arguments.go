@@ -3,7 +3,7 @@ package wirekit
 import dragoman "github.com/dragoman-go/dragoman"
 
 // InvalidArguments reports whether the arguments of a function call are not valid JSON.
-// The spellings of no arguments are valid.
+// An empty text and other spellings of no arguments are valid.
 func InvalidArguments(arguments string) bool {
 	p := dragoman.CheckArguments(arguments)
 	return p != nil && p.Code == dragoman.ProblemInvalidJSON

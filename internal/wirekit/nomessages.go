@@ -6,8 +6,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// checkMessages refuses a body without a message, which every server refuses: req has
-// none, or none that the dialect has a place for.
+// checkMessages refuses a body without a message, as every server does. Either req has no
+// message, or the dialect cannot express any of them.
 func checkMessages(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
 	field := MessagesField(d)
 	if continues(d, req) || hasElements(body, field) {
@@ -16,8 +16,9 @@ func checkMessages(d dragoman.Dialect, req *dragoman.Request, body []byte) error
 	return &FieldError{By: string(d), Field: FieldMessages, Detail: NoMessage(field), Err: dragoman.ErrInvalid}
 }
 
-// hasElements reports whether a field of a body is a list that is not empty, or no list,
-// such as the text of an input. A body that is not an object is left to its reader.
+// hasElements reports whether a field of a body is a non-empty list, or not a list, such as
+// a text input. It returns true for a body that is not an object; another check reports
+// that.
 func hasElements(body []byte, field string) bool {
 	r := jsonwire.Borrow(body)
 	defer r.Return()

@@ -21,7 +21,7 @@ const (
 	effortOff = "reasoning_effort=xhigh+off"
 )
 
-// extraSettings are the refusable settings that a request has as extra fields.
+// extraSettings are the refusable settings that a request carries as extra fields.
 var extraSettings = []string{"logit_bias", "logprobs", "top_logprobs", "reasoning_format"}
 
 // Refuses reports whether the model refuses a setting of the request.

@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest encodes a request for every dialect. It refuses one that no wire could
-// carry, and one whose body would have no message. A request that came from this dialect
-// and was not changed is written byte for byte, with at most another model; write writes
-// any other, and its body counts only when it is whole.
+// EncodeRequest encodes a request for every dialect. It refuses a request that no wire can
+// carry and one whose body would have no message. A request that came from this dialect and
+// did not change is written byte for byte, except for the model name. write encodes every
+// other request; its body is used only if it is complete.
 func EncodeRequest(
 	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),

@@ -8,8 +8,8 @@ import (
 // maxCompared bounds what is compared of two names: their likeness is a hint.
 const maxCompared = 64
 
-// Distance is how many bytes have to change to make b of a. Two neighbors that are
-// swapped count as one change.
+// Distance returns the number of byte changes that turn a into b. Swapping two neighbors
+// counts as one change.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
 	row, before, older := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
