@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -479,6 +480,20 @@ func TestT16_ABreakerHasDefaults(t *testing.T) {
 	b.RecordFailure()
 	if left := b.RemainingDelay(); left <= 59*time.Minute {
 		t.Errorf("it stays open for %v, want an hour", left)
+	}
+}
+
+func TestT16_FailuresOfOneMinuteOpenABreaker(t *testing.T) {
+	for apart, opens := range map[time.Duration]bool{50 * time.Second: true, 70 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBreaker(Breaker{Failures: 2})
+			b.RecordFailure()
+			time.Sleep(apart)
+			b.RecordFailure()
+			if b.IsOpen() != opens {
+				t.Errorf("two failures %v apart: open is %t", apart, b.IsOpen())
+			}
+		})
 	}
 }
 

@@ -554,3 +554,61 @@ func TestT5_ANilOutputIsEmpty(t *testing.T) {
 	res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
 	wantKind(t, res, rec, "")
 }
+
+// ownKind is a tool of a type of its own, whose definition is in a made-up format.
+type ownKind struct {
+	spec    dragoman.ToolSpec
+	accepts []dragoman.Format
+}
+
+func (o ownKind) Spec() *dragoman.ToolSpec { return &o.spec }
+
+func (o ownKind) Call(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }
+
+func (o ownKind) Contribution() dragoman.Contribution {
+	return dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{leaf{}}, Accepts: o.accepts}
+}
+
+func TestR10_AToolOfAnotherTypeIsReadFromItsSource(t *testing.T) {
+	own := ownKind{spec: dragoman.ToolSpec{Source: &dragoman.ToolSource{Format: leafFormat, JSON: json.RawMessage(`{"name":"tree","needs":"water"}`)}}}
+	specs := mustBox(t, own).Specs()
+	if len(specs) != 1 || specs[0].Name != "tree" || !strings.Contains(string(specs[0].Parameters), "water") {
+		t.Errorf("%+v", specs)
+	}
+	own.accepts = []dragoman.Format{leafFormat}
+	if _, err := tool.NewBox(own); !errors.Is(err, tool.ErrDefinition) || !strings.Contains(err.Error(), "accepts the format") {
+		t.Errorf("a tool that says what providers accept: %v", err)
+	}
+}
+
+// hungStore is a store that never answers by itself.
+type hungStore struct{ tool.MemorySpill }
+
+func (*hungStore) Put(ctx context.Context, _ tool.CallRef, _ int, _ string) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestT8_AStoreThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := mustBox(t, returns(strings.Repeat("x", 100), limits(tool.Limits{Chars: 10})))
+		began := time.Now()
+		res, rec := do(t, &tool.Runner{Spill: &hungStore{}}, box, call("1", "f", "{}"))
+		wantKind(t, res, rec, "")
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("it took %v, want 30 s", took)
+		}
+	})
+}
+
+func TestR9_AFailedResultMayBeNativeToo(t *testing.T) {
+	native := json.RawMessage(`{"type":"provider_native_tool_result","format":"anthropic","content":[{"type":"text","text":"native"}]}`)
+	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) {
+		return tool.Output{Failed: true, Content: []dragoman.Part{&dragoman.Data{JSON: native}}}, nil
+	}))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+	wantKind(t, res, rec, tool.ErrorFailed)
+	if res.Envelope == nil {
+		t.Errorf("no envelope: %s", res.Text())
+	}
+}
