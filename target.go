@@ -1,5 +1,7 @@
 package dragoman
 
+import "strings"
+
 // Target is what a request is encoded for: a dialect and what the model and
 // server behind it can do. The zero Capabilities are those of the dialect's
 // own vendor.
@@ -43,8 +45,11 @@ type Capabilities struct {
 	NoAllowedTools bool
 	// NoDeveloperRole: developer messages are sent as system messages.
 	NoDeveloperRole bool
-	// NoImages: media is replaced by a placeholder text.
+	// NoImages: the model accepts no media of any kind. Each is replaced by a note.
 	NoImages bool
+	// RefusesMedia lists the kinds of media that the model does not accept, with spaces
+	// between them: image, audio, video, file. Each is replaced by a note (quirk D14).
+	RefusesMedia string
 	// NoFiles: the server takes no files, although its dialect has them. Each file is
 	// replaced by a note; plain-text documents are sent as text.
 	NoFiles bool
@@ -185,6 +190,20 @@ type Capabilities struct {
 	ID *IDRule
 	// Name overrides the dialect's rule for tool names; nil keeps it.
 	Name *NameRule
+}
+
+// TakesMedia reports whether the model and its server accept a kind of media. A
+// plain-text document ([Media].Text) is text, which they always accept.
+func (c *Capabilities) TakesMedia(kind MediaKind) bool {
+	if c.NoImages || c.NoFiles && kind == MediaFile {
+		return false
+	}
+	for word := range strings.FieldsSeq(c.RefusesMedia) {
+		if word == string(kind) {
+			return false
+		}
+	}
+	return true
 }
 
 // ForcedChoice says when a model accepts a tool choice that forces a call:

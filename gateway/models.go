@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -74,11 +73,10 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 	}
 	m, _ := client.Fact("")
 	out.Context, out.NoTools = m.Context, m.Tools == models.No
-	out.NoVision = len(m.Inputs) > 0 && !slices.Contains(m.Inputs, "image")
 	if target, _, err := client.Target(ctx, ""); err == nil {
 		out.NoThinking = target.Caps.NoThinking
 		out.NoTools = out.NoTools || target.Caps.NoTools
-		out.NoVision = out.NoVision || target.Caps.NoImages
+		out.NoVision = !target.Caps.TakesMedia(dragoman.MediaImage)
 	}
 	return out
 }

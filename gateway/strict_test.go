@@ -27,6 +27,12 @@ var strictModels = []struct {
 	{"groq/openai/gpt-oss-120b", dragoman.OpenAIChat},
 	{"groq/llama-3.3-70b-versatile", dragoman.OpenAIChat},
 	{"qwen/qwen-plus", dragoman.OpenAIChat},
+	{"openai/gpt-4", dragoman.OpenAIChat},
+	{"deepseek/deepseek-v4-pro", dragoman.OpenAIChat},
+	{"deepseek/deepseek-chat", dragoman.OpenAIChat},
+	{"moonshot/kimi-k2-thinking", dragoman.OpenAIChat},
+	{"moonshot/kimi-k2.6", dragoman.OpenAIChat},
+	{"responses/o3-mini", dragoman.OpenAIResponses},
 	{"responses/gpt-4o", dragoman.OpenAIResponses},
 	{"responses/gpt-5", dragoman.OpenAIResponses},
 	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
@@ -44,6 +50,7 @@ var strictModels = []struct {
 	{"bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", dragoman.Bedrock},
 	{"bedrock/anthropic.claude-opus-4-7-v1:0", dragoman.Bedrock},
 	{"bedrock/us.amazon.nova-2-lite-v1:0", dragoman.Bedrock},
+	{"bedrock/us.amazon.nova-micro-v1:0", dragoman.Bedrock},
 	{"bedrock/us.amazon.nova-pro-v1:0", dragoman.Bedrock},
 	{"bedrock/openai.gpt-oss-120b-1:0", dragoman.Bedrock},
 }
@@ -63,7 +70,7 @@ func strictWorld(t *testing.T, how ...option) (w *world, upstream *strictupstrea
 	s := httptest.NewServer(upstream)
 	t.Cleanup(s.Close)
 	config := configOf(s.URL)
-	for _, name := range []string{"mistral", "xai", "groq", "qwen"} {
+	for _, name := range []string{"mistral", "xai", "groq", "qwen", "deepseek", "moonshot"} {
 		config += "  " + name + `: {base_url: "` + s.URL + `/v1", api_key_env: SIM_KEY, retries: 0}` + "\n"
 	}
 	return newWorldOf(t, s, config, how...), upstream, func() []*strictupstream.Refusal {
@@ -141,6 +148,12 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = answer, []dragoman.ToolSpec{weatherTool()} },
 		"file": func(r *dragoman.Request) {
 			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
+		},
+		"image": func(r *dragoman.Request) {
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="})
+		},
+		"audio": func(r *dragoman.Request) {
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "UklGRg=="})
 		},
 		"no bound": func(r *dragoman.Request) { effort("high")(r); r.MaxOutputTokens = nil },
 	}

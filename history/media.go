@@ -33,10 +33,8 @@ func (n *normaliser) refuses(d *draft, m *dragoman.Media) string {
 	switch {
 	case m.Text != "":
 		return ""
-	case n.target.Caps.NoImages:
-		return "the model takes none"
-	case n.target.Caps.NoFiles && m.Media == dragoman.MediaFile:
-		return "the server takes no files"
+	case !n.target.Caps.TakesMedia(m.Media):
+		return "the model does not accept it"
 	case n.limits.MediaKinds != nil && !slices.Contains(n.limits.MediaKinds, m.Media):
 		return "the wire has no place for it"
 	case m.Base64 != "":

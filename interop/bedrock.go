@@ -733,7 +733,7 @@ func bedrockKeyOf(k dragoman.MediaKind) string {
 func (r *Registry) CanWriteBedrockMedia(m *dragoman.Media) (why string) {
 	key := bedrockKeyOf(m.Media)
 	switch {
-	case r.target.Caps.NoImages && m.Text == "":
+	case m.Text == "" && !r.target.Caps.TakesMedia(m.Media):
 		return fmt.Sprintf("the target takes no %s", m.Media)
 	case key == "":
 		return fmt.Sprintf("Bedrock takes no %s", m.Media)

@@ -162,15 +162,12 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	case empty(m):
 		text = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
-	case r.target.Caps.NoImages:
-		text = Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
 	case m.Text != "":
 		text = m.Text
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
-	case typ == "file" && r.target.Caps.NoFiles:
+	case !r.target.Caps.TakesMedia(m.Media):
 		text = Placeholder(m)
-		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "the server takes no files; a note stands in for it")
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
 	case typ == "file" && m.URL != "":
 		text = Placeholder(m)
 		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "a file by URL has no place in Chat; only its URL is written")

@@ -107,7 +107,7 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in an assistant's message has no place in Responses", p.Media)
 			return false
 		}
-		if r.target.Caps.NoImages {
+		if p.Text == "" && !r.target.Caps.TakesMedia(p.Media) {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", p.Media)
 			w.BeginObject()
 			w.StringField("type", "input_text")

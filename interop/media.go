@@ -111,7 +111,7 @@ func (r *Registry) anthropicBlock(m *dragoman.Media) (block, mime, why string) {
 	switch {
 	case empty(m):
 		return "", "", fmt.Sprintf("%s without content", m.Media)
-	case r.target.Caps.NoImages && m.Text == "":
+	case m.Text == "" && !r.target.Caps.TakesMedia(m.Media):
 		return "", "", fmt.Sprintf("the target takes no %s", m.Media)
 	case m.Media != dragoman.MediaImage && m.Media != dragoman.MediaFile:
 		return "", "", fmt.Sprintf("Anthropic takes no %s", m.Media)

@@ -241,7 +241,7 @@ func (c *OllamaContent) media(r *Registry, m *dragoman.Media, at extra.Path, rep
 	case empty(m):
 		note = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
-	case r.target.Caps.NoImages:
+	case !r.target.Caps.TakesMedia(m.Media):
 		note = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
 	case m.Base64 == "":

@@ -37,6 +37,7 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 		return c // what an open model refuses is up to its server
 	}
 	m.refusals(&c, d)
+	c.RefusesMedia = m.refusedMedia(d)
 	if m.Resold {
 		return c
 	}
@@ -62,6 +63,27 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 		}
 	}
 	return c
+}
+
+// refusedMedia returns the kinds of media that the model cannot read, in the form of
+// [dragoman.Capabilities.RefusesMedia]. The newer models of a family may read more
+// than the known ones. Whether a model reads files depends on its server: Bedrock and resellers
+// extract their text. OpenAI Chat and Responses servers do not do so for models that read
+// text only.
+func (m Model) refusedMedia(d dragoman.Dialect) string {
+	if len(m.Inputs) == 0 || m.How == ByFamily {
+		return ""
+	}
+	var kinds []string
+	for _, kind := range []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaAudio, dragoman.MediaVideo} {
+		if !slices.Contains(m.Inputs, string(kind)) {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	if chat := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses; chat && len(m.Inputs) == 1 && !m.Resold {
+		kinds = append(kinds, string(dragoman.MediaFile))
+	}
+	return strings.Join(kinds, " ")
 }
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

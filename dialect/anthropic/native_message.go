@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"slices"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -22,7 +20,7 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 				return nil, false
 			}
 		case *dragoman.Media:
-			if c.target.Caps.NoImages {
+			if !c.target.Caps.TakesMedia(p.Media) {
 				return nil, false
 			}
 		case *dragoman.ToolCall:
@@ -30,7 +28,7 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 				return nil, false
 			}
 		case *dragoman.ToolResult:
-			if c.target.Caps.NoImages && slices.ContainsFunc(p.Content, isMedia) || c.reg.WireID(p.CallID) != p.CallID {
+			if wirekit.RefusesAny(&c.target.Caps, p.Content) || c.reg.WireID(p.CallID) != p.CallID {
 				return nil, false
 			}
 		}

@@ -31,7 +31,7 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 				return nil, false
 			}
 		case *dragoman.Media:
-			if c.target.Caps.NoImages {
+			if !c.target.Caps.TakesMedia(p.Media) {
 				return nil, false
 			}
 		case *dragoman.Opaque:
@@ -43,7 +43,7 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 				return nil, false
 			}
 		case *dragoman.ToolResult:
-			if c.target.Caps.NoImages && slices.ContainsFunc(p.Content, isMedia) || c.reg.WireID(p.CallID) != p.CallID {
+			if wirekit.RefusesAny(&c.target.Caps, p.Content) || c.reg.WireID(p.CallID) != p.CallID {
 				return nil, false
 			}
 		}

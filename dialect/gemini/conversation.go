@@ -163,7 +163,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	switch {
 	case role == wireSystem && !c.Own(m) && m != nil:
 		why = "a system instruction takes no " + string(p.Media)
-	case c.target.Caps.NoImages && p.Text == "":
+	case p.Text == "" && !c.target.Caps.TakesMedia(p.Media):
 		why = "the target takes no " + string(p.Media)
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
 		why = extra.A(string(p.Media)) + " that only its own provider can read"
@@ -337,7 +337,7 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	if c.nameless(res.CallID) {
 		res.CallID = ""
 	}
-	if c.target.Caps.NoImages {
+	if wirekit.RefusesAny(&c.target.Caps, res.Content) {
 		res.Content = c.noted(res.Content, b.At)
 	}
 	w.BeginObject()
@@ -374,12 +374,9 @@ func (c *conversation) answers(b *blockwire.Block) bool {
 
 // noted puts notes in place of the media of a result.
 func (c *conversation) noted(parts []dragoman.Part, at extra.Path) []dragoman.Part {
-	if !slices.ContainsFunc(parts, isMedia) {
-		return parts
-	}
 	parts = slices.Clone(parts)
 	for i, p := range parts {
-		if m, ok := p.(*dragoman.Media); ok {
+		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.TakesMedia(m.Media) {
 			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target takes no %s; a note stands in for it", m.Media)
 			parts[i] = &dragoman.Text{Text: interop.Placeholder(m)}
 		}

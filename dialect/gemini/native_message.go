@@ -33,11 +33,11 @@ func (c *conversation) asItCame(m *dragoman.Message, p dragoman.Part) bool {
 		return p.Signature == "" || c.mayReturn(m, nil)
 	case *dragoman.Media:
 		_, signed := extra.Get(p.Extra, name, "/thoughtSignature")
-		return !caps.NoImages && (!signed || c.mayReturn(m, nil))
+		return caps.TakesMedia(p.Media) && (!signed || c.mayReturn(m, nil))
 	case *dragoman.ToolCall:
 		return (p.Signature == "" || c.mayReturn(m, nil)) && (p.Synthetic || !caps.NoCallIDs && c.reg.WireID(p.ID) == p.ID)
 	case *dragoman.ToolResult:
-		if slices.ContainsFunc(p.Content, isMedia) && (caps.NoImages || caps.NoResultMedia) {
+		if caps.NoResultMedia && slices.ContainsFunc(p.Content, isMedia) || wirekit.RefusesAny(&caps, p.Content) {
 			return false
 		}
 		return !caps.NoCallIDs && (c.nameless(p.CallID) || c.reg.WireID(p.CallID) == p.CallID)

@@ -110,7 +110,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
-			if e.target.Caps.NoImages {
+			if !e.target.Caps.TakesMedia(p.Media) {
 				return false
 			}
 		case *dragoman.Reasoning:
@@ -122,7 +122,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.ToolResult:
-			if (e.target.Caps.NoImages || e.target.Caps.NoResultMedia) && slices.ContainsFunc(p.Content, isMedia) || e.reg.WireID(p.CallID) != p.CallID {
+			if e.target.Caps.NoResultMedia && slices.ContainsFunc(p.Content, isMedia) || wirekit.RefusesAny(&e.target.Caps, p.Content) || e.reg.WireID(p.CallID) != p.CallID {
 				return false
 			}
 			// Of an id that we wrote or left out, the native result knows nothing.

@@ -97,7 +97,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
-			if c.NoImages || c.NoFiles && p.Media == dragoman.MediaFile {
+			if !c.TakesMedia(p.Media) {
 				return false
 			}
 		case *dragoman.Reasoning:

@@ -54,7 +54,7 @@ func (e *itemEncoder) breakpoints(ms []dragoman.Message) int {
 					n++
 				}
 			case *dragoman.Media:
-				if p.Cache != nil && !e.target.Caps.NoImages {
+				if p.Cache != nil && e.target.Caps.TakesMedia(p.Media) {
 					n++
 				}
 			}

@@ -78,6 +78,8 @@ func checkWords(field, value string) error {
 		known = wirekit.Refusable()
 	case "Efforts":
 		known = wirekit.Efforts()
+	case "RefusesMedia":
+		known = []string{string(dragoman.MediaImage), string(dragoman.MediaAudio), string(dragoman.MediaVideo), string(dragoman.MediaFile)}
 	case "EffortField":
 		known = []string{"reasoning_effort", "reasoningConfig"}
 	case "Temperature":

@@ -37,6 +37,9 @@ func Judge(d dragoman.Dialect, model string, header http.Header, body []byte) *R
 		r = j.bedrock(req)
 	}
 	if r == nil {
+		r = j.media(req)
+	}
+	if r == nil {
 		r = j.conversation(req, body)
 	}
 	return r

@@ -32,6 +32,10 @@ func TestJudge(t *testing.T) {
 		return `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[` + thinking +
 			`{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}],` + claudeTool
 	}
+	chatMedia := func(typ string) string {
+		value := map[string]string{"image_url": `{"url":"data:image/png;base64,AAAA"}`, "input_audio": `{"data":"AAAA","format":"wav"}`}[typ]
+		return `"messages":[{"role":"user","content":[{"type":"text","text":"q"},{"type":"` + typ + `","` + typ + `":` + value + `}]}]`
+	}
 	pendingGemini := func(signature string) string {
 		return `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}` + signature +
 			`}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":1}}}]}]`
@@ -74,6 +78,20 @@ func TestJudge(t *testing.T) {
 		{chat, "gpt-4.1", `"messages":[{"role":"tool","tool_call_id":"a","content":"1"}]`, "/messages/0"},
 		{chat, "llama-9b-instruct", `"messages":[]`, "/messages"},
 		{chat, "gpt-4.1", chatHello + `,"stream_options":{"include_usage":true}`, "only allowed when 'stream' is enabled"},
+		// Media that a model cannot read.
+		{chat, "gpt-4o", chatMedia("image_url"), ""},
+		{chat, "gpt-4", chatMedia("image_url"), "image_url is only supported by certain models"},
+		{chat, "o3-mini", chatMedia("image_url"), "image_url is only supported by certain models"},
+		{chat, "gpt-4.1", chatMedia("input_audio"), "input_audio is only supported by certain models"},
+		{chat, "gpt-audio", chatMedia("input_audio"), ""},
+		{chat, "deepseek-v4-pro", chatMedia("image_url"), "unknown variant `image_url`, expected `text`"},
+		{chat, "llava", chatMedia("image_url"), ""},
+		{responses, "o3-mini", `"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}]`, "not supported with this model"},
+		{responses, "gpt-4o", `"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}]`, ""},
+		{ollama, "llama3.2:3b", `"messages":[{"role":"user","content":"q","images":["AAAA"]}]`, "missing data required for image input"},
+		{ollama, "llama3.2-vision", `"messages":[{"role":"user","content":"q","images":["AAAA"]}]`, ""},
+		{bedrock, "us.amazon.nova-micro-v1:0", `"messages":[{"role":"user","content":[{"text":"q"},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]}]`, "doesn't support the image"},
+		{bedrock, "us.amazon.nova-lite-v1:0", `"messages":[{"role":"user","content":[{"text":"q"},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]}]`, ""},
 		// Groq and Qwen.
 		{chat, "openai/gpt-oss-120b", chatHello + `,"reasoning_effort":"low","response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, ""},
 		{chat, "openai/gpt-oss-120b", chatHello + `,"stream":true,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "cannot be combined with stream"},

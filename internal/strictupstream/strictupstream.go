@@ -15,6 +15,7 @@
 //     forced tool choice, prefill;
 //   - schemas outside of the vendor's subset, and values beyond its limits: ranges, metadata,
 //     stop sequences, cache breakpoints;
+//   - media that the named model cannot read;
 //   - broken conversations, by the rules of package rulecheck;
 //   - reasoning without a signature, and signatures, encrypted reasoning, items, responses
 //     and conversations that this server did not issue.

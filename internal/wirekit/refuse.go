@@ -29,6 +29,14 @@ func Refuses(req *dragoman.Request, caps *dragoman.Capabilities, word string) bo
 	return listed(caps.Refuses, word) || caps.RefusesThinking != "" && Reasons(req, caps) && listed(caps.RefusesThinking, word)
 }
 
+// RefusesAny reports whether the target does not accept some media among the parts.
+func RefusesAny(caps *dragoman.Capabilities, parts []dragoman.Part) bool {
+	return slices.ContainsFunc(parts, func(p dragoman.Part) bool {
+		m, ok := p.(*dragoman.Media)
+		return ok && !caps.TakesMedia(m.Media)
+	})
+}
+
 // listed reports whether a list of words has one.
 func listed(list, word string) bool {
 	for len(list) > 0 {
