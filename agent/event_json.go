@@ -95,7 +95,7 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 		out.Type = ev.Type()
 	}
 	if err != nil {
-		out.Error = err.Error()
+		out.Error = tool.ModelText(err)
 	}
 	switch ev := ev.(type) {
 	case *RunStart:

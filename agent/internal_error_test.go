@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"strings"
@@ -137,7 +138,7 @@ func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
 	a.Model = model(calls("a explode"))
 	_, err = a.Run(t.Context(), "go")
 	var p *tool.PanicError
-	if !errors.As(err, &p) || p.Text != "kaboom" || strings.Contains(err.Error(), "kaboom") {
+	if !errors.As(err, &p) || p.Text != "kaboom" || !strings.Contains(err.Error(), "panicked: kaboom") {
 		t.Errorf("%v", err)
 	}
 	// What the model does wrong stays a result.
@@ -146,3 +147,80 @@ func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
 		t.Errorf("%v, %+v", err, res)
 	}
 }
+
+// fullJournal cannot write that a call begins.
+type fullJournal struct{ tool.Journal }
+
+func (fullJournal) Begin(context.Context, tool.Intent) (tool.Prior, error) {
+	return tool.Prior{}, errors.New("disk /dev/sdb1 is full")
+}
+
+// The developer's error has the cause. What is written for others, and what the model of an
+// outer agent reads, does not have it, however the developer wraps the error.
+func TestDecision25_PrintedErrorHasTheCauseAndModelsDoNotReadIt(t *testing.T) {
+	defaultLog(t)
+	look := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil })
+	for name, tc := range map[string]struct {
+		tool   tool.Tool
+		runner tool.Runner
+		cause  string
+	}{
+		"panic":   {exploding(), tool.Runner{}, "kaboom"},
+		"journal": {look, tool.Runner{Journal: fullJournal{}}, "/dev/sdb1"},
+	} {
+		tc.runner.RaiseOnError = true
+		inner := agent.Agent{Name: "inner", Description: "Works.", Tools: []tool.Tool{tc.tool}, Runner: &tc.runner}
+		call := calls("a " + tc.tool.Spec().Name)
+		inner.Model = model(call)
+		var printed error
+		for ev, err := range inner.Stream(t.Context(), "go") {
+			if written := must[[]byte](t)(agent.MarshalEvent(ev, err)); strings.Contains(string(written), tc.cause) {
+				t.Errorf("%s: an event has the cause: %s", name, written)
+			}
+			printed = err
+		}
+		var failed *tool.CallError
+		if printed == nil || !strings.Contains(printed.Error(), tc.cause) || !errors.As(printed, &failed) || failed.Record.Cause == nil || strings.Contains(tool.ModelText(failed), tc.cause) {
+			t.Errorf("%s: the run's error is %v", name, printed)
+		}
+		for how, wrap := range map[string]func(error) error{
+			"as tool": nil,
+			"itself":  func(err error) error { return err },
+			"wrapped": func(err error) error { return fmt.Errorf("asking inner: %w", err) },
+			"quoted":  func(err error) error { return quoting{err} },
+			"joined":  func(err error) error { return errors.Join(errors.New("first"), err) },
+		} {
+			inner.Model = model(call)
+			asks := inner.AsTool()
+			if wrap != nil {
+				asks = tool.New("inner", "Works.", func(ctx context.Context, _ struct{}) (string, error) {
+					_, err := inner.Run(ctx, "go")
+					return "", wrap(err)
+				})
+			}
+			m := model(calls(`b inner {"task":"x"}`), says("done"))
+			outer := agent.Agent{Name: "outer", Model: m, Tools: []tool.Tool{asks}}
+			if how != "as tool" {
+				m = model(calls(`b inner`), says("done"))
+				outer.Model = m
+			}
+			res := must[*agent.Result](t)(outer.Run(t.Context(), "go"))
+			text := m.asked[1].Messages[2].Parts[0].(*dragoman.ToolResult).Text()
+			if strings.Contains(text, tc.cause) || !strings.Contains(text, "inner") {
+				t.Errorf("%s, %s: the model reads %q", name, how, text)
+			}
+			if b := must[[]byte](t)(json.Marshal(res.Records)); strings.Contains(string(b), tc.cause) {
+				t.Errorf("%s, %s: the record is written with the cause: %s", name, how, b)
+			}
+			if c := res.Records[0].Cause; c == nil || !strings.Contains(c.Error(), tc.cause) || res.Records[0].Error == "" {
+				t.Errorf("%s, %s: the record is %q, its cause %v", name, how, res.Records[0].Error, c)
+			}
+		}
+	}
+}
+
+// quoting wraps an error whose text it writes in its own way.
+type quoting struct{ err error }
+
+func (q quoting) Error() string { return fmt.Sprintf("inner said %q", q.err.Error()) }
+func (q quoting) Unwrap() error { return q.err }

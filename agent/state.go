@@ -111,7 +111,7 @@ type failedRun struct {
 // fail ends the run with an error, for those too who look at it later.
 func (r *run) fail(err error) error {
 	r.state.Phase = finished
-	r.state.Failed = &failedRun{Guardrail: errors.Is(err, ErrGuardrail), Text: err.Error()}
+	r.state.Failed = &failedRun{Guardrail: errors.Is(err, ErrGuardrail), Text: tool.ModelText(err)}
 	return err
 }
 

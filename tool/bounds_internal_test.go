@@ -163,7 +163,7 @@ func TestT8_ATokenBoundCountsTheTextsTogether(t *testing.T) {
 func TestT8_StringsOfDataAreShortenedBeyondTwoThousandBytes(t *testing.T) {
 	quoted := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 	b := &bounder{}
-	where := func() string { return b.stored(context.Background()) }
+	where := func(string) string { return b.stored(context.Background()) }
 	if got := string(shortenStrings([]byte(quoted(longString)), where)); got != quoted(longString) {
 		t.Errorf("%d bytes were cut to %d", longString, len(got))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type execution struct {
 
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
+	cut     *Cut   // what was left out of the output
 	result  *dragoman.ToolResult
 	record  *Record // its place among the turn's
 }
@@ -406,11 +408,11 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	if reason != "" && x.decision != nil && x.decision.Reason != "" {
 		reason = x.decision.Reason
 	}
-	reason = x.changedReason(reason)
-	var changed *PinChange
+	changed := x.changedWhilePending()
+	reason = because(changed, reason)
 	if x.runner.Pins != nil && !x.continued() {
-		if changed = x.runner.Pins.check(x.entry); changed != nil && !strings.HasPrefix(reason, changed.String()) {
-			reason = strings.TrimSuffix(changed.String()+"; "+reason, "; ")
+		if c := x.runner.Pins.check(x.entry); c != nil {
+			changed, reason = c, because(c, reason)
 		}
 	}
 	if reason == "" {
@@ -434,17 +436,32 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	return nil
 }
 
-// changedReason adds to a reason that the tool changed after approval was requested. An
-// approval of the earlier definition is not valid.
-func (x *execution) changedReason(reason string) string {
-	if x.resume == nil || x.continued() || x.resume.Binding.Tool == x.entry.fingerprint {
+// changedWhilePending describes how the tool changed after approval was requested. An
+// approval of the earlier definition is not valid. The description stays with a call that
+// is pending again, because its next question is about the same change.
+func (x *execution) changedWhilePending() *PinChange {
+	switch {
+	case x.resume == nil || x.continued():
+		return nil
+	case x.resume.Binding.Tool != x.entry.fingerprint:
+		c := &PinChange{Tool: x.key.ApprovalKey(), Kind: ChangedWhilePending}
+		if x.resume.Definition != nil {
+			c.Fields = difference(x.resume.Definition, x.entry.pin())
+		}
+		return c
+	case x.resume.Changed != nil && x.resume.Changed.Kind == ChangedWhilePending:
+		return x.resume.Changed
+	default:
+		return nil
+	}
+}
+
+// because puts a change before the other reasons to ask, unless it is among them.
+func because(c *PinChange, reason string) string {
+	if c == nil || strings.Contains(reason, c.String()) {
 		return reason
 	}
-	said := x.key.QualifiedName() + " changed since approval was requested"
-	if strings.HasPrefix(reason, said) {
-		return reason
-	}
-	return strings.TrimSuffix(said+"; "+reason, "; ")
+	return strings.TrimSuffix(c.String()+"; "+reason, "; ")
 }
 
 // askTool asks the tool's own function.
@@ -565,7 +582,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 }
 
 func (x *execution) leavePending() {
-	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed}
+	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed, Definition: maps.Clone(x.entry.pin())}
 	if x.continued() { // its work has begun and must not restart after the approval
 		p.State, p.Attempt = x.resume.State, x.resume.Attempt
 	}

@@ -161,8 +161,9 @@ type ApprovalRequest struct {
 	Reason string
 	// Decision is the policy's; nil where none was asked or there is none.
 	Decision *Decision
-	// Changed describes how the tool differs from its pin in [Runner.Pins]; nil means that
-	// it does not.
+	// Changed describes how the tool differs from its pin in [Runner.Pins] or, for a call
+	// that was pending, from the tool that approval was requested for. Nil means that it
+	// does not.
 	Changed *PinChange
 	// Wanted is the value that is asked for; nil: a yes or no.
 	Wanted *InputRequest
@@ -223,8 +224,11 @@ type Pending struct {
 	Input   Input         `json:"input"`
 	Reason  string        `json:"reason,omitempty"`
 	Wanted  *InputRequest `json:"wanted,omitempty"`
-	// Changed describes how the tool differs from its pin; nil means that it does not.
+	// Changed is that of the [ApprovalRequest].
 	Changed *PinChange `json:"changed,omitempty"`
+	// Definition is the tool as the human was asked about it, by the fields of
+	// [FieldChange].
+	Definition map[string]json.RawMessage `json:"definition,omitempty"`
 	// Inner are the calls that the tool itself waits for, and State what it needs
 	// to go on: see [Suspended]. Nil: the call has not begun.
 	Inner []Pending       `json:"inner,omitempty"`

@@ -37,8 +37,10 @@ func (e *PanicError) Error() string { return "panicked: " + e.Text }
 // its text, and those of our errors that it wraps. Who asked the error itself would
 // run its code, which may never return.
 type toldError struct {
-	text  string
-	wraps []error
+	text string
+	// forModel is the text that the model may read.
+	forModel string
+	wraps    []error
 	// own is the original error, for the developer's code alone.
 	own error
 }
@@ -52,6 +54,7 @@ func told(err error) error {
 		return nil
 	}
 	t := &toldError{text: err.Error(), own: err}
+	t.forModel = withoutCauses(err, t.text)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		t.wraps = append(t.wraps, panicked)

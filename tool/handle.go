@@ -203,9 +203,9 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{kind: ErrorTimeout, message: name + " ran out of time.", err: err}
 	case errors.Is(err, errOutput):
-		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %v", name, err), err: err}
+		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %s", name, plainError(err)), err: err}
 	default:
-		return &failure{kind: ErrorFailed, message: err.Error(), err: err}
+		return &failure{kind: ErrorFailed, message: plainError(err), err: err}
 	}
 }
 
@@ -280,6 +280,9 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	parts = b.bound(keep, parts)
 	if b.failed != nil {
 		x.logFailure("an output could not be kept", b.failed)
+	}
+	if b.cut != (Cut{}) {
+		x.cut = &b.cut
 	}
 	x.plain = plainText(parts)
 	if fenced {
@@ -464,7 +467,7 @@ func (x *execution) newRecord(f *failure) Record {
 		}
 	}
 	if x.result != nil {
-		r.Output = x.result.Text()
+		r.Output, r.Cut = x.result.Text(), x.cut
 		if r.Plain = x.plain; r.Plain == "" {
 			r.Plain = r.Output
 		}
@@ -495,13 +498,17 @@ func (x *execution) logFailure(msg string, err error) {
 	logTo(cmp.Or(x.runner.Log, slog.Default()), msg, args...)
 }
 
-// plainError is an error's text, but for panics, whose values are for the log.
+// plainError returns the text of an error for the model, without values of panics and
+// causes of call errors.
 func plainError(err error) string {
 	var p *PanicError
 	if errors.As(err, &p) {
 		return "panicked"
 	}
-	return err.Error()
+	if t, ok := err.(*toldError); ok { //nolint:errorlint // told errors are not wrapped
+		return t.forModel
+	}
+	return ModelText(err)
 }
 
 func (r *Run) isDegraded(k Key) bool {

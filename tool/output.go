@@ -213,6 +213,26 @@ type bounder struct {
 	// is empty until the output is stored.
 	whole string
 	where string
+	// cut counts what was left out, for the record.
+	cut Cut
+}
+
+// Cut describes what was left out of an output that was too long: see [Limits].
+type Cut struct {
+	// Characters counts those of texts and data, Parts the parts that were left out, and
+	// Bytes the bytes of media that were left out.
+	Characters int `json:"characters,omitempty"`
+	Parts      int `json:"parts,omitempty"`
+	Bytes      int `json:"bytes,omitempty"`
+	// Stored is the name under which the [SpillStore] of the run has all texts and data of
+	// the output. It is empty if they were not stored; Record.Cause then has the error of
+	// the store, if there was one.
+	Stored string `json:"stored,omitempty"`
+}
+
+// Lost reports whether something that was cut is not stored. Media never is.
+func (c *Cut) Lost() bool {
+	return c != nil && (c.Bytes > 0 || c.Characters > 0 && c.Stored == "")
 }
 
 // bound returns the parts within the limits: head and tail of what is too long,
@@ -312,7 +332,15 @@ func (b *bounder) items(ctx context.Context, parts []dragoman.Part) []dragoman.P
 	cut := len(parts) - head - tail
 	out := append(make([]dragoman.Part, 0, most+1), parts[:head]...)
 	note := fmt.Sprintf("[%d of %d parts left out here: at most %d are kept", cut, len(parts), most)
-	if wholeText(parts[head:len(parts)-tail]) != "" {
+	left := parts[head : len(parts)-tail]
+	b.cut.Parts = cut
+	for _, p := range left {
+		if m, ok := p.(*dragoman.Media); ok {
+			b.cut.Bytes += mediaSize(m)
+		}
+	}
+	if text := wholeText(left); text != "" {
+		b.cut.Characters += utf8.RuneCountInString(text)
 		note += "; " + b.stored(ctx)
 	}
 	out = append(out, &dragoman.Text{Text: note + "]"})
@@ -330,8 +358,9 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 		if !ok {
 			continue
 		}
-		size := len(m.Base64)/4*3 + len(m.URL)/4*3 // most of a long address is data
+		size := mediaSize(m)
 		if size > left {
+			b.cut.Bytes += size
 			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
 			continue
 		}
@@ -339,6 +368,9 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 	}
 	return parts
 }
+
+// mediaSize returns about how many bytes a medium has. Most of a long URL is data.
+func mediaSize(m *dragoman.Media) int { return len(m.Base64)/4*3 + len(m.URL)/4*3 }
 
 // textOf is the text of a part that counts as one.
 func textOf(p dragoman.Part) *string {
@@ -376,9 +408,15 @@ func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars 
 		if !ok {
 			continue
 		}
-		if short := shortenStrings(d.JSON, func() string { return b.stored(ctx) }); len(short) <= chars {
+		removed := 0
+		where := func(text string) string {
+			removed += utf8.RuneCountInString(text)
+			return b.stored(ctx)
+		}
+		if short := shortenStrings(d.JSON, where); len(short) <= chars {
 			d.JSON = short
 			chars -= len(short)
+			b.cut.Characters += removed
 			continue
 		}
 		parts[i] = &dragoman.Text{Text: string(d.JSON)}
@@ -387,8 +425,8 @@ func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars 
 }
 
 // shortenStrings cuts the middle out of long strings of a JSON text. A note at each cut
-// includes the text of where, which says how to read the rest.
-func shortenStrings(raw json.RawMessage, where func() string) json.RawMessage {
+// includes the text of where, which gets what is removed and says how to read the rest.
+func shortenStrings(raw json.RawMessage, where func(removed string) string) json.RawMessage {
 	r := jsonwire.NewReader(raw)
 	var w jsonwire.Writer
 	shorten(r, &w, where)
@@ -398,7 +436,7 @@ func shortenStrings(raw json.RawMessage, where func() string) json.RawMessage {
 	return w.Buf
 }
 
-func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func() string) {
+func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) string) {
 	switch r.Kind() {
 	case '{':
 		w.BeginObject()
@@ -417,7 +455,8 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func() string) {
 		s := r.String()
 		if len(s) > longString {
 			head, tail := cutAt(s, longString/2), cutFrom(s, len(s)-longString/2)
-			s = fmt.Sprintf("%s[… %d bytes cut; %s …]%s", head, len(s)-len(head)-len(tail), where(), tail)
+			removed := s[len(head) : len(s)-len(tail)]
+			s = fmt.Sprintf("%s[… %d bytes cut; %s …]%s", head, len(removed), where(removed), tail)
 		}
 		w.String(s)
 	default:
@@ -429,6 +468,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func() string) {
 // keeps the whole where there is a store, and says so where the cut is.
 func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
 	note := fmt.Sprintf("\n[… %d characters cut here; %s …]\n", total-chars, b.stored(ctx))
+	b.cut.Characters += total - chars
 	head, tail := chars-chars/2, chars/2
 	out := parts[:0:0]
 	seen, told := 0, false
@@ -477,9 +517,9 @@ func (b *bounder) stored(ctx context.Context) string {
 		case err != nil:
 			b.failed, b.where = err, "the whole could not be stored, and the rest is lost"
 		case b.reader != "":
-			b.where = fmt.Sprintf("read it all with %s, name %q", b.reader, name)
+			b.cut.Stored, b.where = name, fmt.Sprintf("read it all with %s, name %q", b.reader, name)
 		default:
-			b.where = fmt.Sprintf("all of it is stored as %q", name)
+			b.cut.Stored, b.where = name, fmt.Sprintf("all of it is stored as %q", name)
 		}
 	}
 	return b.where

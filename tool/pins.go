@@ -45,16 +45,20 @@ const (
 	PinNew     PinKind = "new"
 	PinChanged PinKind = "changed"
 	PinRemoved PinKind = "removed"
+	// ChangedWhilePending is a tool that changed after approval of a call was requested.
+	// Fields has the difference to the definition at that time.
+	ChangedWhilePending PinKind = "changed_while_pending"
 )
 
-// PinChange is a tool that differs from its pin.
+// PinChange is a tool that differs from its pin, or from the tool that approval was
+// requested for.
 type PinChange struct {
 	// Tool is the approval key of the tool: its qualified name, with a mark before it if
 	// the tool is deferred.
 	Tool string  `json:"tool"`
 	Kind PinKind `json:"kind"`
 	// Fields are the fields that changed, by name. A tool that is new or removed has
-	// none.
+	// none, nor has one whose earlier definition is not known.
 	Fields []FieldChange `json:"fields,omitempty"`
 }
 
@@ -76,13 +80,19 @@ func (c PinChange) String() string {
 		return c.Tool + " is not pinned"
 	case PinRemoved:
 		return c.Tool + " is pinned, but not in the toolbox"
-	default:
-		names := make([]string, len(c.Fields))
-		for i, f := range c.Fields {
-			names[i] = f.Field
-		}
-		return c.Tool + " changed since it was pinned: " + strings.Join(names, ", ")
 	}
+	text := c.Tool + " changed since it was pinned"
+	if c.Kind == ChangedWhilePending {
+		text = c.Tool + " changed since approval was requested"
+	}
+	names := make([]string, len(c.Fields))
+	for i, f := range c.Fields {
+		names[i] = f.Field
+	}
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	return text
 }
 
 // pinnable reports whether a tool can be pinned: tools of the program and of servers can,
@@ -271,18 +281,22 @@ func (p *Pins) check(e *entry) *PinChange {
 	if !ok {
 		return &PinChange{Tool: key, Kind: PinNew}
 	}
+	if fields := difference(was, is); fields != nil {
+		return &PinChange{Tool: key, Kind: PinChanged, Fields: fields}
+	}
+	return nil
+}
+
+// difference returns the fields in which two definitions differ, by name.
+func difference(was, is pinned) (out []FieldChange) {
 	fields := maps.Clone(was)
 	maps.Copy(fields, is)
-	c := &PinChange{Tool: key, Kind: PinChanged}
 	for _, f := range slices.Sorted(maps.Keys(fields)) {
 		if !bytes.Equal(was[f], is[f]) {
-			c.Fields = append(c.Fields, FieldChange{Field: f, Was: was[f], Is: is[f]})
+			out = append(out, FieldChange{Field: f, Was: was[f], Is: is[f]})
 		}
 	}
-	if c.Fields == nil {
-		return nil
-	}
-	return c
+	return out
 }
 
 // pinsVersion is the version of the JSON format.

@@ -71,7 +71,10 @@ type Record struct {
 	Output string `json:"output,omitempty"`
 	// Plain is the same without the fence around it. It is not stored: what is kept
 	// is what the model got.
-	Plain     string    `json:"-"`
+	Plain string `json:"-"`
+	// Cut describes what was left out of an output that was too long. Nil means nothing, or
+	// a result that was replayed from a journal.
+	Cut       *Cut      `json:"cut,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
 	// Cause is the error behind ErrorKind, for developers: the error that the tool

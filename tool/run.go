@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -214,9 +215,55 @@ type CallError struct {
 	Record Record
 }
 
-// Error names the tool, with the message that the model reads.
+// Error names the tool, with the message that the model reads, and the cause if the message
+// does not have it. The text is for developers: [ModelText] returns it without the cause.
 func (e *CallError) Error() string {
+	text := e.modelText()
+	if c := e.Record.Cause; c != nil && !strings.Contains(text, c.Error()) {
+		text += " (cause: " + c.Error() + ")"
+	}
+	return text
+}
+
+func (e *CallError) modelText() string {
 	return fmt.Sprintf("%v: %s: %s", ErrFailed, e.Record.Tool, e.Record.Error)
+}
+
+// ModelText returns the text of an error for models and users: that of err.Error, without
+// the cause of any [*CallError] in it, such as the value of a panic. A [Run] does the same
+// with the errors of tools. It returns "" for nil.
+func ModelText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return withoutCauses(err, err.Error())
+}
+
+// withoutCauses removes from a text the causes of the call errors that err wraps.
+func withoutCauses(err error, text string) string {
+	if e, ok := err.(*CallError); ok { //nolint:errorlint // the tree is walked here
+		switch full, safe := e.Error(), e.modelText(); {
+		case full == safe:
+			return text
+		case strings.Contains(text, full):
+			return strings.ReplaceAll(text, full, safe)
+		default: // a wrapper writes the text in its own way
+			return strings.ReplaceAll(text, e.Record.Cause.Error(), "an internal error")
+		}
+	}
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return withoutCauses(inner, text)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if inner != nil {
+				text = withoutCauses(inner, text)
+			}
+		}
+	}
+	return text
 }
 
 // Unwrap returns [ErrFailed] and the cause.
