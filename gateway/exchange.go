@@ -250,7 +250,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	}
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
 	if !key.Allows(x.asked.model) { // before anything is opened for it
-		return notAllowed(&key, x.asked.model)
+		return x.setup.notAllowed(&key, x.asked.model)
 	}
 	if err := x.checkFields(&key); err != nil {
 		return err

@@ -102,7 +102,10 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 	if root == nil {
 		return nil, err
 	}
-	r := reader{config: &Config{Models: models}}
+	r := reader{config: &Config{Models: models}, probe: models}
+	if models == nil {
+		r.probe = namesOnly(root)
+	}
 	r.read(root)
 	for _, e := range r.Errs {
 		wrong = append(wrong, &provider.FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason})
@@ -152,6 +155,8 @@ type node = filetree.Node
 type reader struct {
 	filetree.Reader
 	config *Config
+	// probe has the models that routes may lead to.
+	probe *provider.Config
 	// allowed are the names that keys may ask for, leads where models are named that
 	// routes lead to.
 	allowed []*node
@@ -504,35 +509,74 @@ func (r *reader) target(at *node, route Route, check func(at *node, spec string)
 // manyErrors are so many that no more routes are tried.
 const manyErrors = 100
 
-// opener makes what refuses a spec that does not open. It does so with a copy of the
-// models, so that what will be used is untouched; where these could not be read, that
-// was said, and nothing is tried.
-func (r *reader) opener() func(at *node, spec string) {
-	models := r.config.Models
-	if models == nil {
-		return func(*node, string) {}
+// namesOnly returns models that have the names of the providers and aliases of a file. Routes
+// are checked against it if the file has errors there, so that all errors are reported at
+// once: that an alias leads nowhere is one of these errors, and not repeated for each route.
+func namesOnly(root *node) *provider.Config {
+	c := &provider.Config{Providers: map[string]provider.Settings{}, Aliases: map[string]string{}}
+	for i, key := range root.Keys {
+		section := root.Items[i]
+		if section.Kind != filetree.Map {
+			continue
+		}
+		for _, name := range section.Keys {
+			switch key.Text {
+			case "providers":
+				c.Providers[name.Text] = provider.Settings{Type: "compatible", BaseURL: "http://localhost"}
+			case "aliases":
+				c.Aliases[name.Text] = "sim/echo"
+			}
+		}
 	}
+	return c
+}
+
+// opener returns a function that refuses a spec that does not open. It uses a copy of the
+// models, so that the models to be used stay untouched.
+func (r *reader) opener() func(at *node, spec string) {
+	models := r.probe
 	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover, Models: models.Models, ModelFile: models.ModelFile, Getenv: models.Getenv}
-	tried := map[string]error{}
+	tried := map[string][]error{}
 	return func(at *node, spec string) {
 		if len(r.Errs) >= manyErrors {
 			return
 		}
-		err, known := tried[spec]
+		errs, known := tried[spec]
 		if !known {
-			var model dragoman.Model
-			model, err = probe.Open(starless(spec))
-			tried[spec] = err
+			model, err := probe.Open(starless(spec))
+			if err != nil {
+				errs = openErrors(probe, spec, err)
+			}
+			tried[spec] = errs
 			r.leads = append(r.leads, lead{at, model})
 		}
-		var bad *provider.SpecError
-		switch {
-		case errors.As(err, &bad):
-			r.Bad(at, "to: %s", bad.Reason)
-		case err != nil:
-			r.Bad(at, "to: %v", err)
+		for _, err := range errs {
+			var bad *provider.SpecError
+			if errors.As(err, &bad) {
+				r.Bad(at, "to: %s", bad.Reason)
+			} else {
+				r.Bad(at, "to: %v", err)
+			}
 		}
 	}
+}
+
+// openErrors returns the errors of all models of a list that did not open with err.
+func openErrors(models *provider.Config, spec string, err error) (out []error) {
+	var said []string
+	for s := range strings.SplitSeq(spec, ",") {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			continue
+		}
+		if _, one := models.Open(starless(s)); one != nil && !slices.Contains(said, one.Error()) {
+			said, out = append(said, one.Error()), append(out, one)
+		}
+	}
+	if out == nil {
+		return []error{err}
+	}
+	return out
 }
 
 // route reads a route, and where it leads to; nil where that is missing or wrong.

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
 )
 
@@ -49,7 +50,7 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 	}
 	note.model = name
 	if !key.Allows(name) {
-		return serving.Model{}, note.failed(notAllowed(&key, name))
+		return serving.Model{}, note.failed(current.notAllowed(&key, name))
 	}
 	route, err := current.find(name, key.Allows)
 	if err != nil {
@@ -82,8 +83,10 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 }
 
 // notAllowed says that a key may not ask for a model.
-func notAllowed(k *access.Key, model string) error {
-	return refusal(&access.RefusedError{Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models})
+func (s *setup) notAllowed(k *access.Key, model string) error {
+	return refusal(&access.RefusedError{
+		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Meant: words.Near(model, s.names(k.Allows)),
+	})
 }
 
 // health says that the gateway answers. It tells nothing that is anybody's business. While

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -284,20 +285,26 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 	if err != nil || !ok {
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s", model, s.known(allowed)), Err: err,
+			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), words.Meant(model, s.names(allowed))), Err: err,
 		}
 	}
 	return way, nil
 }
 
+// names lists the names that are served and allowed.
+func (s *setup) names(allowed func(string) bool) []string {
+	return slices.DeleteFunc(s.routes.Names(), func(name string) bool { return !allowed(name) })
+}
+
 // known lists some of the names and patterns that are served and allowed.
 func (s *setup) known(allowed func(string) bool) string {
 	const most = 20
-	names := s.routes.Names()
+	names := s.names(allowed)
 	for i := range s.routes.patterns {
-		names = append(names, s.routes.patterns[i].route.Pattern)
+		if pattern := s.routes.patterns[i].route.Pattern; allowed(pattern) {
+			names = append(names, pattern)
+		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !allowed(name) })
 	more := ""
 	if len(names) > most {
 		names, more = names[:most], ", …"

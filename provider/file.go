@@ -203,16 +203,20 @@ func (r *configReader) follow() {
 		if len(r.Errs) >= manyErrors {
 			return
 		}
-		err := walk.alias(name, nil)
-		for s := range strings.SplitSeq(r.config.Aliases[name], ",") {
-			s = strings.TrimSpace(s)
-			if _, alias := r.config.Aliases[s]; err == nil && !alias {
-				err = open(s)
+		said := map[string]bool{}
+		report := func(err error) {
+			var bad *SpecError
+			if errors.As(err, &bad) && !said[bad.Reason] {
+				said[bad.Reason] = true
+				r.Bad(r.aliases[name], "alias %s: %s", name, bad.Reason)
 			}
 		}
-		var bad *SpecError
-		if errors.As(err, &bad) {
-			r.Bad(r.aliases[name], "alias %s: %s", name, bad.Reason)
+		report(walk.alias(name, nil))
+		for s := range strings.SplitSeq(r.config.Aliases[name], ",") {
+			s = strings.TrimSpace(s)
+			if _, alias := r.config.Aliases[s]; s != "" && !alias {
+				report(open(s))
+			}
 		}
 	}
 }

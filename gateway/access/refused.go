@@ -45,6 +45,8 @@ type RefusedError struct {
 	// Model is what was asked for, Allowed what may be, where that is the reason.
 	Model   string
 	Allowed []string
+	// Meant is a model with a similar name that the key may use; empty if there is none.
+	Meant string
 	// Field is the body field, where that is the reason.
 	Field string
 	// Limit is the bound that was reached, where that is the reason.
@@ -66,7 +68,11 @@ func (e *RefusedError) message() string {
 	case UnknownKey:
 		return "unknown API key"
 	case ModelNotAllowed:
-		return fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
+		text := fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
+		if e.Meant != "" {
+			text += "; did you mean " + e.Meant + "?"
+		}
+		return text
 	case TooManyRequests:
 		return fmt.Sprintf("the key %s has sent its %d requests per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
 	case TooManyTokens:

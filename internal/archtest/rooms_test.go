@@ -71,7 +71,7 @@ var rooms = []room{
 	{path: "tool/tooltest", only: []string{"", "dialect", "dialect/anthropic", "dialect/bedrock", "dialect/gemini", "dialect/ollama", "dialect/openaichat", "dialect/openairesponses", "schema", "tool"}},
 	{path: "tool/shell", only: []string{"internal/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
 	{path: "internal/filetree", only: []string{"internal/jsonwire", "internal/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
-	{path: "internal/capname", only: []string{"", "internal/filetree", "internal/wirekit"}, pure: true},
+	{path: "internal/capname", only: []string{"", "internal/filetree", "internal/wirekit", "internal/words"}, pure: true},
 	{path: "models", only: []string{"", "internal/filetree", "internal/glob", "internal/words"}, pure: true},
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "github.com/rogpeppe/go-internal/diff", "golang.org/x/sys/unix"}},

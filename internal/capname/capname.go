@@ -14,6 +14,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // Style is what stands between the words of a name.
@@ -145,7 +146,7 @@ func Read(r *filetree.Reader, n *filetree.Node) map[string]string {
 			return
 		}
 		if err := File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {
-			r.Bad(key, "capabilities: %v", err)
+			r.Bad(key, "capabilities: %v%s", err, words.Meant(key.Text, File.Names()))
 		}
 		out[key.Text] = value.Text
 	})

@@ -8,6 +8,9 @@ import (
 // maxCompared bounds what is compared of two names: their likeness is a hint.
 const maxCompared = 64
 
+// maxNamed is the longest name that is compared at all.
+const maxNamed = 2 * maxCompared
+
 // Distance returns the number of byte changes that turn a into b. Swapping two neighbors
 // counts as one change.
 func Distance(a, b string) int {
@@ -38,10 +41,17 @@ func Distance(a, b string) int {
 
 // Near is the one of some names that somebody may have meant who wrote another:
 // the one that is most like it, or it with something before a slash, the first of
-// several; empty where none is like it at all.
+// several; empty where none is like it at all. A name that is much longer than what is
+// compared is like none.
 func Near(wrote string, names []string) string {
 	best, least := "", 0
+	if len(wrote) > maxNamed {
+		return ""
+	}
 	for _, name := range names {
+		if len(name) > maxNamed {
+			continue
+		}
 		if wrote != "" && strings.HasSuffix(name, "/"+wrote) {
 			return name
 		}
