@@ -176,6 +176,10 @@ func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
 	b := appendSized(make([]byte, 0, 512), rec.Key.String())
 	b = appendSized(b, sameArguments(make([]byte, 0, 128), []byte(rec.Raw)))
 	b = appendSized(b, rec.ErrorKind)
+	if rec.Cut != nil { // its text names the stored output, which each call has for itself
+		sum := sha256.Sum256(appendSized(b, rec.Cut.Whole[:]))
+		return hex.EncodeToString(sum[:16])
+	}
 	b = appendSized(b, rec.Plain)
 	for _, res := range results {
 		if res.CallID != rec.CallID {

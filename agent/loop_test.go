@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -320,6 +322,40 @@ func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
 		_, err := agent.Agent{Model: m, Tools: []tool.Tool{screen}}.Run(t.Context(), "go")
 		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whether an output is the same is decided by all of it, although the model reads only its
+// beginning and its end.
+func TestL9_LongOutputsAreComparedAsAWhole(t *testing.T) {
+	for name, tc := range map[string]struct {
+		out   func(n int) any
+		loops bool
+	}{
+		"always the same": {func(int) any { return strings.Repeat("a", 99_000) }, true},
+		"another in the middle": {func(n int) any {
+			return strings.Repeat("a", 40_000) + strconv.Itoa(100+n) + strings.Repeat("b", 40_000)
+		}, false},
+		"the same large picture": {func(int) any {
+			return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40)}
+		}, true},
+		"another large picture": {func(n int) any {
+			return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40) + base64.StdEncoding.EncodeToString([]byte{1, 2, byte(n)})}
+		}, false},
+	} {
+		for _, spill := range []tool.SpillStore{nil, tool.NoSpill} {
+			n := 0
+			show := tool.New("show", "Shows much.", func(context.Context, word) (any, error) { n++; return tc.out(n), nil },
+				tool.Set(func(s *tool.Settings) { s.Limits.Binary = 100 }))
+			m := model()
+			for i := range 12 {
+				m.script = append(m.script, calls(fmt.Sprintf("c%d show", i)))
+			}
+			_, err := agent.Agent{Model: m, Tools: []tool.Tool{show}, Runner: &tool.Runner{Spill: spill}}.Run(t.Context(), "go")
+			if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+				t.Errorf("%s, spill %v: %v", name, spill, err)
+			}
 		}
 	}
 }

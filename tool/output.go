@@ -2,9 +2,12 @@ package tool
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -228,6 +231,9 @@ type Cut struct {
 	// the output. It is empty if they were not stored; Record.Cause then has the error of
 	// the store, if there was one.
 	Stored string `json:"stored,omitempty"`
+	// Whole is the SHA-256 of the output before it was cut, media included. It tells
+	// outputs apart whose beginning and end are the same.
+	Whole Hash `json:"whole"`
 }
 
 // Lost reports whether something that was cut is not stored. Media never is.
@@ -239,8 +245,17 @@ func (c *Cut) Lost() bool {
 // with a line that says how much is missing and where it is. Text becomes valid
 // UTF-8. The parts are changed in place.
 func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
-	if b.mayCut(parts) {
+	texts := b.exceeds(parts)
+	if texts && b.store != nil {
 		b.whole = wholeText(parts)
+	}
+	if texts || b.tooLarge(parts) {
+		sum := hashParts(parts)
+		defer func() {
+			if b.cut != (Cut{}) {
+				b.cut.Whole = sum
+			}
+		}()
 	}
 	parts = b.media(b.items(ctx, parts))
 	chars := b.chars(parts)
@@ -309,11 +324,46 @@ func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 	return tokens
 }
 
-// mayCut reports whether the output may be cut and can be stored. A token has at least one
+// exceeds reports whether parts may be left out, or texts be cut. A token has at least one
 // byte.
-func (b *bounder) mayCut(parts []dragoman.Part) bool {
+func (b *bounder) exceeds(parts []dragoman.Part) bool {
 	size := textSize(parts)
-	return b.store != nil && (b.tooMany(parts) || b.limits.Tokens > 0 && size > b.limits.Tokens || b.limits.Chars >= 0 && size > b.limits.Chars)
+	return b.tooMany(parts) || b.limits.Tokens > 0 && size > b.limits.Tokens || b.limits.Chars >= 0 && size > b.limits.Chars
+}
+
+// tooLarge reports whether media may be left out.
+func (b *bounder) tooLarge(parts []dragoman.Part) bool {
+	size := 0
+	for _, p := range parts {
+		if m, ok := p.(*dragoman.Media); ok {
+			size += mediaSize(m)
+		}
+	}
+	return b.limits.Binary >= 0 && size > b.limits.Binary
+}
+
+// hashParts returns the hash of the contents of parts.
+func hashParts(parts []dragoman.Part) (out Hash) {
+	h := sha256.New()
+	write := func(s string) {
+		h.Write(binary.AppendUvarint(nil, uint64(len(s))))
+		_, _ = io.WriteString(h, s) // a hash does not fail
+	}
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			write(p.Text)
+		case *dragoman.Data:
+			write(string(p.JSON))
+		case *dragoman.Media:
+			write(p.MIME)
+			write(p.Base64)
+			write(p.URL)
+			write(p.Text)
+		}
+	}
+	h.Sum(out[:0])
+	return out
 }
 
 // tooMany reports whether there are more parts than the limit allows.
