@@ -112,7 +112,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 			announced = true
 			r.announceFailover(start.Response.Failover)
 		}
-		if _, chunk := ev.(*dragoman.Chunk); !chunk || r.chunks {
+		if chunk, ok := ev.(*dragoman.Chunk); !ok || r.chunks && len(chunk.Raw) > 0 {
 			r.tell(&ModelEvent{r.state.Turn, ev})
 		}
 		if r.left {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
@@ -263,5 +264,61 @@ func TestX5_PatchesOfAFailedAttemptAreNotSent(t *testing.T) {
 	}
 	if tries != 2 || strings.Join(got, " ") != `"fresh"` {
 		t.Errorf("%q after %d attempts", got, tries)
+	}
+}
+
+// The server sends a chunk that only the extension understands, and nothing more until its
+// patch is an event of the run.
+func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
+	set := must[*extension.Set](t)(extension.NewSet(newReading()))
+	for name, model := range map[string]func(*provider.Client) dragoman.Model{
+		"client": func(c *provider.Client) dragoman.Model { return c },
+		"chain": func(c *provider.Client) dragoman.Model {
+			return &provider.Chain{Links: []provider.Link{{Name: "a", Model: c}, {Name: "b", Model: c}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Yes"}}]}`, `{"choices":[{"index":0,"delta":{"weather":"wet"}}]}`))
+				w.(http.Flusher).Flush()
+				select {
+				case <-shown:
+				case <-time.After(2 * time.Second):
+					t.Error("no patch while the server waits")
+				}
+				_, _ = io.WriteString(w, sse(`{"choices":[{"index":0,"delta":{"content":"."},"finish_reason":"stop"}]}`, `[DONE]`))
+			}))
+			defer server.Close()
+			var direct []string // what a program without an agent gets
+			c := &provider.Client{BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{
+				Set: set, Patches: func(p extension.Patch) { direct = append(direct, string(p.Value)) },
+			}}
+			text, patched := "", false
+			for ev, err := range (agent.Agent{Model: model(c)}).Stream(t.Context(), "Do I need a coat in Oslo?", agent.Chunks()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch ev := ev.(type) {
+				case *agent.Patched:
+					if patched || text != "Yes" || string(ev.Patch.Value) != `"wet"` {
+						t.Errorf("the patch %s after the text %q", ev.Patch.Value, text)
+					}
+					patched = true
+					close(shown)
+				case *agent.ModelEvent:
+					if d, ok := ev.Event.(*dragoman.PartDelta); ok {
+						text += d.Text
+					}
+					if _, ok := ev.Event.(*dragoman.Chunk); ok {
+						t.Error("an event without bytes of a client that keeps none")
+					}
+				}
+			}
+			if !patched || text != "Yes." || strings.Join(direct, " ") != `"wet"` {
+				t.Errorf("patched %v, text %q, %q", patched, text, direct)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // whole makes one attempt to get the answer at once.
@@ -108,7 +109,12 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			if err := x.readChunk(ctx, ev.Raw); err != nil {
 				return err
 			}
+			// A chunk that only extensions understand has no events to send its patches with.
+			sent := x.opened() && x.sendPatches()
 			if !x.client.Chunks {
+				if sent && extension.PatchesFrom(ctx) != nil && !yield(&dragoman.Chunk{}) {
+					return errLeft
+				}
 				continue
 			}
 			if x.client.ThinkTags != ThinkTagsOff { // its bytes may say something else than its events

@@ -88,8 +88,10 @@ type Client struct {
 	// next model. Nil sends every request and reports its losses.
 	Strict *dragoman.Severity
 
-	// HTTP sends requests; nil means http.DefaultTransport. Redirects are not
-	// followed, whatever it says: they would carry the credential elsewhere.
+	// HTTP sends requests; nil, or one without a Transport, uses a copy of
+	// [http.DefaultTransport] that keeps more idle connections, and shares it with all
+	// other clients. Redirects are not followed, whatever it says: they would carry the
+	// credential elsewhere.
 	HTTP *http.Client
 	// Clock is what time is told by; nil means the system's.
 	Clock Clock
@@ -154,6 +156,7 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 				x.sendPatches()
 				return yield(ev, err)
 			}}
+			x.opened = func() bool { return h.open }
 			err := x.events(ctx, h.take)
 			switch {
 			case errors.Is(err, errLeft):

@@ -50,10 +50,12 @@ type exchange struct {
 	cured    bool
 	// extended is the same exchange, as extensions see it.
 	extended *extension.Exchange
-	// patches wait to be sent to patchesTo; deltas are the parts of the message in the
-	// chunks of a stream, for [extension.Mapper].
+	// patches wait to be sent to patchesTo; opened reports whether the caller of a stream has
+	// its first event. deltas are the parts of the message in the chunks of a stream, for
+	// [extension.Mapper].
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
+	opened    func() bool
 	deltas    []json.RawMessage
 
 	// tries counts the attempts, asked is what the last answer's headers say of

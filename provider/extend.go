@@ -162,8 +162,9 @@ func (x *exchange) patchReceiver(more func(extension.Patch)) func(extension.Patc
 	return func(p extension.Patch) { x.patches = append(x.patches, p) }
 }
 
-// sendPatches sends the patches that were collected since the last call.
-func (x *exchange) sendPatches() {
+// sendPatches sends the patches that were collected since the last call, and reports
+// whether there were any.
+func (x *exchange) sendPatches() bool {
 	patches := x.patches
 	x.patches = nil
 	for _, p := range patches {
@@ -171,6 +172,7 @@ func (x *exchange) sendPatches() {
 			f(p)
 		}
 	}
+	return len(patches) > 0
 }
 
 // restart discards what was collected from an earlier attempt.

@@ -59,6 +59,8 @@ type answer struct {
 	// after is the error that came behind it.
 	head  []byte
 	after error
+	// keepBody cancels the closing of the body that cancellation causes.
+	keepBody func() bool
 }
 
 // send makes one attempt: it sends the payload and returns the answer where it
@@ -97,6 +99,9 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 		a.Close()
 		return nil, err
 	}
+	// A transport of the caller's may have a body that ignores the context of its request.
+	body := a.Body
+	a.keepBody = context.AfterFunc(ctx, func() { _ = body.Close() })
 	a.unpack()
 	a.sample()
 	return a, nil
@@ -230,6 +235,9 @@ func (c *Client) http() *http.Client {
 	if c.HTTP != nil {
 		h = *c.HTTP
 	}
+	if h.Transport == nil {
+		h.Transport = connections.transport()
+	}
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &h
 }
@@ -290,6 +298,9 @@ func (a *answer) saw(p []byte, n int, err error) (int, error) {
 // Close ends the attempt. A body that was not read to its end is cut off.
 func (a *answer) Close() {
 	a.watch.stop()
+	if a.keepBody != nil {
+		a.keepBody()
+	}
 	if a.Response != nil {
 		_ = a.Body.Close() // it was read as far as anybody wants
 	}

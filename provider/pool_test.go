@@ -1,0 +1,152 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+func TestX13_ConcurrentRequestsReuseTheirConnections(t *testing.T) {
+	const workers, rounds = 16, 5
+	var mu sync.Mutex
+	conns := map[string]bool{}
+	var round sync.WaitGroup // all requests of a round are open at once
+	s := serve(t, openaichat.Codec{}, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
+		mu.Lock()
+		conns[r.RemoteAddr] = true
+		mu.Unlock()
+		round.Done()
+		round.Wait()
+		say(textAnswer("hi"))(s, w, r, got)
+	})
+	c := &provider.Client{Codec: openaichat.Codec{}, Model: "m", BaseURL: s.URL}
+	for range rounds {
+		round.Add(workers)
+		var done sync.WaitGroup
+		for range workers {
+			done.Go(func() {
+				if _, err := c.Generate(t.Context(), question()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+	}
+	// A connection may be returned to the pool just after the next request looked for one.
+	if len(conns) > 2*workers {
+		t.Errorf("%d connections for %d requests, %d at once", len(conns), workers*rounds, workers)
+	}
+}
+
+func TestX13_AProgramsDefaultTransportIsUsed(t *testing.T) {
+	before := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = before })
+	used := errors.New("the transport of the program")
+	http.DefaultTransport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, used })
+	_, err := (&provider.Client{Model: "m", Retry: provider.Retry{Max: -1}}).Generate(t.Context(), question())
+	if !errors.Is(err, used) {
+		t.Error(err)
+	}
+}
+
+// deafBody is a body whose reads end only when it is closed, whatever the context of the
+// request says.
+type deafBody struct {
+	head    io.Reader
+	stalled func()
+	once    sync.Once
+	closed  chan struct{}
+	left    bool // a read was not ended
+}
+
+func (b *deafBody) Read(p []byte) (int, error) {
+	if n, _ := b.head.Read(p); n > 0 {
+		return n, nil
+	}
+	b.stalled()
+	select {
+	case <-b.closed:
+		return 0, errors.New("read of a closed body")
+	case <-time.After(2 * time.Second):
+		b.left = true
+		return 0, errors.New("the body was not closed")
+	}
+}
+
+func (b *deafBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+func TestX13_CancellationClosesTheBody(t *testing.T) {
+	const first = `data: {"id":"1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"x"}}]}` + "\n\n"
+	generate := func(ctx context.Context, c *provider.Client) error {
+		_, err := c.Generate(ctx, question())
+		return err
+	}
+	stream := func(ctx context.Context, c *provider.Client) error {
+		_, err := dragoman.Collect(c.Stream(ctx, question()))
+		return err
+	}
+	pass := func(ctx context.Context, c *provider.Client) error {
+		p, err := c.Pass(ctx, provider.Passage{Body: []byte(`{}`), Stream: true})
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, p.Body)
+		return errors.Join(err, p.Body.Close())
+	}
+	for _, tc := range []struct {
+		name    string
+		status  int
+		ask     func(context.Context, *provider.Client) error
+		timeout provider.Phase
+	}{
+		{"generate", http.StatusOK, generate, ""},
+		{"stream", http.StatusOK, stream, ""},
+		{"pass", http.StatusOK, pass, ""},
+		{"error response", http.StatusBadRequest, generate, ""},
+		{"idle", http.StatusOK, stream, provider.PhaseIdle},
+		{"total", http.StatusOK, stream, provider.PhaseTotal},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			clock := newClock()
+			body := &deafBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel}
+			timeouts := unboundedPhases
+			switch tc.timeout {
+			case provider.PhaseIdle:
+				timeouts.Idle = time.Minute
+			case provider.PhaseTotal:
+				timeouts.Total = time.Minute
+			}
+			if tc.timeout != "" {
+				body.stalled = func() { clock.advance(2 * time.Minute) }
+			}
+			c := &provider.Client{Model: "m", BaseURL: "http://x.test", Clock: clock, Timeouts: timeouts, Retry: provider.Retry{Max: -1}}
+			c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
+			})}
+			err := tc.ask(ctx, c)
+			var slow *provider.TimeoutError
+			switch {
+			case body.left:
+				t.Error("the body was not closed")
+			case tc.timeout == "" && !errors.Is(err, context.Canceled):
+				t.Errorf("error %v", err)
+			case tc.timeout != "" && (!errors.As(err, &slow) || slow.Phase != tc.timeout):
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
