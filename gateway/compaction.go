@@ -17,8 +17,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -74,8 +73,8 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	}
 	x.entry.usage, x.entry.pieces, x.entry.transparent = resp.Usage, int64(len(all))/bytesPerToken, true
 	var ids []string
-	for _, item := range itemsOf(all, "output") {
-		ids = append(ids, idOf(item))
+	for _, item := range responsesapi.ItemsOf(all, "output") {
+		ids = append(ids, responsesapi.IDOf(item))
 	}
 	if err := x.noteRepeated(ctx, x.entry.key, origin{Model: x.asked.model, Link: x.entry.upstream}, ids...); err != nil {
 		x.warn(ctx, "the owner of compacted items could not be stored", err)
@@ -114,7 +113,7 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	if len(x.req.Messages) == 0 {
 		return nothingSaid(dragoman.OpenAIResponses)
 	}
-	text, media := transcript(x.req)
+	text, media := responsesapi.Transcript(x.req)
 	x.noteModelCall()
 	resp, err := up.model.Generate(ctx, &dragoman.Request{
 		Model: x.req.Model, Instructions: []dragoman.Part{&dragoman.Text{Text: compactionPrompt}}, Messages: []dragoman.Message{dragoman.UserText(text)},
@@ -144,47 +143,6 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	return begun(x.out.write(body))
 }
 
-// transcript returns a conversation as text, without reasoning, and the number of images
-// and files that it leaves out.
-func transcript(req *dragoman.Request) (text string, media int) {
-	var b strings.Builder
-	write := func(who, what string) {
-		if what = strings.TrimSpace(what); what != "" {
-			fmt.Fprintf(&b, "[%s]\n%s\n\n", who, what)
-		}
-	}
-	for _, p := range req.Instructions {
-		if t, ok := p.(*dragoman.Text); ok {
-			write("instructions", t.Text)
-		}
-	}
-	for i := range req.Messages {
-		m := &req.Messages[i]
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case *dragoman.Text:
-				write(string(m.Role), p.Text)
-			case *dragoman.Refusal:
-				write(string(m.Role), p.Text)
-			case *dragoman.Data:
-				write(string(m.Role), string(p.JSON))
-			case *dragoman.ToolCall:
-				write("assistant calls "+p.Name, p.Arguments)
-			case *dragoman.ToolResult:
-				for _, c := range p.Content {
-					if _, ok := c.(*dragoman.Media); ok {
-						media++
-					}
-				}
-				write("result of "+p.CallID, p.Text())
-			case *dragoman.Media:
-				media++
-			}
-		}
-	}
-	return b.String(), media
-}
-
 // compacted is the response to a request that the gateway compacts itself: the messages
 // of the user, and a compaction item with the summary.
 func (x *exchange) compacted(ctx context.Context, summary string, resp *dragoman.Response) ([]byte, error) {
@@ -192,61 +150,7 @@ func (x *exchange) compacted(ctx context.Context, summary string, resp *dragoman
 	if err != nil {
 		return nil, err
 	}
-	items, err := x.userItems()
-	if err != nil {
-		return nil, err
-	}
-	usage, err := x.codec.EncodeResponse(&dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Usage: resp.Usage}, dialect.EncodeOptions{Seed: x.id, Model: x.asked.model})
-	if err != nil {
-		return nil, err
-	}
-	var counted struct {
-		Usage json.RawMessage `json:"usage"`
-	}
-	if err := json.Unmarshal(usage.Body, &counted); err != nil {
-		return nil, err
-	}
-	id := strings.TrimPrefix(x.id, "req_")
-	var w jsonwire.Writer
-	w.BeginObject()
-	w.StringField("id", "resp_"+id)
-	w.StringField("object", "response.compaction")
-	w.IntField("created_at", x.entry.made.Unix())
-	w.Key("output")
-	w.BeginArray()
-	for _, item := range items {
-		w.Raw(item)
-	}
-	w.BeginObject()
-	w.StringField("type", "compaction")
-	w.StringField("id", "cmp_"+id)
-	w.StringField("encrypted_content", sealed)
-	w.EndObject()
-	w.EndArray()
-	w.RawField("usage", counted.Usage)
-	w.EndObject()
-	return w.Buf, nil
-}
-
-// userItems returns the user's messages, which compaction keeps unchanged.
-func (x *exchange) userItems() (out []json.RawMessage, err error) {
-	var said []dragoman.Message
-	for _, m := range x.req.Messages {
-		if m.Role == dragoman.RoleUser && !isSummary(&m) && !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindOpaque }) {
-			said = append(said, m)
-		}
-	}
-	if len(said) == 0 {
-		return nil, nil
-	}
-	enc, err := openairesponses.Codec{}.EncodeRequest(&dragoman.Request{Model: x.asked.model, Messages: said}, dialect.EncodeOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i, item := range itemsOf(enc.Body, "input") {
-		out = append(out, identified(item, x.id, i))
-	}
-	return out, nil
+	return responsesapi.Compaction{ID: strings.TrimPrefix(x.id, "req_"), Created: x.entry.made.Unix(), Sealed: sealed, Usage: resp.Usage}.Encode(x.req, x.asked.model, x.id)
 }
 
 // sealMark is the prefix of sealed content.
@@ -324,41 +228,29 @@ func (g *Gateway) unseal(ctx context.Context, key, sealed string) ([]byte, error
 	return summary, nil
 }
 
-// summaryHead introduces a summary to the model.
-const summaryHead = "The conversation before this message was compacted. This is its summary:\n\n"
-
-// isSummary reports whether a message is the summary of a compaction item.
-func isSummary(m *dragoman.Message) bool {
-	if len(m.Parts) == 0 {
-		return false
-	}
-	t, ok := m.Parts[0].(*dragoman.Text)
-	return ok && strings.HasPrefix(t.Text, summaryHead)
-}
-
 // openCompaction replaces the compaction items that the gateway made with their summaries,
 // and reports whether there are any. Items of a Responses upstream are left to it.
 func (x *exchange) openCompaction(ctx context.Context, items []inputItem) (changed bool, err error) {
 	for i := range items {
 		item := &items[i]
-		if item.typ != "compaction" {
+		if item.Type != "compaction" {
 			continue
 		}
 		var sealed struct {
 			Content string `json:"encrypted_content"`
 		}
-		if json.Unmarshal(item.raw, &sealed) != nil || !strings.HasPrefix(sealed.Content, sealMark) {
+		if json.Unmarshal(item.Raw, &sealed) != nil || !strings.HasPrefix(sealed.Content, sealMark) {
 			item.foreign = true
 			continue
 		}
 		summary, err := x.unseal(ctx, x.entry.key, sealed.Content)
 		if errors.Is(err, errUnsealed) {
-			return false, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", bounded(item.id), err)}
+			return false, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", bounded(item.ID), err)}
 		}
 		if err != nil {
 			return false, err
 		}
-		item.shown, item.raw, item.typ, changed = item.raw, userText(summaryHead+string(summary)), "message", true
+		item.shown, item.Raw, item.Type, changed = item.Raw, responsesapi.Message(dragoman.RoleUser, responsesapi.SummaryHead+string(summary)), "message", true
 	}
 	return changed, nil
 }

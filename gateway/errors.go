@@ -83,6 +83,16 @@ type ownError struct{ err *dragoman.APIError }
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
 func (e *ownError) Unwrap() error { return e.err }
 
+// own marks an API error that the gateway made itself. Other errors are returned unchanged.
+func own(err error) error {
+	var api *dragoman.APIError
+	var already *ownError
+	if errors.As(err, &already) || !errors.As(err, &api) {
+		return err
+	}
+	return &ownError{api}
+}
+
 // chainError is that of a list of models of which none answered: the last word of
 // those that were asked.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {

@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/responsesapi"
 )
 
 // itemWatch collects the output items of a Responses stream from the events that begin or
@@ -52,7 +54,7 @@ func (w *itemWatch) see(events []byte) {
 		if json.Unmarshal(data, &e) != nil {
 			continue
 		}
-		id := idOf(e.Item)
+		id := responsesapi.IDOf(e.Item)
 		switch e.Type {
 		case "response.output_item.added":
 			w.add(id)
@@ -86,8 +88,8 @@ func (x *exchange) learn(ctx context.Context, body []byte) {
 		return
 	}
 	w := itemWatch{final: body}
-	for _, item := range itemsOf(body, "output") {
-		w.add(idOf(item))
+	for _, item := range responsesapi.ItemsOf(body, "output") {
+		w.add(responsesapi.IDOf(item))
 		w.items = append(w.items, item)
 	}
 	x.learnItems(ctx, &w)
@@ -206,7 +208,7 @@ func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids
 
 // notStored is the event that ends a stream with its response marked as not stored.
 func notStored(events []byte) []byte {
-	return mapResponses(events, func(response []byte) []byte { return withField(response, "store", []byte("false")) })
+	return mapResponses(events, func(response []byte) []byte { return jsonwire.With(response, "store", []byte("false")) })
 }
 
 // mapResponses applies change to each response object of whole events.
@@ -219,7 +221,7 @@ func mapResponses(events []byte, change func(response []byte) []byte) []byte {
 			out = append(out, line...)
 			continue
 		}
-		event := within(data, "response", func(response []byte) []byte {
+		event := jsonwire.EditField(data, "response", func(response []byte) []byte {
 			if len(response) == 0 || response[0] != '{' {
 				return response
 			}
@@ -254,8 +256,8 @@ func (l *learner) see(p []byte, last bool) error {
 		l.buf = append(l.buf[:0], l.buf[whole:]...)
 	} else if last {
 		for _, name := range []string{"output", "data"} {
-			for _, item := range itemsOf(l.buf, name) {
-				l.seen.add(idOf(item))
+			for _, item := range responsesapi.ItemsOf(l.buf, name) {
+				l.seen.add(responsesapi.IDOf(item))
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
@@ -144,15 +144,9 @@ func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 		if err != nil && !errors.Is(err, recall.ErrNotFound) {
 			return err
 		}
-		serving.WriteJSON(w, struct {
-			ID      string `json:"id"`
-			Object  string `json:"object"`
-			Deleted bool   `json:"deleted"`
-		}{id, "response", true})
+		responsesapi.WriteDeleted(w, id, "response")
 		return nil
 	})
 }
 
-func noResponse(id string) error {
-	return &ownError{serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."})}
-}
+func noResponse(id string) error { return &ownError{responsesapi.UnknownResponse(id)} }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -210,11 +210,7 @@ func (x *exchange) goOn(req *dragoman.Request) {
 	}
 }
 
-// unknownResponse says that nobody knows the response that a request goes on with, in
-// OpenAI's own words: clients know it by a code that no other language has a place for, and
-// send the whole conversation then.
+// unknownResponse returns the error for a previous_response_id that nobody knows.
 func unknownResponse(id string) error {
-	return serving.OpenAIs(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
-		Class: dragoman.ErrorBadRequest, Param: "previous_response_id", Message: fmt.Sprintf("Previous response with id %.80q not found: it has expired, or was not stored; send the whole conversation.", id),
-	})
+	return responsesapi.UnknownPrevious(id, "It has expired, or was not stored; send the whole conversation.")
 }

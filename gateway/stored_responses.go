@@ -2,19 +2,15 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -61,7 +57,7 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	until := x.opts.Now().Add(x.ttl)
 	record := storedResponse{V: storedVersion, Until: until, Parent: parent, Body: body, Native: native}
 	for i, item := range slices.Concat(x.conversationItems, x.input) {
-		record.Input = append(record.Input, identified(item.listed(), id, i))
+		record.Input = append(record.Input, responsesapi.Identified(item.listed(), id, i))
 	}
 	raw, err := json.Marshal(record)
 	if err != nil {
@@ -70,7 +66,7 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	if err := x.opts.Notes.Put(ctx, bodyKey(x.entry.key, id), raw, until); err != nil {
 		return err
 	}
-	return x.noteItems(ctx, x.entry.key, id, itemsOf(body, "output"))
+	return x.noteItems(ctx, x.entry.key, id, responsesapi.ItemsOf(body, "output"))
 }
 
 // noteItems notes which response items belong to, so that they can be referred to.
@@ -81,7 +77,7 @@ func (g *Gateway) noteItems(ctx context.Context, key, response string, items []j
 		return err
 	}
 	for _, item := range items {
-		if id := idOf(item); id != "" {
+		if id := responsesapi.IDOf(item); id != "" {
 			if err := g.opts.Notes.Put(ctx, itemKey(key, id), note, until); err != nil {
 				return err
 			}
@@ -190,7 +186,7 @@ func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string,
 		if err != nil || s == nil {
 			return err
 		}
-		for _, item := range slices.Concat(s.Input, itemsOf(s.Body, "output")) {
+		for _, item := range slices.Concat(s.Input, responsesapi.ItemsOf(s.Body, "output")) {
 			items = append(items, storedItem{json: item, native: s.Native})
 		}
 	}
@@ -203,7 +199,7 @@ func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string,
 	}
 	defer mem.release(loaded)
 	for i := range items {
-		id := idOf(items[i].json)
+		id := responsesapi.IDOf(items[i].json)
 		if !wanted[id] {
 			continue
 		}
@@ -215,83 +211,6 @@ func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string,
 		out[id] = items[i]
 	}
 	return nil
-}
-
-// itemsOf are the elements of a list within an object.
-func itemsOf(object []byte, name string) []json.RawMessage {
-	var fields map[string]json.RawMessage
-	var items []json.RawMessage
-	if json.Unmarshal(object, &fields) != nil || json.Unmarshal(fields[name], &items) != nil {
-		return nil
-	}
-	return items
-}
-
-// idOf returns the id of an item, or "" if the item has no id.
-func idOf(item []byte) string {
-	var head struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(item, &head) != nil {
-		return ""
-	}
-	return head.ID
-}
-
-// idPrefixes are those that OpenAI has for ids of items, by type.
-var idPrefixes = map[string]string{
-	"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "custom_tool_call": "ctc_", "custom_tool_call_output": "ctco_",
-	"reasoning": "rs_", "compaction": "cmp_", "tool_search_call": "tsc_", "tool_search_output": "tso_", "additional_tools": "at_",
-}
-
-// identified returns an input item in the form in which it is stored and listed, with its
-// type and an id. The text of a message becomes a list of parts, as in OpenAI's lists.
-func identified(item []byte, seed string, at int) json.RawMessage {
-	typ := typeOf(item)
-	if typ == "" {
-		typ = "message"
-		item = withField(item, "type", []byte(`"message"`))
-	}
-	if typ == "message" {
-		item = listedMessage(item)
-	}
-	if idOf(item) != "" {
-		return item
-	}
-	prefix := idPrefixes[typ]
-	if prefix == "" {
-		prefix = "item_"
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", seed, at))
-	return withField(item, "id", fmt.Appendf(nil, `"%s%s"`, prefix, hex.EncodeToString(sum[:20])))
-}
-
-// listedMessage is a message with its content as a list, and a status.
-func listedMessage(item []byte) []byte {
-	var head struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}
-	if json.Unmarshal(item, &head) != nil {
-		return item
-	}
-	if len(head.Content) > 0 && head.Content[0] == '"' {
-		var w jsonwire.Writer
-		w.BeginArray()
-		w.BeginObject()
-		if head.Role == string(dragoman.RoleAssistant) {
-			w.StringField("type", "output_text")
-			w.RawField("text", head.Content)
-			w.RawField("annotations", []byte("[]"))
-		} else {
-			w.StringField("type", "input_text")
-			w.RawField("text", head.Content)
-		}
-		w.EndObject()
-		w.EndArray()
-		item = withField(item, "content", w.Buf)
-	}
-	return filled(item, missing{"status", `"completed"`})
 }
 
 // inputItems serves the input items of a stored response: all that the model saw,
@@ -341,7 +260,7 @@ func (g *Gateway) gatherInput(ctx context.Context, mem memory, key *access.Key, 
 		if err := mem.hold(above.size()); err != nil {
 			return nil, err
 		}
-		chain = append(chain, ofResponse(parent, itemsOf(above.Body, "output")), ofResponse(parent, above.Input))
+		chain = append(chain, ofResponse(parent, responsesapi.ItemsOf(above.Body, "output")), ofResponse(parent, above.Input))
 		parent = above.Parent
 	}
 	slices.Reverse(chain)
@@ -362,58 +281,17 @@ func ofResponse(id string, items []json.RawMessage) []listedItem {
 	return out
 }
 
-// The bounds of a page of items.
-const (
-	defaultPage = 20
-	maxPage     = 100
-)
-
 // listItems writes a page of items and records them, so that clients can refer to them by
 // the ids in the page.
 func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, items []listedItem) error {
-	query := r.URL.Query()
-	limit := defaultPage
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxPage {
-			return badQuery("limit", fmt.Sprintf("limit: %.40q is not a number from 1 to %d", text, maxPage))
-		}
-		limit = n
-	}
-	switch order := query.Get("order"); order {
-	case "asc":
-	case "", "desc":
-		items = slices.Clone(items)
-		slices.Reverse(items)
-	default:
-		return badQuery("order", fmt.Sprintf("order: %.40q is neither asc nor desc", order))
-	}
-	if after := query.Get("after"); after != "" {
-		i := slices.IndexFunc(items, func(item listedItem) bool { return idOf(item.json) == after })
-		if i < 0 {
-			return badQuery("after", fmt.Sprintf("after: there is no item '%s' in this list", bounded(after)))
-		}
-		items = items[i+1:]
-	}
-	page := struct {
-		Object  string            `json:"object"`
-		Data    []json.RawMessage `json:"data"`
-		First   *string           `json:"first_id"`
-		Last    *string           `json:"last_id"`
-		HasMore bool              `json:"has_more"`
-	}{Object: "list", Data: []json.RawMessage{}, HasMore: len(items) > limit}
-	items = items[:min(limit, len(items))]
-	for _, item := range items {
-		page.Data = append(page.Data, item.json)
-	}
-	if n := len(page.Data); n > 0 {
-		first, last := idOf(page.Data[0]), idOf(page.Data[n-1])
-		page.First, page.Last = &first, &last
+	items, list, err := responsesapi.Page(r.URL.Query(), items, func(item listedItem) json.RawMessage { return item.json })
+	if err != nil {
+		return own(err)
 	}
 	if err := g.noteListed(r.Context(), key, items); err != nil {
 		return err
 	}
-	serving.WriteJSON(w, page)
+	serving.WriteJSON(w, list)
 	return nil
 }
 
@@ -421,7 +299,7 @@ func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, 
 func (g *Gateway) noteListed(ctx context.Context, key string, items []listedItem) error {
 	keys := make([]string, len(items))
 	for i := range items {
-		keys[i] = itemKey(key, idOf(items[i].json))
+		keys[i] = itemKey(key, responsesapi.IDOf(items[i].json))
 	}
 	known, err := g.opts.Notes.GetAll(ctx, keys)
 	if err != nil {
@@ -436,8 +314,4 @@ func (g *Gateway) noteListed(ctx context.Context, key string, items []listedItem
 		}
 	}
 	return nil
-}
-
-func badQuery(param, message string) error {
-	return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: param, Message: message}}
 }

@@ -77,6 +77,7 @@ var rooms = []room{
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "github.com/rogpeppe/go-internal/diff", "golang.org/x/sys/unix"}},
 	{path: "internal/secret", only: []string{}, pure: true},
 	{path: "internal/serving"},
+	{path: "internal/responsesapi", only: []string{"", "dialect", "dialect/openairesponses", "internal/jsonwire", "internal/serving"}},
 	{path: "sim", files: true},
 	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim"}},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history", "schema"}},
