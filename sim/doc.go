@@ -19,6 +19,13 @@
 // It is not a judge of models, nor a substitute for one: it is there so that
 // programs, and this module, can be tried and tested.
 //
+// # Stored responses
+//
+// The Responses API stores responses, unless "store" is false. So does [Handler], in
+// memory: they can be retrieved, listed, deleted and continued, their items referred to,
+// and conversations created and extended. An unknown id is an error that names it, as at
+// api.openai.com, so that a client or gateway that sends a bad reference fails here too.
+//
 // # Faults
 //
 // Real servers have habits that break clients. Each of those that streams have

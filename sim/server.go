@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/http"
@@ -17,6 +18,11 @@ import (
 //
 //	POST /v1/chat/completions                            OpenAI Chat Completions
 //	POST /v1/responses                                   OpenAI Responses
+//	POST /v1/responses/input_tokens, /v1/responses/compact
+//	GET, DELETE /v1/responses/{id}
+//	GET  /v1/responses/{id}/input_items
+//	POST /v1/responses/{id}/cancel
+//	POST /v1/conversations, and what is below it
 //	POST /v1/messages                                    Anthropic
 //	POST /v1/messages/count_tokens
 //	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
@@ -33,14 +39,21 @@ import (
 // with its status and behind it in the stream. Each event is flushed by itself,
 // and a client that goes away ends its answer. A fault that drops the connection
 // does so by panicking with [http.ErrAbortHandler], which servers of net/http
-// expect. The last responses of /v1/responses are kept in memory, unless "store" is
-// false, so that "previous_response_id" goes on with one; threads of Anthropic's are
-// refused as its clients understand it.
+// expect. It refuses Anthropic threads in the way that Anthropic clients understand.
+//
+// Responses and conversations of the Responses API are stored in memory, responses unless
+// "store" is false. They can be retrieved, listed, deleted, continued by
+// "previous_response_id" and "conversation", and their items referred to. Any other id is
+// an error in OpenAI's form that names it. The handler stores at most 256 of them and
+// 32 MiB, drops the oldest first, and never the newest. Equal requests in equal contexts
+// have equal ids, so that the later response replaces the earlier one. Responses do not
+// run in the background: each is complete when the client has it.
 func Handler(c Config) http.Handler {
-	s := &server{Config: c}
+	s := &server{Config: c, store: responseStore{seed: c.Seed}}
 	mux := http.NewServeMux()
 	serving.Handle(mux, s.serve)
 	serving.HandleBedrock(mux, s.serve)
+	s.handleStored(mux)
 	serving.Models{
 		MaxBytes: s.maxBytes(),
 		List:     func(*http.Request) ([]serving.Model, error) { return modelList(), nil },
@@ -57,20 +70,21 @@ func Handler(c Config) http.Handler {
 // server answers over HTTP.
 type server struct {
 	Config
-	// memory has the responses that clients of Responses can go on with.
-	memory memory
+	store responseStore
 }
 
 // serve reads a request, has a model answer it, and writes what it says.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
-	req, err := s.read(w, r, call)
+	req, t, err := s.read(w, r, call)
 	switch {
 	case err != nil:
 		serving.WriteError(w, call.Codec, err)
 	case call.Count:
 		s.count(w, call.Codec, req)
+	case call.Compact:
+		s.compact(w, call.Codec, req, t)
 	default:
-		s.answer(w, r, call.Codec, req)
+		s.answer(w, r, call.Codec, req, t)
 	}
 }
 
@@ -84,17 +98,28 @@ func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman
 	_, _ = w.Write(serving.CountBody(codec.Dialect(), CountTokens(req)))
 }
 
-// read decodes the body of a request, within the bound.
-func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call) (*dragoman.Request, error) {
+// read decodes the body of a request, within the bound. A request of the Responses API
+// also returns what it refers to; others return nil.
+func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call) (*dragoman.Request, *resolved, error) {
 	body, err := serving.Body(w, r, s.maxBytes())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	req, _, err := call.Decode(body, dialect.DecodeOptions{MaxBytes: s.maxBytes()})
-	if err == nil && call.Codec.Dialect() == dragoman.Anthropic && hasThread(req) {
-		return nil, serving.NoThreads()
+	o := dialect.DecodeOptions{MaxBytes: s.maxBytes()}
+	req, _, err := call.Decode(body, o)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case call.Codec.Dialect() == dragoman.Anthropic && hasThread(req):
+		return nil, nil, serving.NoThreads()
+	case call.Codec.Dialect() != dragoman.OpenAIResponses:
+		return req, nil, nil
 	}
-	return req, err
+	t, err := s.store.resolve(body)
+	if err == nil && !bytes.Equal(t.body, body) {
+		req, _, err = call.Decode(t.body, o)
+	}
+	return req, t, err
 }
 
 // hasThread reports whether a request wants its conversation kept by the server, or to
@@ -104,11 +129,7 @@ func hasThread(req *dragoman.Request) bool {
 }
 
 // answer has a model answer a request.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Codec, req *dragoman.Request) {
-	if err := s.memory.recall(req); err != nil {
-		serving.WriteError(w, codec, err)
-		return
-	}
+func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Codec, req *dragoman.Request, t *resolved) {
 	spec, err := parseName(req.Model)
 	if err != nil {
 		serving.WriteError(w, codec, err)
@@ -119,15 +140,19 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	}
 	own := s.Config
 	own.Settings = own.on(codec.Dialect(), req.Model)
+	if t != nil {
+		own.request = t.fingerprint()
+	}
 	model, err := own.model(spec)
 	if err != nil {
 		serving.WriteError(w, codec, err)
 		return
 	}
-	if codec.Dialect() == dragoman.OpenAIResponses && (req.Store == nil || *req.Store) {
-		model = remembered{model, &s.memory}
+	x := exchangeHTTP{w: w, codec: codec, opts: own.options(req, spec), save: func([]byte) {}}
+	if t != nil {
+		model = echoing{model, t.extra()}
+		x.save = func(response []byte) { s.store.save(t, response) }
 	}
-	x := exchangeHTTP{w: w, codec: codec, opts: s.options(req, spec)}
 	fault, err := s.fault(r, spec, codec.Dialect(), req.Stream)
 	switch {
 	case err != nil:
@@ -171,6 +196,9 @@ type exchangeHTTP struct {
 	w     http.ResponseWriter
 	codec dialect.Codec
 	opts  dialect.EncodeOptions
+	// save stores the response object of a request of the Responses API. It is called before
+	// the client has all of it. For other requests it does nothing.
+	save func(response []byte)
 }
 
 func (x *exchangeHTTP) whole(ctx context.Context, model dragoman.Model, req *dragoman.Request) {
@@ -184,6 +212,7 @@ func (x *exchangeHTTP) whole(ctx context.Context, model dragoman.Model, req *dra
 		x.fail(ctx, err)
 		return
 	}
+	x.save(enc.Body)
 	x.begin("application/json", resp.ID)
 	_, _ = x.w.Write(enc.Body)
 }
@@ -194,6 +223,11 @@ func (x *exchangeHTTP) hostile(ctx context.Context, model dragoman.Model, req *d
 	if err != nil {
 		x.fail(ctx, err)
 		return
+	}
+	if all := slices.Concat(s.chunks...); req.Stream {
+		x.saveFinal(all)
+	} else {
+		x.save(all)
 	}
 	s.play(ctx, x.w, pace)
 }
@@ -230,12 +264,26 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 		}
 		_, broke := ev.(*dragoman.StreamError)
 		failed = failed || broke
-		if buf, err = enc.Encode(buf, ev); err != nil || !send() {
+		if buf, err = enc.Encode(buf, ev); err != nil {
+			return
+		}
+		if _, ended := ev.(*dragoman.ResponseEnd); ended || broke {
+			x.saveFinal(buf)
+		}
+		if !send() {
 			return
 		}
 	}
 	if buf, _ = enc.Close(buf); ctx.Err() == nil {
+		x.saveFinal(buf)
 		send()
+	}
+}
+
+// saveFinal saves the response of the event that ends a stream, if events has it.
+func (x *exchangeHTTP) saveFinal(events []byte) {
+	if x.codec.Dialect() == dragoman.OpenAIResponses {
+		x.save(final(events))
 	}
 }
 

@@ -16,13 +16,16 @@ import (
 // answers at once.
 type Settings struct {
 	// Seed goes into every id. The same seed and the same conversation give the
-	// same ids; empty is a seed like any other.
+	// same ids; empty is a seed like any other. Ids of the Responses API also depend on
+	// the other fields of the request.
 	Seed string
 	Pace Pace
 
 	// origin is what mints answers that cross a wire: opaque reasoning state goes
 	// only to where it came from, and here that is the server itself.
 	origin *dragoman.Origin
+	// request identifies a request whose response may be stored; empty for others.
+	request string
 }
 
 // on is the settings of a model that answers on a dialect's wire.
@@ -113,6 +116,9 @@ func (s Settings) mint(req *dragoman.Request) mint {
 		}
 	}
 	put(s.Seed)
+	if s.request != "" {
+		put("request", s.request)
+	}
 	for i := range req.Messages {
 		put(string(req.Messages[i].Role))
 		for _, p := range req.Messages[i].Parts {

@@ -43,6 +43,9 @@ The models are
   sim/echo       says what it heard
   sim/scenario   plays the script that --scenario names, or a demonstration
 
+It stores responses of the OpenAI Responses API in memory, unless "store" is false, so
+that clients can retrieve, continue and refer to them.
+
 It says on standard error where it listens. Other machines do not reach it, unless
 --allow-remote says that they may: anybody who reaches it may use it.
 
