@@ -29,7 +29,7 @@ const (
 	maxStoredBytes = 32 << 20
 )
 
-// storeAdvice is what errors about unknown ids say.
+// storeAdvice ends the errors for unknown ids.
 var storeAdvice = fmt.Sprintf("The simulator stores the last %d responses and conversations, unless `store` is false, until it exits.", maxStored)
 
 // responseStore holds the responses and conversations of a server, as the Responses API
@@ -313,7 +313,7 @@ func (t *resolved) fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// final returns the response object of the event that ends a stream, or nil if it has none.
+// final returns the response object of the last event of a stream, or nil.
 func final(events []byte) []byte {
 	for line := range bytes.Lines(events) {
 		data, ok := bytes.CutPrefix(line, []byte("data:"))

@@ -69,7 +69,7 @@ type ConversationStore interface {
 	UnknownItem(id string) error
 }
 
-// maxNewItems is how many items a client may add at once.
+// maxNewItems bounds the number of items that a client may add at once.
 const maxNewItems = 20
 
 // HandleConversations serves the API of conversations below /v1/conversations. open

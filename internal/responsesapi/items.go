@@ -1,4 +1,4 @@
-// Package responsesapi has what a server of the OpenAI Responses API needs beside the
+// Package responsesapi helps servers of the OpenAI Responses API with the parts beyond the
 // codec: reading input items and references, the form in which items are stored and
 // listed, the fields of the request that a response repeats, conversations, compaction,
 // and the errors for unknown ids. The gateway and the simulator share it. It stores
@@ -193,7 +193,7 @@ var idPrefixes = map[string]string{
 	"reasoning": "rs_", "compaction": "cmp_", "tool_search_call": "tsc_", "tool_search_output": "tso_", "additional_tools": "at_",
 }
 
-// Identified returns an input item in the form in which it is stored and listed, with its
+// Identified returns an input item as servers store and list it, with its
 // type and an id. The text of a message becomes a list of parts, as in OpenAI's lists. An
 // item without an id gets one that follows from the seed and the item's index.
 func Identified(item []byte, seed string, at int) json.RawMessage {
