@@ -75,6 +75,8 @@ type Capabilities struct {
 	// it reasons. The words: temperature, top_p, top_k, frequency_penalty,
 	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
 	// response_format, reasoning_format, max_tokens (max_completion_tokens is sent instead),
+	// prefill (in RefusesThinking only: a thinking budget is dropped if the conversation ends
+	// with text of the assistant),
 	// reasoning_effort=none (a request to switch reasoning off is dropped), and
 	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
 	Refuses         string

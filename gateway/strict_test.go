@@ -19,6 +19,7 @@ var strictModels = []struct {
 	dialect dragoman.Dialect
 }{
 	{"openai/gpt-4.1", dragoman.OpenAIChat},
+	{"openai/gpt-4-turbo", dragoman.OpenAIChat},
 	{"openai/gpt-5", dragoman.OpenAIChat},
 	{"openai/o4-mini", dragoman.OpenAIChat},
 	{"openai/gpt-5.5", dragoman.OpenAIChat},
@@ -36,6 +37,7 @@ var strictModels = []struct {
 	{"responses/gpt-4o", dragoman.OpenAIResponses},
 	{"responses/gpt-5", dragoman.OpenAIResponses},
 	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
+	{"anthropic/claude-sonnet-4-20250514", dragoman.Anthropic},
 	{"anthropic/claude-opus-4-1", dragoman.Anthropic},
 	{"anthropic/claude-sonnet-4-5", dragoman.Anthropic},
 	{"anthropic/claude-sonnet-4-6", dragoman.Anthropic},
@@ -127,7 +129,17 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		"parallel": func(r *dragoman.Request) {
 			r.ParallelToolCalls, r.Tools = new(false), []dragoman.ToolSpec{weatherTool()}
 		},
-		"forced":         func(r *dragoman.Request) { r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()} },
+		"forced": func(r *dragoman.Request) { r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()} },
+		"named": func(r *dragoman.Request) {
+			r.ToolChoice, r.Tools = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: weatherTool().Name}}}, []dragoman.ToolSpec{weatherTool()}
+		},
+		"prefill": func(r *dragoman.Request) {
+			r.Messages = append(r.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "Hel"}}})
+		},
+		"prefill and budget": func(r *dragoman.Request) {
+			reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))})(r)
+			r.Messages = append(r.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "Hel"}}})
+		},
 		"effort none":    effort("none"),
 		"effort minimal": effort("minimal"),
 		"effort low":     effort("low"),
@@ -175,16 +187,29 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 // their own. None of that reaches a vendor that refuses it.
 func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 	schemas := map[string]string{
-		"open":                `{"type":"object","properties":{"a":{"type":"string"}}}`,
-		"no type":             `{"properties":{"a":{"type":"string"}}}`,
-		"array without items": `{"type":"object","properties":{"a":{"type":"array"}},"required":["a"],"additionalProperties":false}`,
-		"type list":           `{"type":"object","properties":{"a":{"type":["string","null"]}},"required":["a"],"additionalProperties":false}`,
-		"oneOf":               `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}},"required":["a"],"additionalProperties":false}`,
-		"allOf":               `{"type":"object","properties":{"a":{"allOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","properties":{"c":{"type":"integer"}}}]}},"required":["a"],"additionalProperties":false}`,
-		"bounds":              `{"type":"object","properties":{"a":{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2},"b":{"type":"string","minLength":2,"format":"uri"}},"required":["a","b"],"additionalProperties":false}`,
-		"undefined property":  `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
-		"empty enum value":    `{"type":"object","properties":{"a":{"type":"string","enum":["","x"]}},"required":["a"],"additionalProperties":false}`,
-		"definitions":         `{"type":"object","$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}`,
+		"open":                     `{"type":"object","properties":{"a":{"type":"string"}}}`,
+		"no type":                  `{"properties":{"a":{"type":"string"}}}`,
+		"array without items":      `{"type":"object","properties":{"a":{"type":"array"}},"required":["a"],"additionalProperties":false}`,
+		"type list":                `{"type":"object","properties":{"a":{"type":["string","null"]}},"required":["a"],"additionalProperties":false}`,
+		"oneOf":                    `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}},"required":["a"],"additionalProperties":false}`,
+		"allOf":                    `{"type":"object","properties":{"a":{"allOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","properties":{"c":{"type":"integer"}}}]}},"required":["a"],"additionalProperties":false}`,
+		"bounds":                   `{"type":"object","properties":{"a":{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2},"b":{"type":"string","minLength":2,"format":"uri"}},"required":["a","b"],"additionalProperties":false}`,
+		"undefined property":       `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
+		"empty enum value":         `{"type":"object","properties":{"a":{"type":"string","enum":["","x"]}},"required":["a"],"additionalProperties":false}`,
+		"siblings of a reference":  `{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/d","description":"x","default":"y","title":"T"}},"required":["a"],"additionalProperties":false}`,
+		"look-around":              `{"type":"object","properties":{"a":{"type":"string","pattern":"^(?!x)[a-z]+$"},"b":{"type":"string","pattern":"(a)\\1"}},"required":["a","b"],"additionalProperties":false}`,
+		"keywords of another type": `{"type":"object","properties":{"a":{"type":"string","properties":{"b":{"type":"string"}},"required":["b"]}},"required":["a"],"additionalProperties":false}`,
+		"definitions":              `{"type":"object","$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}`,
+	}
+	properties := func(n int, schema string) (all string) {
+		for i := range n {
+			all += fmt.Sprintf(`,"p%d":%s`, i, schema)
+		}
+		return all[1:]
+	}
+	manyOf := map[string]string{ // three strict tools with each
+		"many optional properties": `{"type":"object","properties":{` + properties(10, `{"type":"string"}`) + `},"additionalProperties":false}`,
+		"many unions":              `{"type":"object","properties":{` + properties(8, `{"type":["string","null"]}`) + `},"required":["p0","p1","p2","p3","p4","p5","p6","p7"],"additionalProperties":false}`,
 	}
 	limits := map[string]func(*dragoman.Request){
 		"temperature":    func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("1.8")) },
@@ -207,6 +232,13 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 		}
 		for name, change := range limits {
 			ask(name, change)
+		}
+		for name, schema := range manyOf {
+			ask(name, func(r *dragoman.Request) {
+				for i := range 3 {
+					r.Tools = append(r.Tools, dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: fmt.Sprintf("f%d", i), Parameters: json.RawMessage(schema), Strict: dragoman.StrictOn})
+				}
+			})
 		}
 	})
 }

@@ -1,29 +1,35 @@
 package history
 
 import (
+	"slices"
+	"strings"
+
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// unthink turns thinking off for a request with the results of calls that have no
+// unthink turns thinking off for a request that ends with text of the assistant, if the
+// model does not continue that while it thinks, and for a request with the results of calls that have no
 // reasoning before them, because another model made them or their reasoning was not
 // stored (quirk D26). The API refuses such a request with a budget, and for models that
 // take only budgets, an effort or adaptive thinking becomes one. Thinking is on again in
 // the next exchange.
 func (n *normaliser) unthink() {
 	s := n.thinking
-	if !n.limits.ReasoningInLoop || !asksBudget(s, &n.target.Caps) {
-		return
-	}
-	at, missing := n.unthoughtLoop()
-	if !missing {
+	if !asksBudget(s, &n.target.Caps) {
 		return
 	}
 	path, what := "/reasoning/budget_tokens", "a budget"
 	if s.BudgetTokens == nil {
 		path, what = "/reasoning", "thinking"
 	}
-	n.rep.Addf(dragoman.Dropped, dragoman.Warn, path,
-		"the calls at %s have no reasoning before them, which the API requires with %s; thinking is off until they are done", at, what)
+	if at, prefilled := n.prefill(); prefilled {
+		n.rep.Addf(dragoman.Dropped, dragoman.Warn, path, "the model does not continue the text at %s with %s; thinking is off for this response", at, what)
+	} else if at, missing := n.unthoughtLoop(); missing && n.limits.ReasoningInLoop {
+		n.rep.Addf(dragoman.Dropped, dragoman.Warn, path,
+			"the calls at %s have no reasoning before them, which the API requires with %s; thinking is off until they are done", at, what)
+	} else {
+		return
+	}
 	rest := dragoman.ReasoningSettings{Effort: s.Effort, Summary: s.Summary, Encrypted: s.Encrypted}
 	if n.target.Caps.ThinkingBudgets {
 		rest.Effort = "" // it would become a budget
@@ -33,6 +39,17 @@ func (n *normaliser) unthink() {
 		return
 	}
 	n.thinking = &rest
+}
+
+// prefill reports whether the conversation ends with text of the assistant that the model
+// does not continue while it thinks; at is the place of the message.
+func (n *normaliser) prefill() (at string, refused bool) {
+	last := len(n.ms) - 1
+	if last < 0 || !n.ms[last].assistant() || !slices.Contains(strings.Fields(n.target.Caps.RefusesThinking), "prefill") {
+		return "", false
+	}
+	parts := n.ms[last].Parts
+	return n.ms[last].path(), len(parts) > 0 && parts[len(parts)-1].Kind() == dragoman.KindText
 }
 
 // asksBudget reports whether settings are sent as a thinking budget.

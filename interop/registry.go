@@ -39,6 +39,8 @@ type Registry struct {
 	answer bool
 	// rewritten counts the calls that were read as others than they stood.
 	rewritten int
+	// strict counts the strict schemas that were written.
+	strict strictUse
 	// wrapped: the answer stands in a property of an object.
 	wrapped bool
 	// allowed are the tools that an answer may call; nil means all.

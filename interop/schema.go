@@ -417,10 +417,16 @@ func (r *Registry) lower(s *dragoman.ToolSpec, to dragoman.Format, at extra.Path
 	}
 	if wantStrict {
 		low, err := r.lowered.adapt(src, strict())
+		why := ""
 		if err == nil {
+			why = r.takeStrict(to, low.Schema)
+		} else {
+			why = err.Error()
+		}
+		if why == "" {
 			return r.fitted(s, low, true, at, rep), true
 		}
-		rep.Addf(dragoman.Lowered, dragoman.Warn, strictAt(s, at), "not strict: %v", err)
+		rep.Add(dragoman.Lowered, dragoman.Warn, strictAt(s, at), "not strict: "+why)
 	}
 	low, err := r.lowered.adapt(src, loose())
 	if err != nil {

@@ -51,8 +51,13 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 	if len(m.Temperature) == 2 {
 		c.Temperature = decimal(m.Temperature[0]) + " " + decimal(m.Temperature[1])
 	}
-	if m.Strict == No {
-		c.NoStrict = true
+	c.NoStrict = c.NoStrict || m.Strict == No
+	c.NoParallelFlag = c.NoParallelFlag || m.Parallel == No
+	if m.Tools == No && d != dragoman.Ollama { // see refusal
+		c.NoTools = true
+	}
+	if m.Schema == No {
+		m.noSchema(&c, d)
 	}
 	if d == dragoman.Anthropic || d == dragoman.Bedrock && m.Vendor == "anthropic" {
 		switch r := m.Entry.Reasoning; {
@@ -63,6 +68,16 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 		}
 	}
 	return c
+}
+
+// noSchema says that the model takes no schema of its response. OpenAI Chat and Responses
+// have JSON without a schema; the other APIs have no output format besides.
+func (m Model) noSchema(c *dragoman.Capabilities, d dragoman.Dialect) {
+	if d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses {
+		c.NoOutputSchema = true
+		return
+	}
+	c.Refuses = strings.TrimSpace(c.Refuses + " response_format")
 }
 
 // refusedMedia returns the kinds of media that the model cannot read, in the form of
@@ -161,7 +176,7 @@ func (m Model) refusals(c *dragoman.Capabilities, d dragoman.Dialect) {
 	}
 	for _, word := range slices.Concat(m.RefusesReasoning, m.IgnoresReasoning) {
 		switch {
-		case slices.Contains(settings, word):
+		case slices.Contains(settings, word), word == "prefill" && !m.Resold:
 			thinking = append(thinking, word)
 		case word == "tool_choice=required" && c.ForcedChoice == dragoman.ForcedAlways && !m.Resold:
 			c.ForcedChoice = dragoman.ForcedWithoutThinking

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { seen } from './cases.mjs'
+import { upstreams } from './upstreams.mjs'
 
 const post = ({ base, key }, path, body) =>
   fetch(base + '/v1' + path, { method: 'POST', headers: { 'content-type': 'application/json', authorization: 'Bearer ' + key }, body: typeof body === 'string' ? body : JSON.stringify(body) })
@@ -130,7 +131,7 @@ async function image(world, stream) {
   const mark = randomUUID()
   const content = [{ type: 'input_text', text: `What is this, ${mark}?` }, { type: 'input_image', image_url: 'data:image/png;base64,' + pixel, detail: 'auto' }]
   await create(world, stream, { input: [{ type: 'message', role: 'user', content }] })
-  await saw(mark, pixel)
+  await saw(mark, upstreams[world.upstream].textOnly ? '[image not shown]' : pixel)
 }
 
 async function system(world, stream) {

@@ -5,7 +5,7 @@
 //	node upstreams.mjs       prints the names of all models, separated by commas
 //
 // model is for requests without reasoning settings, thinking for those with them; silent
-// upstreams do not return reasoning.
+// upstreams do not return reasoning; textOnly says that the model reads no images.
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 
@@ -16,7 +16,7 @@ export const upstreams = {
   anthropic: { type: 'anthropic', model: 'claude-sonnet-4-5', thinking: 'claude-sonnet-4-5' },
   claude5: { type: 'anthropic', model: 'claude-opus-5-5', thinking: 'claude-opus-5-5' },
   gemini: { type: 'gemini', model: 'gemini-3.5-flash', thinking: 'gemini-3.5-flash' },
-  ollama: { type: 'ollama', model: 'llama3.2', thinking: 'qwen3' },
+  ollama: { type: 'ollama', model: 'llama3.2', thinking: 'qwen3', textOnly: true },
   bedrock: { type: 'bedrock', region: 'eu-central-1', model: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0', thinking: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0' },
 }
 

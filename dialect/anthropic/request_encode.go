@@ -63,6 +63,9 @@ func (e *requestEncoder) encode() error {
 		w.String(model)
 	}
 	e.maxTokens()
+	if f := req.Output; f != nil && !e.target.Caps.NoStructuredOutput {
+		e.reg.ReserveStrict(f.Schema)
+	}
 	if err := e.tools(&tools, &cache); err != nil {
 		return err
 	}

@@ -112,6 +112,9 @@ func (e *requestEncoder) toolConfig(t *blockwire.Toolbox, cache *blockwire.Break
 // conversation with calls needs tools beside it; where there are none, those it
 // calls are declared, with nothing known of them (quirk D21).
 func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+	if f := e.req.Output; f != nil && !e.target.Caps.NoStructuredOutput {
+		e.reg.ReserveStrict(f.Schema)
+	}
 	if err := e.writeTools(t, cache); err != nil || t.Written > 0 || !e.usesTools() {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 
 const cacheControl = "cache_control"
 
-var anthropicResultContent = union("type", map[string]*shape{
+var anthropicResultContent = closedUnion("type", map[string]*shape{
 	"text":  names("type text citations "+cacheControl, nil),
 	"image": names("type source "+cacheControl, nil),
-})
+}, "search_result document tool_reference browser_state")
 
-var anthropicBlock = union("type", map[string]*shape{
+var anthropicBlock = closedUnion("type", map[string]*shape{
 	"text":              names("type text citations "+cacheControl, nil),
 	"image":             names("type source "+cacheControl, nil),
 	"document":          names("type source title context citations "+cacheControl, nil),
@@ -21,7 +21,9 @@ var anthropicBlock = union("type", map[string]*shape{
 	"redacted_thinking": names("type data", nil),
 	"tool_use":          names("type id name input caller "+cacheControl, nil),
 	"tool_result":       names("type tool_use_id content is_error "+cacheControl, map[string]*shape{"content": anthropicResultContent}),
-})
+}, `search_result server_tool_use web_search_tool_result web_fetch_tool_result code_execution_tool_result bash_code_execution_tool_result
+	text_editor_code_execution_tool_result tool_search_tool_result container_upload advisor_tool_result mcp_tool_use mcp_tool_result
+	mcp_tool_listing compaction fallback tool_addition tool_removal`)
 
 // anthropicShape has the fields of Messages, those of betas included.
 var anthropicShape = names(`cache_control container context_management inference_geo max_tokens mcp_servers messages metadata model output_config
@@ -51,7 +53,9 @@ type claude struct {
 	// disable says whether thinking can be switched off; calm: up to effort high only.
 	disable, calm bool
 	effort        bool
-	sampling      bool
+	// formats: it takes an output format and strict tools.
+	formats  bool
+	sampling bool
 	// apart says that temperature and top_p exclude each other.
 	apart   bool
 	prefill bool
@@ -77,7 +81,7 @@ func claudeOf(name string) *claude {
 	major, _ := strconv.Atoi(m[2])
 	minor, _ := strconv.Atoi(m[3])
 	family, version := m[1], major*10+minor
-	c := &claude{thinks: true, disable: true, forced: true}
+	c := &claude{thinks: true, disable: true, forced: true, formats: version > 40}
 	switch {
 	case version <= 45:
 		c.budget, c.sampling, c.prefill = true, true, true
@@ -109,6 +113,9 @@ func (j *judge) anthropic(req map[string]any) *Refusal {
 	if at := anthropicShape.unknown(req, false); at != nil {
 		return j.bad("", "", "%s: Extra inputs are not permitted", dots(at))
 	}
+	if at, tag := anthropicShape.unknownTag(req, nil); at != nil {
+		return j.bad("", "", "%s: Input tag '%s' found using 'type' does not match any of the expected tags", dots(at[:len(at)-1]), tag)
+	}
 	for _, b := range anthropicBetas {
 		if set(req, b.field) && !strings.Contains(strings.Join(j.header.Values("Anthropic-Beta"), ","), b.beta) {
 			return j.bad("", "", "%s: Extra inputs are not permitted", b.field)
@@ -119,6 +126,9 @@ func (j *judge) anthropic(req map[string]any) *Refusal {
 	}
 	if r := j.anthropicSchemas(req); r != nil {
 		return r
+	}
+	if c := claudeOf(j.model); c != nil && !c.formats && set(obj(req, "output_config"), "format") {
+		return j.bad("", "", "'%s' does not support output format.", j.model)
 	}
 	a := asked{thinking: obj(req, "thinking"), effort: str(obj(req, "output_config"), "effort"), sampling: map[string]any{}}
 	a.maxTokens, _ = number(req, "max_tokens")

@@ -13,10 +13,12 @@ import (
 type shape struct {
 	// fields are the names that an object may have, each with the shape of its value.
 	fields map[string]*shape
-	// tag is the field that selects one of variants; an object whose tag is in none of
-	// them is allowed as it is.
+	// tag is the field that selects one of variants. An object whose tag is in none of them
+	// may have any fields; see [shape.unknownTag].
 	tag      string
 	variants map[string]*shape
+	// others are tags that are allowed besides those of variants; nil allows every tag.
+	others []string
 	// values is the shape of every value of an object that has names of its own.
 	values *shape
 }
@@ -37,6 +39,43 @@ func names(list string, inner map[string]*shape) *shape {
 
 func union(tag string, variants map[string]*shape) *shape {
 	return &shape{tag: tag, variants: variants}
+}
+
+// closedUnion is a union whose tags are all known: those of variants and others, which are
+// separated by spaces.
+func closedUnion(tag string, variants map[string]*shape, others string) *shape {
+	return &shape{tag: tag, variants: variants, others: strings.Fields(others)}
+}
+
+// unknownTag returns the place and the tag of the first object in a closed union whose tag
+// is unknown; nil if there is none.
+func (s *shape) unknownTag(v any, path []any) (at []any, tag string) {
+	if s == nil {
+		return nil, ""
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			if at, tag = s.unknownTag(e, append(slices.Clone(path), i)); at != nil {
+				return at, tag
+			}
+		}
+	case map[string]any:
+		if s.tag != "" {
+			tag = str(v, s.tag)
+			inner, known := s.variants[tag]
+			if !known && s.others != nil && !slices.Contains(s.others, tag) {
+				return append(slices.Clone(path), s.tag), tag
+			}
+			return inner.unknownTag(v, path)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if at, tag = s.fields[key].unknownTag(v[key], append(slices.Clone(path), key)); at != nil {
+				return at, tag
+			}
+		}
+	}
+	return nil, ""
 }
 
 // unknown returns the place of the first field that a shape does not have, in the order of

@@ -2,6 +2,7 @@ package strictupstream
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,6 +23,23 @@ const (
 	bedrockTool    = `"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]`
 )
 
+// Schemas that some vendors refuse.
+var (
+	siblings     = `{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/d","description":"x"}},"required":["a"],"additionalProperties":false}`
+	lookAround   = `{"type":"object","properties":{"a":{"type":"string","pattern":"^(?!x)"}},"required":["a"],"additionalProperties":false}`
+	manyOptional = `{"type":"object","properties":{` + numbered(13, `{"type":"string"}`) + `},"additionalProperties":false}`
+	manyUnions   = `{"type":"object","properties":{` + numbered(9, `{"type":["string","null"]}`) + `},"required":["p0","p1","p2","p3","p4","p5","p6","p7","p8"],"additionalProperties":false}`
+)
+
+// numbered returns n properties of one schema.
+func numbered(n int, schema string) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"p%d":%s`, i, schema))
+	}
+	return strings.Join(all, ",")
+}
+
 func TestJudge(t *testing.T) {
 	const (
 		chat, responses = dragoman.OpenAIChat, dragoman.OpenAIResponses
@@ -35,6 +53,9 @@ func TestJudge(t *testing.T) {
 	chatMedia := func(typ string) string {
 		value := map[string]string{"image_url": `{"url":"data:image/png;base64,AAAA"}`, "input_audio": `{"data":"AAAA","format":"wav"}`}[typ]
 		return `"messages":[{"role":"user","content":[{"type":"text","text":"q"},{"type":"` + typ + `","` + typ + `":` + value + `}]}]`
+	}
+	pendingChat := func(field string) string {
+		return `"messages":[{"role":"user","content":"q"},{"role":"assistant",` + field + `"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"}]`
 	}
 	pendingGemini := func(signature string) string {
 		return `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}` + signature +
@@ -92,6 +113,40 @@ func TestJudge(t *testing.T) {
 		{ollama, "llama3.2-vision", `"messages":[{"role":"user","content":"q","images":["AAAA"]}]`, ""},
 		{bedrock, "us.amazon.nova-micro-v1:0", `"messages":[{"role":"user","content":[{"text":"q"},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]}]`, "doesn't support the image"},
 		{bedrock, "us.amazon.nova-lite-v1:0", `"messages":[{"role":"user","content":[{"text":"q"},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]}]`, ""},
+		{chat, "gpt-4.1", `"messages":[{"role":"user","content":[{"type":"document","text":"q"}]}]`, "Invalid value: 'document'"},
+		// OpenAI models without functions, without schemas, and not on Chat.
+		{chat, "gpt-5-search-api", chatHello + `,` + chatTool, "'tools' is not supported"},
+		{chat, "gpt-5-chat-latest", chatHello + `,` + chatTool, "'tools' is not supported"},
+		{chat, "gpt-4-turbo", chatHello + `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "'json_schema' is not supported"},
+		{chat, "gpt-5-codex", chatHello, "only supported in v1/responses"},
+		{responses, "gpt-5-codex", responsesHello, ""},
+		// DeepSeek and Kimi.
+		{chat, "deepseek-v4-pro", chatHello + `,"tool_choice":"required",` + chatTool, "Thinking mode does not support this tool_choice"},
+		{chat, "deepseek-v4-pro", chatHello + `,"tool_choice":{"type":"function","function":{"name":"f"}},` + chatTool, "Thinking mode does not support this tool_choice"},
+		{chat, "deepseek-v4-pro", chatHello + `,"thinking":{"type":"disabled"},"tool_choice":"required",` + chatTool, ""},
+		{chat, "deepseek-chat", chatHello + `,"tool_choice":"required",` + chatTool, ""},
+		{chat, "deepseek-v4-flash", pendingChat(""), "`reasoning_content` in the thinking mode must be passed back"},
+		{chat, "deepseek-v4-flash", pendingChat(`"reasoning_content":"",`), ""},
+		{chat, "deepseek-v4-flash", chatHello + `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "response_format type is unavailable"},
+		{chat, "kimi-k2.6", chatHello + `,"tool_choice":"required",` + chatTool, "incompatible with thinking enabled"},
+		{chat, "kimi-k2.6", chatHello + `,"thinking":{"type":"disabled"},"tool_choice":"required",` + chatTool, ""},
+		{chat, "kimi-k2-thinking", chatHello + `,"thinking":{"type":"disabled"}`, "cannot be disabled"},
+		{chat, "kimi-k2-thinking", pendingChat(""), "reasoning_content is missing in assistant tool call message at index 1"},
+		{chat, "kimi-k2-thinking", pendingChat(`"reasoning_content":"t",`), ""},
+		{chat, "kimi-k2-0905-preview", pendingChat(""), ""},
+		{chat, "kimi-k2.6", chatHello + `,"tools":[{"type":"function","function":{"name":"f","parameters":` + siblings + `}}]`, "$ref cannot have keywords {'description'}"},
+		// Schemas.
+		{chat, "gpt-4.1", chatHello + `,"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":` + siblings + `}}]`, "$ref cannot have keywords {'description'}"},
+		{chat, "gpt-4.1", chatHello + `,"tools":[{"type":"function","function":{"name":"f","parameters":` + siblings + `}}]`, ""},
+		{chat, "gpt-4.1", chatHello + `,"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":` + lookAround + `}}]`, "look-around"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","strict":true,"input_schema":` + lookAround + `}]`, "look-around"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","strict":true,"input_schema":` + manyOptional + `}]`, ""},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","strict":true,"input_schema":` + manyOptional + `},{"name":"g","strict":true,"input_schema":` + manyOptional + `}]`, "too many optional parameters (26)"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","strict":true,"input_schema":` + manyUnions + `},{"name":"g","strict":true,"input_schema":` + manyUnions + `}]`, "too many parameters with union types (18"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","input_schema":` + manyOptional + `},{"name":"g","input_schema":` + manyOptional + `}]`, ""},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","$defs":{"d":{}},"properties":{"a":{"$ref":"#/$defs/d","title":"t"}}}}]}]`, "$ref cannot have keywords {'title'}"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":` + siblings + `}]}]`, ""},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","properties":{"b":{"type":"string"}}}}}}]}]`, "properties: only allowed for OBJECT type"},
 		// Groq and Qwen.
 		{chat, "openai/gpt-oss-120b", chatHello + `,"reasoning_effort":"low","response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, ""},
 		{chat, "openai/gpt-oss-120b", chatHello + `,"stream":true,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "cannot be combined with stream"},
@@ -129,11 +184,17 @@ func TestJudge(t *testing.T) {
 		{responses, "gpt-5", `"input":[{"role":"user","content":"q"},{"type":"function_call_output","call_id":"a","output":"1"}]`, "no call before it"},
 		{responses, "gpt-5", responsesHello + `,"previous_response_id":"resp_1","conversation":"conv_1"`, "Mutually exclusive"},
 
+		{responses, "gpt-5", `"input":[{"type":"tool_result","call_id":"a"}]`, "Invalid value: 'tool_result'"},
+		{responses, "gpt-5", `"input":[{"role":"user","content":[{"type":"text","text":"q"}]}]`, "Invalid value: 'text'"},
+		{responses, "gpt-5", `"input":[{"role":"user","content":"q"},{"type":"web_search_call","id":"ws_1","status":"completed"}]`, ""},
+
 		// Anthropic: unknown fields.
 		{claude, "claude-sonnet-4-5", claudeHello, ""},
 		{claude, "claude-sonnet-4-5", claudeHello + `,"seed":1`, "seed: Extra inputs are not permitted"},
 		{claude, "claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"q","index":0}]}]`, "messages.0.content.0.index: Extra inputs"},
 		{claude, "claude-sonnet-4-5", claudeHello + `,"context_management":{}`, "context_management: Extra inputs"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"input_text","text":"q"}]}]`, "messages.0.content.0: Input tag 'input_text' found using 'type'"},
+		{claude, "claude-sonnet-4-20250514", claudeHello + `,"output_config":{"format":{"type":"json_schema","schema":{"type":"object","additionalProperties":false}}}`, "does not support output format"},
 		// Anthropic: thinking.
 		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024}`, ""},
 		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":4096}`, "`max_tokens` must be greater"},

@@ -15,7 +15,7 @@ var chatShape = names(`audio frequency_penalty function_call functions logit_bia
 	top_logprobs top_p user verbosity web_search_options`, map[string]*shape{
 	"messages": union("role", map[string]*shape{
 		"system": names("role content name", nil), "developer": names("role content name", nil),
-		"user": names("role content name", nil), "tool": names("role content tool_call_id", nil), "function": names("role content name", nil),
+		"user": names("role content name", map[string]*shape{"content": chatContent}), "tool": names("role content tool_call_id", nil), "function": names("role content name", nil),
 		// The stream helpers of the vendor's SDK send parsed and parsed_arguments back.
 		"assistant": names("role content refusal name audio tool_calls function_call annotations parsed", map[string]*shape{
 			"tool_calls": names("id type function custom", map[string]*shape{"function": names("name arguments parsed_arguments", nil), "custom": names("name input", nil)}),
@@ -28,6 +28,12 @@ var chatShape = names(`audio frequency_penalty function_call functions logit_bia
 	"response_format": names("type json_schema", map[string]*shape{"json_schema": names("name description schema strict", nil)}),
 })
 
+// responsesContent has the parts of a message.
+var responsesContent = closedUnion("type", nil, "input_text input_image input_file input_audio output_text refusal")
+
+// chatContent has the parts of a message.
+var chatContent = closedUnion("type", nil, "text image_url input_audio file refusal")
+
 // responsesShape has the fields of OpenAI Responses, with those that the vendor's clients
 // add: client_metadata of Codex, parsed_arguments of the SDK.
 var responsesShape = names(`access_programs background client_metadata context_management conversation include input instructions max_output_tokens
@@ -36,16 +42,18 @@ var responsesShape = names(`access_programs background client_metadata context_m
 	top_logprobs top_p truncation user`, map[string]*shape{
 	"reasoning": names("effort summary context mode generate_summary", nil),
 	"text":      names("format verbosity", nil),
-	"input": union("type", map[string]*shape{
-		"":                        names("role content phase id status type", nil),
-		"message":                 names("type role content phase id status", nil),
+	"input": closedUnion("type", map[string]*shape{
+		"":                        names("role content phase id status type", map[string]*shape{"content": responsesContent}),
+		"message":                 names("type role content phase id status", map[string]*shape{"content": responsesContent}),
 		"function_call":           names("type id call_id name arguments namespace status caller async parsed_arguments", nil),
 		"function_call_output":    names("type id call_id name output namespace status caller", nil),
 		"custom_tool_call":        names("type id call_id name input namespace status caller async", nil),
 		"custom_tool_call_output": names("type id call_id name output caller status", nil),
 		"reasoning":               names("type id summary content encrypted_content status", nil),
 		"item_reference":          names("type id", nil),
-	}),
+	}, `tool_search_call tool_search_output additional_tools configuration_update compaction compaction_trigger program program_output web_search_call
+		file_search_call code_interpreter_call image_generation_call computer_call computer_call_output local_shell_call local_shell_call_output
+		shell_call shell_call_output apply_patch_call apply_patch_call_output mcp_list_tools mcp_call mcp_approval_request mcp_approval_response agent_message multi_agent_call multi_agent_call_output`),
 	"tools": union("type", map[string]*shape{
 		"function": names("type name description parameters strict defer_loading async allowed_callers output_schema", nil),
 		"custom":   names("type name description format defer_loading async allowed_callers", nil),
@@ -75,6 +83,9 @@ type openAIModel struct {
 	modern bool
 	// noParallel models refuse parallel_tool_calls.
 	noParallel bool
+	// noTools models call no functions. responsesOnly models are not served on Chat. noSchema
+	// models take no JSON Schema for the response.
+	noTools, responsesOnly, noSchema bool
 	// toolsOrReasoning models do not take tools on Chat while they reason.
 	toolsOrReasoning bool
 }
@@ -84,8 +95,23 @@ var (
 	oName   = regexp.MustCompile(`^o(\d)(?:-|$)`)
 )
 
+var (
+	withoutTools   = regexp.MustCompile(`-search-(api|preview)|^gpt-5-chat-latest|^o1-(mini|preview)`)
+	onResponses    = regexp.MustCompile(`^gpt-5.*-(codex|pro)|-deep-research|^o[13]-pro`)
+	withoutSchemas = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-turbo|-\d{4}|$)|gpt-4o-2024-05-13|gpt-audio|o1-(mini|preview))`)
+)
+
 // openAIModelOf returns what is known of an OpenAI model; nil for other names.
 func openAIModelOf(name string) *openAIModel {
+	m := openAIVersion(name)
+	if m != nil {
+		m.noTools, m.responsesOnly, m.noSchema = withoutTools.MatchString(name), onResponses.MatchString(name), withoutSchemas.MatchString(name)
+	}
+	return m
+}
+
+// openAIVersion returns what the version of an OpenAI model says; nil for other names.
+func openAIVersion(name string) *openAIModel {
 	words := func(s string) []string { return strings.Fields(s) }
 	if oName.MatchString(name) {
 		return &openAIModel{efforts: words("low medium high"), reasons: true, modern: true, noParallel: true}
@@ -138,6 +164,10 @@ func (j *judge) chat(req map[string]any) *Refusal {
 		return j.groq(req)
 	case strings.HasPrefix(j.model, "qwen"):
 		return j.qwen(req)
+	case strings.HasPrefix(j.model, "deepseek-"):
+		return j.deepSeek(req)
+	case strings.HasPrefix(j.model, "kimi-"):
+		return j.kimi(req)
 	case m != nil:
 		return j.openAIChat(req, m)
 	default:
@@ -151,8 +181,26 @@ func (j *judge) openAIChat(req map[string]any, m *openAIModel) *Refusal {
 	} else if at != nil {
 		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
 	}
+	if at, tag := chatShape.unknownTag(req, nil); at != nil {
+		return j.bad("invalid_value", brackets(at), "Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", tag)
+	}
 	if r := j.openAILimits(req); r != nil {
 		return r
+	}
+	if m.noTools {
+		for _, key := range []string{"tools", "tool_choice", "parallel_tool_calls"} {
+			if set(req, key) {
+				return j.unsupported(key)
+			}
+		}
+	}
+	if m.responsesOnly {
+		r := j.bad("", "model", "This model is only supported in v1/responses and not in v1/chat/completions.")
+		r.Status = http.StatusNotFound
+		return r
+	}
+	if m.noSchema && str(obj(req, "response_format"), "type") == "json_schema" {
+		return j.bad("", "response_format", "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.")
 	}
 	var functions []map[string]any
 	for _, t := range objects(req, "tools") {
@@ -272,8 +320,14 @@ func (j *judge) responses(req map[string]any) *Refusal {
 	if at := responsesShape.unknown(req, false); at != nil {
 		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
 	}
+	if at, tag := responsesShape.unknownTag(req, nil); at != nil {
+		return j.bad("invalid_value", brackets(at), "Invalid value: '%s'.", tag)
+	}
 	if r := j.openAILimits(req); r != nil {
 		return r
+	}
+	if m.noSchema && str(obj(obj(req, "text"), "format"), "type") == "json_schema" {
+		return j.bad("", "text.format", "Invalid parameter: 'text.format' of type 'json_schema' is not supported with this model.")
 	}
 	var functions []map[string]any
 	for _, t := range objects(req, "tools") {

@@ -3,6 +3,7 @@ package strictupstream
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,10 @@ type schemaRules struct {
 	closed, complete bool
 	// items requires items in every array.
 	items bool
+	// besideRef lists the keywords that are allowed next to $ref; nil allows all.
+	besideRef []string
+	// simplePatterns refuses look-around and back references.
+	simplePatterns bool
 	// gemini applies the Gemini rules for parameters: one type, enums of non-empty strings,
 	// and required properties that exist.
 	gemini bool
@@ -30,13 +35,17 @@ var (
 	openAISchema = &schemaRules{items: true}
 	openAIStrict = &schemaRules{
 		forbidden: strings.Fields("allOf oneOf not if then else dependentRequired dependentSchemas patternProperties prefixItems"),
-		formats:   strictFormats, closed: true, complete: true, items: true,
+		formats:   strictFormats, closed: true, complete: true, items: true, besideRef: []string{}, simplePatterns: true,
 	}
 	anthropicStrict = &schemaRules{
 		forbidden: strings.Fields("oneOf not minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems contains"),
-		formats:   append([]string{"uri"}, strictFormats...), closed: true,
+		formats:   append([]string{"uri"}, strictFormats...), closed: true, simplePatterns: true,
 	}
-	geminiTypes = &schemaRules{items: true, gemini: true}
+	// moonshotSchema applies to the tools of Kimi models.
+	moonshotSchema = &schemaRules{besideRef: []string{}}
+	// geminiJSONSchema applies to parametersJsonSchema and responseJsonSchema.
+	geminiJSONSchema = &schemaRules{besideRef: []string{"description", "default"}}
+	geminiTypes      = &schemaRules{items: true, gemini: true}
 )
 
 // check returns the reason why a vendor refuses a schema, or "".
@@ -48,6 +57,12 @@ func (r *schemaRules) check(schema map[string]any, at string) string {
 	}
 	if format := str(schema, "format"); r.formats != nil && format != "" && !slices.Contains(r.formats, format) {
 		return fmt.Sprintf("In context=%s, '%s' is not a valid format.", at, format)
+	}
+	if why := r.checkRef(schema, at); why != "" {
+		return why
+	}
+	if pattern := str(schema, "pattern"); r.simplePatterns && complexPattern.MatchString(pattern) {
+		return fmt.Sprintf("In context=%s, the pattern '%s' uses look-around or back references, which are not supported.", at, pattern)
 	}
 	if why := r.checkType(schema, at); why != "" {
 		return why
@@ -83,6 +98,22 @@ func (r *schemaRules) check(schema map[string]any, at string) string {
 	return ""
 }
 
+// complexPattern matches look-around and back references in a pattern.
+var complexPattern = regexp.MustCompile(`\(\?<?[=!]|\\[1-9]`)
+
+// checkRef applies the rules for the siblings of $ref (quirk A4).
+func (r *schemaRules) checkRef(schema map[string]any, at string) string {
+	if !set(schema, "$ref") || r.besideRef == nil {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(schema)) {
+		if key != "$ref" && !strings.HasPrefix(key, "$def") && !slices.Contains(r.besideRef, key) {
+			return fmt.Sprintf("In context=%s, $ref cannot have keywords {'%s'}.", at, key)
+		}
+	}
+	return ""
+}
+
 // checkType applies the rules for objects and arrays.
 func (r *schemaRules) checkType(schema map[string]any, at string) string {
 	types, isList := schema["type"].([]any)
@@ -111,6 +142,11 @@ func (r *schemaRules) checkType(schema map[string]any, at string) string {
 	}
 	if isList {
 		return fmt.Sprintf("%s.type: Proto field is not repeating, cannot start list.", at)
+	}
+	for _, key := range []string{"properties", "required"} {
+		if set(schema, key) && !isType("object") && !set(schema, "anyOf") { // quirk A19
+			return fmt.Sprintf("%s.%s: only allowed for OBJECT type", at, key)
+		}
 	}
 	for _, e := range list(schema, "enum") {
 		if s, ok := e.(string); !ok || s == "" {
@@ -157,7 +193,7 @@ func (j *judge) openAISchemas(functions []map[string]any, format map[string]any)
 
 // anthropicSchemas checks the schemas of tools and of the response.
 func (j *judge) anthropicSchemas(req map[string]any) *Refusal {
-	strict := 0
+	strict, optionals, unionTypes := 0, 0, 0
 	for i, t := range objects(req, "tools") {
 		schema := obj(t, "input_schema")
 		if schema == nil {
@@ -170,6 +206,8 @@ func (j *judge) anthropicSchemas(req map[string]any) *Refusal {
 			continue
 		}
 		strict++
+		optional, unions := grammarSize(schema)
+		optionals, unionTypes = optionals+optional, unionTypes+unions
 		if why := anthropicStrict.check(schema, "()"); why != "" {
 			return j.bad("", "", "tools.%d.custom: %s", i, why)
 		}
@@ -181,8 +219,48 @@ func (j *judge) anthropicSchemas(req map[string]any) *Refusal {
 		if why := anthropicStrict.check(schema, "()"); why != "" {
 			return j.bad("", "", "output_config.format.schema: %s", why)
 		}
+		optional, unions := grammarSize(schema)
+		optionals, unionTypes = optionals+optional, unionTypes+unions
+	}
+	switch {
+	case optionals > 24:
+		return j.bad("", "", "Schemas contains too many optional parameters (%d), which would make grammar compilation inefficient. Reduce the number of optional parameters in your tool schemas (limit: 24).", optionals)
+	case unionTypes > 16:
+		return j.bad("", "", "Schemas contains too many parameters with union types (%d parameters with type arrays or anyOf). Reduce the number of nullable or union-typed parameters (limit: 16).", unionTypes)
 	}
 	return nil
+}
+
+// grammarSize counts the optional properties of a schema, and its nodes with a union type.
+// Anthropic bounds both for all strict schemas of a request together.
+func grammarSize(v any) (optional, unions int) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			o, u := grammarSize(e)
+			optional, unions = optional+o, unions+u
+		}
+	case map[string]any:
+		if types, ok := v["type"].([]any); set(v, "anyOf") || ok && len(types) > 1 {
+			unions++
+		}
+		for name := range obj(v, "properties") {
+			if !slices.Contains(list(v, "required"), any(name)) {
+				optional++
+			}
+		}
+		for _, key := range []string{"items", "anyOf", "allOf"} {
+			o, u := grammarSize(v[key])
+			optional, unions = optional+o, unions+u
+		}
+		for _, key := range []string{"properties", "$defs", "definitions"} {
+			for _, inner := range obj(v, key) {
+				o, u := grammarSize(inner)
+				optional, unions = optional+o, unions+u
+			}
+		}
+	}
+	return optional, unions
 }
 
 // geminiSchemas checks schemas in the Gemini schema format.
@@ -197,6 +275,9 @@ func (j *judge) geminiSchemas(req, config map[string]any) *Refusal {
 			if why := geminiTypes.check(obj(f, "parameters"), "parameters"); why != "" {
 				return j.bad("", "", "GenerateContentRequest.tools[0].function_declarations[%d].%s", i, why)
 			}
+			if why := geminiJSONSchema.check(obj(f, "parametersJsonSchema"), "parameters_json_schema"); why != "" {
+				return j.bad("", "", "GenerateContentRequest.tools[0].function_declarations[%d].%s", i, why)
+			}
 		}
 	}
 	if declared > 512 {
@@ -206,6 +287,9 @@ func (j *judge) geminiSchemas(req, config map[string]any) *Refusal {
 		return j.bad("", "", "response_schema and response_json_schema are mutually exclusive")
 	}
 	if why := geminiTypes.check(obj(config, "responseSchema"), "response_schema"); why != "" {
+		return j.bad("", "", "GenerateContentRequest.generation_config.%s", why)
+	}
+	if why := geminiJSONSchema.check(obj(config, "responseJsonSchema"), "response_json_schema"); why != "" {
 		return j.bad("", "", "GenerateContentRequest.generation_config.%s", why)
 	}
 	return nil

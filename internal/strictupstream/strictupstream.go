@@ -10,13 +10,14 @@
 // It refuses:
 //
 //   - unknown fields, where the vendor's schema is closed: OpenAI, Anthropic, Gemini,
-//     Mistral, Bedrock;
+//     Mistral, Bedrock; unknown types of blocks, items and parts at OpenAI and Anthropic;
 //   - parameters that the named model does not accept: reasoning settings, sampling, bounds,
 //     forced tool choice, prefill;
 //   - schemas outside of the vendor's subset, and values beyond its limits: ranges, metadata,
 //     stop sequences, cache breakpoints;
 //   - media that the named model cannot read;
 //   - broken conversations, by the rules of package rulecheck;
+//   - forced calls while DeepSeek and Kimi think, and their calls without reasoning_content;
 //   - reasoning without a signature, and signatures, encrypted reasoning, items, responses
 //     and conversations that this server did not issue.
 //

@@ -11,7 +11,7 @@ import (
 func Refusable() []string {
 	return []string{
 		"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
-		"logit_bias", "logprobs", "top_logprobs", "response_format", "reasoning_format", "max_tokens", effortNone, effortOff,
+		"logit_bias", "logprobs", "top_logprobs", "response_format", "reasoning_format", "max_tokens", "prefill", effortNone, effortOff,
 	}
 }
 
