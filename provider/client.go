@@ -99,6 +99,9 @@ type Client struct {
 	// directions with what was lost, without credentials; nil logs nothing.
 	Log *slog.Logger
 
+	// setKey says how to set the credential, for errors of servers that want one; empty
+	// means unknown.
+	setKey  string
 	schemas interop.SchemaCache
 	// to is where the last request went, scoped what was last told apart.
 	to     atomic.Pointer[address]

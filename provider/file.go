@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -274,7 +275,24 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 	if s.Type == "compatible" && s.BaseURL == "" {
 		r.Bad(value, "%s: the field base_url is missing, and its type has none", what)
 	}
+	if b, ok := builtinNamed(cmp.Or(s.Type, key.Text)); ok {
+		if setting, reason := misplaced(s, b); setting != "" {
+			r.Bad(fieldOf(value, setting), "%s: %s: %s", what, setting, reason)
+		} else if s.BaseURL != "" && s.Project+s.Location != "" {
+			r.Bad(fieldOf(value, "base_url"), "%s: base_url is the whole address; leave out project and location, or base_url", what)
+		}
+	}
 	return s
+}
+
+// fieldOf returns the key of a field; the map itself if it has none.
+func fieldOf(m *node, name string) *node {
+	for _, k := range m.Keys {
+		if k.Text == name {
+			return k
+		}
+	}
+	return m
 }
 
 // extensions reads what is said of extensions: settings, true or false.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -300,7 +301,14 @@ func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
 		Providers: map[string]provider.Settings{},
 	}
 	for _, typ := range []string{"bedrock", "vertex", "anthropic", "gemini", "openai", "ollama"} {
-		c.Providers[typ] = provider.Settings{Region: "eu-north-1", Project: "p", APIKeyEnv: []string{"MY_KEY"}}
+		s := provider.Settings{APIKeyEnv: []string{"MY_KEY"}}
+		switch typ {
+		case "bedrock":
+			s.Region = "eu-north-1"
+		case "vertex":
+			s.Project = "p"
+		}
+		c.Providers[typ] = s
 		w := sent(t, c, typ+"/m")
 		key := w.header.Get("Authorization") + w.header.Get("X-Api-Key") + w.header.Get("X-Goog-Api-Key")
 		if strings.TrimPrefix(key, "Bearer ") != "mine" {
@@ -593,5 +601,82 @@ func TestZ3_WhatIsNotRecordedIsNotAskedForAgain(t *testing.T) {
 	}
 	if !provider.Retryable(&provider.TransportError{Err: io.ErrUnexpectedEOF}) {
 		t.Error("a broken connection is worth another try")
+	}
+}
+
+func TestX12_ServersThatWantACredentialAfterAllSayHowToSetIt(t *testing.T) {
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":{"message":"Unauthorized."}}`)
+	}))
+	defer refused.Close()
+	for _, tc := range []struct{ settings, key, want string }{
+		{"{type: vllm, base_url: %q}", "", "set VLLM_API_KEY"},
+		{"{type: llamacpp, base_url: %q}", "", "set LLAMACPP_API_KEY"},
+		{"{type: lmstudio, base_url: %q}", "", "set LMSTUDIO_API_KEY"},
+		{"{type: ollama, base_url: %q}", "", "set OLLAMA_API_KEY"},
+		{"{type: compatible, base_url: %q}", "", "api_key_env"},
+		{"{type: vllm, base_url: %q}", "a-wrong-key", ""},
+		{"{type: vllm, base_url: %q, headers: {x-key: a-wrong-key}}", "", ""},
+		{"{type: compatible, base_url: %q, api_key_env: WORK_KEY}", "a-wrong-key", ""},
+	} {
+		config, err := provider.Parse("models.yaml", fmt.Appendf(nil, "version: 1\nproviders:\n  work: "+tc.settings, refused.URL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Getenv = func(string) string { return "" }
+		if tc.key != "" {
+			config.Getenv = func(name string) string {
+				if strings.HasSuffix(name, "_KEY") {
+					return tc.key
+				}
+				return ""
+			}
+		}
+		m, err := config.Open("work/m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			_, err := ask(m, question())
+			var api *dragoman.APIError
+			if !errors.As(err, &api) || api.Class != dragoman.ErrorAuth || !strings.Contains(err.Error(), "Unauthorized") {
+				t.Fatalf("%s: %v", tc.settings, err)
+			}
+			if said := strings.Contains(err.Error(), "no credential"); said != (tc.want != "") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %v, want %q", tc.settings, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestX15_SettingsThatATypeDoesNotUseAreRefused(t *testing.T) {
+	for _, tc := range []struct{ settings, want string }{
+		{"{type: openai, region: eu-central-1}", "work: region"},
+		{"{type: compatible, base_url: 'http://x.test/v1', project: p}", "work: project"},
+		{"{type: anthropic, location: europe-west4}", "work: location"},
+		{"{type: vertex, base_url: 'http://x.test', project: p}", "work: base_url"},
+		{"{type: vertex, base_url: 'http://x.test', location: l}", "work: base_url"},
+		{"{type: vertex, project: p, key_header: x-key}", "work: key_header"},
+		{"{type: bedrock, region: r, key_header: x-key}", "work: key_header"},
+		{"{type: compatible, base_url: 'http://x.test/v1', key_header: x-key}", "api_key_env"},
+		{"{type: compatible, base_url: 'http://x.test/v1', key_header: x-key, api_key_env: WORK_KEY}", ""},
+		{"{type: bedrock, region: r, key_header: x-key, api_key_env: WORK_KEY}", ""},
+		{"{type: vllm, key_header: x-key}", ""},
+		{"{type: vertex, project: p, location: l}", ""},
+	} {
+		_, err := provider.Parse("models.yaml", []byte("version: 1\nproviders:\n  work: "+tc.settings))
+		var where *provider.FileError
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", tc.settings, err)
+		case tc.want != "" && (!errors.As(err, &where) || !strings.Contains(err.Error(), "models.yaml:3:") || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: %v", tc.settings, err)
+		}
+	}
+	config := &provider.Config{Providers: map[string]provider.Settings{"work": {Type: "openai", Region: "eu-central-1"}}}
+	var setting *provider.SettingError
+	if _, err := config.Open("work/m"); !errors.As(err, &setting) {
+		t.Errorf("a region of OpenAI: %v", err)
 	}
 }

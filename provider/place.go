@@ -19,11 +19,14 @@ func (c *Config) env(names ...string) string {
 
 // place says where a client sends to, and with which credential.
 func (c *Config) place(client *Client, s Settings, b builtin) error {
+	if setting, reason := misplaced(s, b); setting != "" {
+		return &SettingError{Setting: setting + " of the provider " + client.Name, Reason: reason}
+	}
 	client.BaseURL = s.BaseURL
 	if client.BaseURL == "" {
 		client.BaseURL = c.env(b.baseVariables()...)
 	}
-	client.Auth = c.auth(s, b)
+	client.Auth, client.setKey = c.auth(s, b), howToSetKey(s, b)
 	switch b.names[0] {
 	case "openai", "openai-chat":
 		setHeader(client, "OpenAI-Organization", c.env("OPENAI_ORG_ID"))
@@ -70,6 +73,41 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 		return anthropicAuth{c}
 	}
 	return c.keyAuth(header, variables)
+}
+
+// misplaced returns a setting that has no effect on a provider of this type, and why;
+// empty if there is none.
+func misplaced(s Settings, b builtin) (setting, reason string) {
+	typ := b.names[0]
+	switch {
+	case s.Region != "" && typ != "bedrock":
+		return "region", "only the type bedrock has one"
+	case s.Project != "" && typ != "vertex":
+		return "project", "only the type vertex has one"
+	case s.Location != "" && typ != "vertex":
+		return "location", "only the type vertex has one"
+	case s.KeyHeader == "":
+		return "", ""
+	case typ == "vertex":
+		return "key_header", "the type vertex sends its token as a bearer"
+	case len(s.APIKeyEnv) == 0 && len(b.keyEnv) == 0:
+		return "key_header", "there is no key; name the variable that holds it with api_key_env"
+	default:
+		return "", ""
+	}
+}
+
+// howToSetKey says how to set the credential of a provider that works without one; empty for
+// others, whose requests fail before they are sent.
+func howToSetKey(s Settings, b builtin) string {
+	switch {
+	case !b.keyless || len(s.APIKeyEnv) > 0:
+		return ""
+	case len(b.keyEnv) > 0:
+		return "set " + strings.Join(b.keyEnv, " or ")
+	default:
+		return "name the variable that holds it in api_key_env of the provider"
+	}
 }
 
 func (c *Config) key(variables []string) Key {

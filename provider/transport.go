@@ -324,6 +324,16 @@ func (a *answer) failed(err error) error {
 	return &TransportError{Host: u.Host, Err: err}
 }
 
+// bare reports whether a request was sent without a credential.
+func bare(r *http.Request) bool {
+	for name := range r.Header {
+		if !slices.Contains(publicHeaders, name) {
+			return false
+		}
+	}
+	return r.URL.User == nil && r.URL.RawQuery == ""
+}
+
 // body reads the whole body.
 func (a *answer) body(most int) ([]byte, error) {
 	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
@@ -355,6 +365,9 @@ func (a *answer) refusal() ([]byte, error) {
 		if u, err := url.Parse(to); err == nil && u.Host != "" {
 			e.Message = "the server redirects to " + u.Host + ", which is not followed; set the base URL to where it is"
 		}
+	}
+	if e.Class == dragoman.ErrorAuth && a.x.client.setKey != "" && bare(a.Request) {
+		e.Message = strings.TrimRight(e.Message, ". \n") + "; the request had no credential: " + a.x.client.setKey
 	}
 	a.x.asked = a.x.readAsked(a.Header, e)
 	e = a.x.secrets.apiError(e)
