@@ -52,7 +52,7 @@ type exchange struct {
 	extended *extension.Exchange
 	// patches wait to be sent to patchesTo; opened reports whether the caller of a stream has
 	// its first event. deltas are the parts of the message in the chunks of a stream, for
-	// [extension.Mapper].
+	// [extension.NativeReader].
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
 	opened    func() bool
@@ -203,7 +203,7 @@ func (x *exchange) decoding() dialect.DecodeOptions {
 		// id get ids that no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
-		NoNative: x.client.NoNative && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.Maps(),
+		NoNative: x.client.NoNative && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
 	}
 }
 

@@ -187,7 +187,7 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native f
 	if err := x.extended.ApplyChanges(resp); err != nil {
 		return err
 	}
-	if x.extended.Maps() {
+	if x.extended.ReadsNative() {
 		form, err := native(resp)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native f
 // readChunk shows the native bytes of some events to the extensions, as JSON,
 // without the frames around it.
 func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
-	if !x.extended.ReadsChunks() && !x.extended.Maps() {
+	if !x.extended.ReadsChunks() && !x.extended.ReadsNative() {
 		return nil
 	}
 	show := func(body []byte) error {
@@ -234,7 +234,7 @@ type finisher struct {
 }
 
 func (x *exchange) newFinisher() *finisher {
-	return &finisher{x: x, on: x.extended.Finishes() || x.extended.Maps() || x.extended.ReadsChunks()}
+	return &finisher{x: x, on: x.extended.Finishes() || x.extended.ReadsNative() || x.extended.ReadsChunks()}
 }
 
 // see records an event that is sent to the caller.
@@ -254,7 +254,7 @@ func (f *finisher) see(ev dragoman.Event) {
 // that they added after the last one. If they changed the output in any way, end has the
 // whole output, so that collecting the stream gives the same result as a whole response.
 func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dragoman.Event, error) {
-	if !f.on || !f.x.extended.Finishes() && !f.x.extended.Maps() && !f.x.extended.Changes() {
+	if !f.on || !f.x.extended.Finishes() && !f.x.extended.ReadsNative() && !f.x.extended.Changes() {
 		return nil, nil
 	}
 	f.whole.Add(end)

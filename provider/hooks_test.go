@@ -1,12 +1,14 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -241,4 +243,73 @@ func TestX2_HooksFollowTheTagsOfEachRequest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The hooks that an extension may have without the one that is its counterpart.
+type (
+	soleHook     struct{}
+	writesNative struct{ soleHook }
+	readsNative  struct{ soleHook }
+	hasSchema    struct{ soleHook }
+	hasElements  struct{ soleHook }
+)
+
+func (soleHook) Info() extension.Info { return extension.Info{Name: "alone"} }
+
+func (writesNative) ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage {
+	return extension.ToNative(messages, native, func(_ *dragoman.Message, o *extension.Object) error { return o.Set("mood", "curious") })
+}
+
+func (readsNative) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
+	return extension.FromNative(native, messages, func(_ *extension.Object, m *dragoman.Message) error {
+		m.Phase = "read"
+		return nil
+	})
+}
+
+func (hasSchema) ConfigSchema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"deep":{"type":"boolean"}},"additionalProperties":false}`)
+}
+
+func (hasElements) Elements(extension.Env) []extension.Element {
+	return []extension.Element{{Kind: extension.Toggle, Setting: "deep", Label: "think"}}
+}
+
+func TestX3_EachHookIsOptional(t *testing.T) {
+	each(t, func(t *testing.T, c dialect.Codec) {
+		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			s := serve(t, c, func(s *server, w http.ResponseWriter, r *http.Request, got received) {
+				say(textAnswer("Yes."))(s, w, r, got)
+			})
+			if _, err := ask(s.client(&provider.Client{Extensions: extensions(t, writesNative{})}), question()); err != nil {
+				t.Fatal(err)
+			}
+			if body := s.requests()[0].body; !bytes.Contains(body, []byte(`"mood":"curious"`)) {
+				t.Errorf("ToNative alone: %s", body)
+			}
+			plain := s.client(&provider.Client{Extensions: extensions(t, readsNative{})})
+			resp, err := ask(plain, question())
+			if err != nil || len(resp.Output) != 1 || resp.Output[0].Phase != "read" {
+				t.Errorf("FromNative alone: %v, %v", resp, err)
+			}
+			if plain.Transparent(t.Context(), "") {
+				t.Error("a client whose extension reads responses is transparent")
+			}
+		})
+	})
+
+	file := "version: 1\nproviders:\n  work: {type: compatible, base_url: 'http://x.test/v1', extensions: {alone: {deep: 1}}}\n"
+	if _, err := provider.Parse("models.yaml", []byte(file), hasSchema{}); err == nil {
+		t.Error("ConfigSchema alone: settings are not checked")
+	}
+	for name, ext := range map[string]extension.Extension{"ConfigSchema": hasSchema{}, "Elements": hasElements{}} {
+		_, r, err := (&provider.Client{Model: "m", Extensions: extensions(t, ext)}).Target(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		panels, err := r.Panels()
+		if err != nil || len(panels) != 1 || (panels[0].Schema != nil) != (name == "ConfigSchema") || (panels[0].Elements != nil) != (name == "Elements") {
+			t.Errorf("%s alone: %v, %v", name, panels, err)
+		}
+	}
 }

@@ -27,7 +27,7 @@ var nativePlaces = map[dragoman.Dialect]struct {
 
 // toNative lets extensions map the messages of a request into its body.
 func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, error) {
-	if !x.extended.Maps() {
+	if !x.extended.WritesNative() {
 		return body, nil
 	}
 	payload, err := extension.NewObject(body)
@@ -59,7 +59,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 
 // fromNative lets extensions map the native form of an answer into its messages.
 func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage) error {
-	if !x.extended.Maps() || len(native) != len(resp.Output) {
+	if !x.extended.ReadsNative() || len(native) != len(resp.Output) {
 		return nil
 	}
 	mapped, err := x.extended.FromNative(native, resp.Output)
@@ -71,7 +71,7 @@ func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage)
 
 // nativeOf is the native form of the messages of a whole answer.
 func (x *exchange) nativeOf(body []byte) []json.RawMessage {
-	if !x.extended.Maps() {
+	if !x.extended.ReadsNative() {
 		return nil
 	}
 	o, err := extension.NewObject(body)
@@ -87,7 +87,7 @@ func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 
 // gatherDelta stores the part of the message in a chunk.
 func (x *exchange) gatherDelta(chunk json.RawMessage) {
-	if !x.extended.Maps() {
+	if !x.extended.ReadsNative() {
 		return
 	}
 	o, err := extension.NewObject(chunk)

@@ -67,7 +67,7 @@ func (e *Extensions) changes(ext extension.Extension) bool {
 		return false
 	}
 	switch ext.(type) {
-	case extension.Preparer, extension.Contributor, extension.Decorator, extension.ChunkReader, extension.Finisher, extension.Mapper:
+	case extension.Preparer, extension.Contributor, extension.Decorator, extension.ChunkReader, extension.Finisher, extension.NativeWriter, extension.NativeReader:
 		return true
 	default:
 		return false

@@ -53,14 +53,14 @@
 //   - [Initializer], once, before the first of them;
 //   - [Preparer], before the conversation is encoded;
 //   - [Contributor], when the request's registry of formats is composed;
-//   - [Mapper], when the conversation has its native form, and again when the
-//     answer is complete;
+//   - [NativeWriter], when the conversation has its native form;
 //   - [Decorator], when the native payload is there and is not yet sent;
 //   - [ChunkReader], for every native chunk of the answer, before its events are
 //     handed out; a whole answer is one chunk;
-//   - [Finisher], when the answer is complete.
+//   - [NativeReader], when the answer is complete;
+//   - [Finisher], after that.
 //
-// Beside that way, an extension may say what settings it takes ([Configurable]),
-// and offer actions on sessions ([Actor]). An extension that is off runs none of its
+// Beside that way, an extension may say what settings it takes ([Configurable]) and how to
+// show them ([Presenter]), and offer actions on sessions ([Actor]). An extension that is off runs none of its
 // hooks.
 package extension

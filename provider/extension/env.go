@@ -69,8 +69,9 @@ type Panel struct {
 // extensions were resolved for. A panic of an extension is an error.
 func (r *Resolution) Panels() (out []Panel, err error) {
 	for _, e := range r.On {
-		c, ok := e.(Configurable)
-		if !ok {
+		configurable, hasSchema := e.(Configurable)
+		presenter, hasElements := e.(Presenter)
+		if !hasSchema && !hasElements {
 			continue
 		}
 		info := e.Info()
@@ -81,7 +82,12 @@ func (r *Resolution) Panels() (out []Panel, err error) {
 					err = &Error{Extension: info.Name, Hook: "elements", Err: fmt.Errorf("panicked: %v", v)}
 				}
 			}()
-			p.Schema, p.Elements = c.ConfigSchema(), c.Elements(r.setup.Env(info.Name))
+			if hasSchema {
+				p.Schema = configurable.ConfigSchema()
+			}
+			if hasElements {
+				p.Elements = presenter.Elements(r.setup.Env(info.Name))
+			}
 			return nil
 		}()
 		if err != nil {

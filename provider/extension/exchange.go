@@ -115,7 +115,7 @@ func (x *Exchange) Partial() *Object {
 }
 
 // Change changes the last message of the response once it is complete, before
-// FromNative of a [Mapper] and Finish of a [Finisher], streamed or not. A [ChunkReader]
+// FromNative of a [NativeReader] and Finish of a [Finisher], streamed or not. A [ChunkReader]
 // calls it; changes are made in the order of the calls.
 func (x *Exchange) Change(f func(m *dragoman.Message) error) {
 	x.changes = append(x.changes, change{x.active, f})
@@ -209,13 +209,16 @@ func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.
 	return x.Payload.JSON(), err
 }
 
-// Maps reports whether anybody maps between messages and their native form.
-func (x *Exchange) Maps() bool { return anyHas[Mapper](x) }
+// WritesNative reports whether an extension is a [NativeWriter].
+func (x *Exchange) WritesNative() bool { return anyHas[NativeWriter](x) }
 
-// ToNative lets every [Mapper] add to the native form of messages, in order. A
-// mapper that returns another number of them is not heard.
+// ReadsNative reports whether an extension is a [NativeReader].
+func (x *Exchange) ReadsNative() bool { return anyHas[NativeReader](x) }
+
+// ToNative lets every [NativeWriter] add to the native form of messages, in order. A result
+// with another number of messages is ignored.
 func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessage) ([]json.RawMessage, error) {
-	err := each(x, "to native", func(m Mapper) error {
+	err := each(x, "to native", func(m NativeWriter) error {
 		if out := m.ToNative(messages, native); len(out) == len(native) {
 			native = out
 		}
@@ -224,10 +227,10 @@ func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessag
 	return native, err
 }
 
-// FromNative lets every [Mapper] add to messages what their native form says, in
-// order. A mapper that returns another number of them is not heard.
+// FromNative lets every [NativeReader] add to messages what their native form says, in
+// order. A result with another number of messages is ignored.
 func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Message) ([]dragoman.Message, error) {
-	err := each(x, "from native", func(m Mapper) error {
+	err := each(x, "from native", func(m NativeReader) error {
 		if out := m.FromNative(native, messages); len(out) == len(messages) {
 			messages = out
 		}

@@ -95,20 +95,23 @@ type Finisher interface {
 	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
 }
 
-// Mapper maps between messages and the native form of a server that says more
-// than its dialect knows. It keeps no state. Both methods get a whole history, or
-// a single message, beside its native form; where the two do not line up they
-// return what they were given. [ToNative] and [FromNative] see to that.
-//
-// ToNative gets the conversation of a request when it is encoded, with each tool
-// result of a wire that has a message for each in one of its own; it is not called
-// where the wire has other messages than the conversation. FromNative gets a response
-// before [Finisher] does. The native form of a streamed message is assembled: the
-// message as its dialect writes it, the unknown fields of its chunks, with strings
-// concatenated and lists appended, and what was collected below "/message" of the
-// exchange's Partial.
-type Mapper interface {
+// NativeWriter adds to the native form of messages what a server knows and its dialect
+// does not. It keeps no state. ToNative gets the conversation of a request when it is
+// encoded, or a single message, beside its native form; if the two do not line up, it
+// returns native as it is, as [ToNative] does. Each tool result of a wire that has a
+// message for each is in a message of its own. ToNative is not called if the wire has other
+// messages than the conversation.
+type NativeWriter interface {
 	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
+}
+
+// NativeReader adds to messages what their native form says and the dialect does not know.
+// It keeps no state. FromNative gets the messages of a response, before a [Finisher] does;
+// if they do not line up with their native form, it returns them as they are, as
+// [FromNative] does. The native form of a streamed message is assembled: the message as its
+// dialect writes it, the unknown fields of its chunks, with strings concatenated and lists
+// appended, and what was collected below "/message" of the exchange's Partial.
+type NativeReader interface {
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
 }
 
@@ -120,12 +123,16 @@ type Idler interface {
 	Idle(settings json.RawMessage) bool
 }
 
-// Configurable says what settings an extension takes, as a JSON Schema of one
-// object, and how to show them, given the settings there are, the model and the tools. The
+// Configurable says what settings an extension takes, as a JSON Schema of one object. The
 // settings in a config file are checked against the schema when the file is read, whether
 // or not the extension is on for a request.
 type Configurable interface {
 	ConfigSchema() json.RawMessage
+}
+
+// Presenter says how to show the settings of an extension, given their values, the model
+// and the tools.
+type Presenter interface {
 	Elements(env Env) []Element
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ToNative lets f add to the native form of every message what the message says,
-// and is what a [Mapper] calls. Where there are not as many native messages as
+// and is what a [NativeWriter] calls. Where there are not as many native messages as
 // messages, or f fails, native is returned as it was: a mapping that is not sure
 // which belongs to which does nothing.
 func ToNative(messages []dragoman.Message, native []json.RawMessage, f func(m *dragoman.Message, native *Object) error) []json.RawMessage {
