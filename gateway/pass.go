@@ -264,6 +264,7 @@ const maxEvent = 16 << 20
 func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	var items itemWatch
+	learned := false
 	var held []byte
 	for first := true; ; first = false {
 		var err error
@@ -310,7 +311,8 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callG
 				noted = id != ""
 			}
 			if x.codec.Dialect() == dragoman.OpenAIResponses {
-				if items.see(events); t.over {
+				if items.see(events); t.over && !learned { // bytes may follow the end
+					learned = true
 					x.learnItems(x.r.Context(), &items)
 				}
 			}

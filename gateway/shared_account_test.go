@@ -1,10 +1,15 @@
 package gateway_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 const twoKeys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
@@ -385,6 +390,46 @@ func TestConversationIsPartOfEveryResponse(t *testing.T) {
 	}
 	_, text = get(t, http.MethodGet, w.url+"/v1/conversations/"+id+"/items?order=asc&limit=100", "")
 	if items := decodeJSON(t, strings.NewReader(text))["data"].([]any); len(items) != 8 {
+		t.Errorf("%d items: %s", len(items), text)
+	}
+}
+
+// The bytes after the last event of an upstream do not add the turn to the conversation again.
+func TestConversationIsExtendedOncePerResponse(t *testing.T) {
+	t.Setenv("SIM_KEY", "upstream-secret")
+	ended := make(chan struct{})
+	upstream := sim.Handler(sim.Config{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		whole := httptest.NewRecorder()
+		upstream.ServeHTTP(whole, r)
+		w.Header().Set("Content-Type", whole.Header().Get("Content-Type"))
+		w.WriteHeader(whole.Code)
+		_, _ = w.Write(whole.Body.Bytes())
+		w.(http.Flusher).Flush()
+		<-ended // the client has the end
+		_, _ = io.WriteString(w, ": bye\n\n")
+	}))
+	t.Cleanup(s.Close)
+	w := newWorldOf(t, s, configOf(s.URL)+`gateway: {routes: {assistant: {to: "responses/sim/echo"}}}`+"\n")
+	_, text := get(t, http.MethodPost, w.url+"/v1/conversations", "")
+	id := fmt.Sprint(decodeJSON(t, strings.NewReader(text))["id"])
+	body := fmt.Sprintf(`{"model":"assistant","input":"Hello.","stream":true,"conversation":%q}`, id)
+	resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), `data: {"type":"response.completed"`) || strings.Contains(lines.Text(), "event: response.completed") {
+			break
+		}
+	}
+	close(ended)
+	for lines.Scan() { // to the end
+	}
+	_, text = get(t, http.MethodGet, w.url+"/v1/conversations/"+id+"/items?order=asc&limit=100", "")
+	if items := decodeJSON(t, strings.NewReader(text))["data"].([]any); len(items) != 2 {
 		t.Errorf("%d items: %s", len(items), text)
 	}
 }
