@@ -52,10 +52,11 @@ func (r *Registry) readShapedCall(format dragoman.Format, obj json.RawMessage, a
 }
 
 // InspectResult gives the canonical view of a result. An error told only in
-// the text is not lifted: without a flag the outcome is unknown.
+// the text is not lifted: without a flag the outcome is unknown. A Gemini part that holds a
+// result, and the toolResult inside a Bedrock block, are read as the result.
 func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
 	var rep dragoman.Report
-	res, err := r.readResultAs(obj.Format, obj.JSON, false, extra.At(""), &rep)
+	res, err := r.readShapedResult(obj.Format, obj.JSON, extra.At(""), &rep)
 	return res, rep, err
 }
 
@@ -115,10 +116,11 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 }
 
 // ConvertResults writes results in the format to, in order. Media that the
-// format cannot carry is reported as dropped.
+// format cannot carry is reported as dropped. A Gemini part that holds a result is written as
+// the result alone, and the toolResult inside a Bedrock block as the whole block.
 func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(dragoman.ResultObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
-		res, err := r.readResultAs(obj.Format, obj.JSON, false, at, rep)
+		res, err := r.readShapedResult(obj.Format, obj.JSON, at, rep)
 		if err != nil {
 			return err
 		}
@@ -161,6 +163,13 @@ func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native
 				if shape.signature != "" {
 					rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/thoughtSignature", "the signature belongs to the part around the call")
 				}
+			}
+		}
+		if _, contributed := r.results[to]; kind == dragoman.ResultObject && !contributed {
+			var part *dragoman.Extra
+			obj.JSON, part = resultShape(to, obj.JSON)
+			for _, f := range part.For(dragoman.Gemini) {
+				rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "the field belongs to the part around the result")
 			}
 		}
 		*out = append(*out, obj)

@@ -243,12 +243,13 @@ func (r *Registry) readNamespace(rd *jsonwire.Reader, obj json.RawMessage, at ex
 				if rd.Err() != nil {
 					break
 				}
-				if SchemaFormat(dragoman.OpenAIResponses, raw) == dragoman.FormatResponsesNamespace {
+				format := SchemaFormat(dragoman.OpenAIResponses, raw)
+				if format == dragoman.FormatResponsesNamespace {
 					// No API has them, and each level would be read again.
 					nested = true
 					continue
 				}
-				inner, err := r.ReadTool(raw, at.Elem("tools", i), rep)
+				inner, err := r.readToolAs(format, raw, at.Elem("tools", i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}

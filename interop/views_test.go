@@ -1,0 +1,74 @@
+package interop_test
+
+import (
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// A registry that belongs to no request, or to one for another dialect, reads the members of
+// a namespace, too.
+func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
+	const namespace = `{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{"type":"object"}},{"type":"custom","name":"note"}]}`
+	for _, d := range []dragoman.Dialect{"", dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
+		reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: d}})
+		specs, _, err := reg.InspectSchema(native(dragoman.FormatResponsesNamespace, namespace))
+		if err != nil || len(specs) != 2 || specs[0].Name != "list" || specs[0].Namespace != "crm" || specs[1].Kind != dragoman.ToolFreeform || specs[1].NamespaceDescription != "customers" {
+			t.Errorf("%q: %+v, %v", d, specs, err)
+		}
+		out, _, err := reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatResponsesNamespace, namespace)}, dragoman.FormatAnthropicTool)
+		if err != nil || len(out) != 2 {
+			t.Errorf("%q: converted to %s, %v", d, out, err)
+		}
+	}
+}
+
+func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
+	for _, tc := range []struct {
+		format      dragoman.Format
+		bare, whole string
+		own         string // the form of the format
+	}{
+		{
+			dragoman.FormatGeminiResult,
+			`{"id":"c1","name":"f","response":{"error":"no such city"}}`, `{"functionResponse":{"id":"c1","name":"f","response":{"error":"no such city"}}}`,
+			`{"id":"c1","name":"f","response":{"error":"no such city"}}`,
+		},
+		{
+			dragoman.FormatBedrockResult,
+			`{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}`, `{"toolResult":{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}}`,
+			`{"toolResult":{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}}`,
+		},
+	} {
+		for _, obj := range []string{tc.bare, tc.whole} {
+			in := native(tc.format, obj)
+			res, rep, err := interop.Default().InspectResult(in)
+			if err != nil || len(rep.Losses) > 0 || res.CallID != "c1" || res.Outcome != dragoman.OutcomeError || len(res.Content) != 1 || res.Extra != nil {
+				t.Errorf("%s: %+v, %v, %v", obj, res, rep, err)
+			}
+			for to, want := range map[dragoman.Format]string{
+				tc.format:                      tc.own,
+				dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no such city"}],"is_error":true}`,
+			} {
+				out, rep, err := interop.Default().ConvertResults([]dragoman.Native{in}, to)
+				if err != nil || len(rep.Losses) > 0 || len(out) != 1 {
+					t.Errorf("%s as %s: %s, %v, %v", obj, to, out, rep, err)
+					continue
+				}
+				sameJSON(t, string(out[0].JSON), want)
+			}
+			if string(in.JSON) != obj {
+				t.Errorf("the input became %s", in.JSON)
+			}
+		}
+	}
+	// What else a part has is kept in the view, and reported if it is not written.
+	in := native(dragoman.FormatGeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
+	if res, _, err := interop.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dragoman.Gemini)) != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if _, rep, err := interop.Default().ConvertResults([]dragoman.Native{in}, dragoman.FormatGeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
+		t.Errorf("%v, %v", rep, err)
+	}
+}
