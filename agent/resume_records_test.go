@@ -173,3 +173,31 @@ func TestT10_ASessionStoresEachRecordOnce(t *testing.T) {
 		}
 	}
 }
+
+// A result that the journal replays has the fence of the first attempt. The record shows the
+// output without it.
+func TestT10_RecordOfAReplayedCallHasItsPlainOutput(t *testing.T) {
+	for name, f := range map[string]func(context.Context, word) (string, error){
+		"output": func(context.Context, word) (string, error) { return "seen", nil },
+		"error":  func(context.Context, word) (string, error) { return "", errors.New("seen") },
+	} {
+		store, crashed := &session.Memory{}, &session.Memory{}
+		s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{ID: "s"}))
+		a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{tool.New("look", "Looks.", f)}, Runner: &tool.Runner{Observe: func(ev tool.Event) {
+			if _, ok := ev.(tool.CallEnded); ok { // the journal has the result, the conversation does not
+				if _, err := crashed.Info(t.Context(), "s"); err != nil {
+					if err := session.Copy(t.Context(), store, "s", crashed); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}}}
+		must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
+		s = must[*session.Session](t)(session.Open(t.Context(), crashed, "s"))
+		a.Model = model()
+		res := must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s)))
+		if r := res.Records[0]; !r.Replayed || r.Plain != "seen" || r.Output == r.Plain || name == "error" && r.Error != "seen" {
+			t.Errorf("%s: replayed %v, plain %q, error %q", name, r.Replayed, r.Plain, r.Error)
+		}
+	}
+}

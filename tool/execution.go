@@ -66,7 +66,7 @@ func (x *execution) given(res *dragoman.ToolResult) {
 	x.result = res
 	var f *failure
 	if res.Outcome == dragoman.OutcomeError {
-		f = &failure{kind: cmp.Or(x.seen.kind, ErrorFailed), message: res.Text()}
+		f = &failure{kind: cmp.Or(x.seen.kind, ErrorFailed), message: res.PlainText()}
 	}
 	*x.record = x.newRecord(f)
 	x.record.Replayed, x.record.Executed = true, false

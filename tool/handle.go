@@ -469,7 +469,7 @@ func (x *execution) newRecord(f *failure) Record {
 	if x.result != nil {
 		r.Output, r.Cut = x.result.Text(), x.cut
 		if r.Plain = x.plain; r.Plain == "" {
-			r.Plain = r.Output
+			r.Plain = x.result.PlainText()
 		}
 	}
 	if f != nil {
