@@ -247,6 +247,9 @@ func (ins *inspector) fields(t reflect.Type, path string, names map[string]strin
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := path + "." + f.Name
+		if rest := unreadTag(f.Tag); strings.Contains(rest, "json") || strings.Contains(rest, "doc") {
+			return typeError(at, "the struct tag is malformed at %.80q; write key:\"value\" pairs with one space between them", rest)
+		}
 		tag, tagged := f.Tag.Lookup("json")
 		name, opts, _ := strings.Cut(tag, ",")
 		if tag == "-" {

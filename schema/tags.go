@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 )
@@ -28,8 +29,10 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 		kind = "string"
 	}
 	seen := map[string]bool{}
+	values := map[string][]string{}
 	for _, part := range splitTag(tag) {
 		key, val, has := strings.Cut(part, "=")
+		values[key] = append(values[key], val)
 		if seen[key] && key != "enum" && key != "example" && !(key == "default" && kind == "array") {
 			return fmt.Errorf("jsonschema tag: %s stands twice", key)
 		}
@@ -44,7 +47,88 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 			return fmt.Errorf("jsonschema tag %q: %w", part, err)
 		}
 	}
+	if err := consistent(kind, values); err != nil {
+		return fmt.Errorf("jsonschema tag %q: %w", tag, err)
+	}
 	return nil
+}
+
+// consistent refuses constraints that no value satisfies, and a default that does not
+// satisfy the others. The values are valid.
+func consistent(kind string, values map[string][]string) error {
+	number := func(key string) (float64, bool) {
+		if len(values[key]) == 0 {
+			return 0, false
+		}
+		n, err := strconv.ParseFloat(values[key][0], 64)
+		return n, err == nil
+	}
+	for _, pair := range [...][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}} {
+		low, least := number(pair[0])
+		if high, most := number(pair[1]); least && most && low > high {
+			return fmt.Errorf("%s is greater than %s", pair[0], pair[1])
+		}
+	}
+	if kind == "array" || len(values["default"]) == 0 {
+		return nil
+	}
+	given := values["default"][0]
+	if enum := values["enum"]; len(enum) > 0 && !slices.ContainsFunc(enum, func(v string) bool { return sameValue(kind, v, given) }) {
+		return fmt.Errorf("the default %s is not in the enum", given)
+	}
+	size, isNumber := number("default")
+	if kind == "string" {
+		size = float64(utf8.RuneCountInString(given))
+	} else if !isNumber {
+		return nil
+	}
+	for _, bound := range [...]struct {
+		key     string
+		outside func(bound float64) bool
+	}{
+		{"minimum", func(b float64) bool { return size < b }},
+		{"maximum", func(b float64) bool { return size > b }},
+		{"exclusiveMinimum", func(b float64) bool { return size <= b }},
+		{"exclusiveMaximum", func(b float64) bool { return size >= b }},
+		{"minLength", func(b float64) bool { return size < b }},
+		{"maxLength", func(b float64) bool { return size > b }},
+	} {
+		if b, ok := number(bound.key); ok && bound.outside(b) {
+			return fmt.Errorf("the default %s does not satisfy %s", given, bound.key)
+		}
+	}
+	return nil
+}
+
+// sameValue reports whether two values of a tag mean the same.
+func sameValue(kind, a, b string) bool {
+	if kind == "string" {
+		return a == b
+	}
+	x, err := strconv.ParseFloat(a, 64)
+	y, bad := strconv.ParseFloat(b, 64)
+	return err == nil && bad == nil && x == y
+}
+
+// unreadTag returns the rest of a struct tag that package reflect does not read, or reads
+// with a separator in the key, because it is malformed; empty if there is none.
+func unreadTag(tag reflect.StructTag) string {
+	s := string(tag)
+	for {
+		s = strings.TrimLeft(s, " ")
+		if s == "" {
+			return ""
+		}
+		i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == ':' || r == '"' || r == 0x7f })
+		if i <= 0 || !strings.HasPrefix(s[i:], `:"`) || strings.ContainsAny(s[:i], ",;") {
+			return s
+		}
+		quoted, err := strconv.QuotedPrefix(s[i+1:])
+		if err != nil {
+			return s
+		}
+		s = s[i+1+len(quoted):]
+	}
 }
 
 // splitTag splits at commas that no backslash precedes.
