@@ -115,6 +115,8 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 	}
 	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
 		c.NoThinking = true
+		// OpenAI refuses items of reasoning for a model that does not reason.
+		c.NoReasoning = d == dragoman.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}
 	words := slices.Clone(r.Words)

@@ -282,8 +282,10 @@ func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError)
 }
 
 // ForeignReasoning reports whether the server refused reasoning in earlier turns that it
-// did not make, such as encrypted content of another account or region (quirk D30). The
-// client can retry the request without that reasoning.
+// did not make, such as encrypted content of another account or region (quirk D30), or any
+// reasoning, because the model does not reason. The client can retry the request without
+// that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
-	return e.Code == "invalid_encrypted_content" || wirekit.MessageHas(e, "encrypted content", "could not be")
+	return e.Code == "invalid_encrypted_content" || wirekit.MessageHas(e, "encrypted content", "could not be") ||
+		wirekit.MessageHas(e, "reasoning input items")
 }
