@@ -172,6 +172,8 @@ func TestJudge(t *testing.T) {
 		{responses, "gpt-4.1", responsesHello + `,"reasoning":{"effort":"low"}`, "Unsupported parameter: 'reasoning.effort'"},
 		{responses, "gpt-4.1", responsesHello + `,"reasoning":{"summary":"auto"}`, "Unsupported parameter: 'reasoning.summary'"},
 		{responses, "gpt-4.1", responsesHello + `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
+		{responses, "gpt-4.1", `"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"role":"user","content":"hi"}]`, "Reasoning input items can only be provided to a reasoning"},
+		{responses, "gpt-5", `"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"role":"assistant","content":"ok"},{"role":"user","content":"hi"}]`, ""},
 		{responses, "gpt-4.1", responsesHello + `,"text":{"verbosity":"low"}`, "Supported values are: 'medium'"},
 		{responses, "gpt-5", responsesHello + `,"reasoning":{"effort":"low","summary":"auto"},"include":["reasoning.encrypted_content"]`, ""},
 		{responses, "gpt-5", responsesHello + `,"reasoning":{"effort":"default"}`, "Unsupported value: 'default'"},

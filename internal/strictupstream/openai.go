@@ -348,6 +348,9 @@ func (j *judge) responses(req map[string]any) *Refusal {
 		if slices.Contains(list(req, "include"), any("reasoning.encrypted_content")) {
 			return j.bad("", "include", "Encrypted content is not supported with this model.")
 		}
+		if slices.ContainsFunc(objects(req, "input"), func(item map[string]any) bool { return str(item, "type") == "reasoning" }) {
+			return j.bad("", "input", "Reasoning input items can only be provided to a reasoning or computer use model. Remove reasoning items from your input and try again.")
+		}
 		if v := str(obj(req, "text"), "verbosity"); v != "" && v != "medium" {
 			return j.bad("unsupported_value", "text.verbosity", "Unsupported value: '%s' is not supported with the '%s' model. Supported values are: 'medium'.", v, j.model)
 		}
