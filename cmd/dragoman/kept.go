@@ -292,6 +292,9 @@ func (o *runFlags) given() string {
 		add("--metadata", key+"="+o.metadata[key])
 	}
 	add("--allow", strings.Join(o.allow, ","))
+	for _, pattern := range o.commands.patterns {
+		add("--allow-command", pattern)
+	}
 	add("--system", o.system)
 	if o.turns > 0 {
 		add("--max-turns", strconv.Itoa(o.turns))

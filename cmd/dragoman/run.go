@@ -50,8 +50,15 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
 it writes a file, applies a patch or runs a command, you are asked. Without a
 terminal to ask at, such calls are refused and the exit code is 4, unless --allow
-names the tool or a rule of a policy (--policy) allows the call. If standard input is
-a pipe or a file, you are asked at the terminal that the command was started from.
+names the tool, --allow-command the command, or a rule of a policy (--policy) allows
+the call. If standard input is a pipe or a file, you are asked at the terminal that
+the command was started from.
+
+A pattern of --allow-command is matched word by word: * is one word that is no flag,
+"..." any further words, and "!--flag" refuses a flag, as in "git log ... !--output".
+It matches one program with its arguments, without operators, redirections and
+variables of a shell, and not programs that run others through their arguments. You
+are asked about all other commands.
 
 A policy has rules for tool calls and model calls. Rules are tried by priority, high
 first, then by id. The first that matches decides: it denies the call, asks about it
@@ -103,6 +110,7 @@ there is no prompt, or it is "-", the input is the prompt.`,
 	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (\"dragoman tools why --help\" shows one)")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run for the policy, as name=value")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval: write_file, apply_patch, shell")
+	o.commands.add(f)
 	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
 	f.IntVar(&o.turns, "max-turns", 0, "how often the model is asked (default 20)")
@@ -115,6 +123,7 @@ type runFlags struct {
 	storeFlags
 	model, session, policy, dir, system string
 	allow                               []string
+	commands                            commandFlags
 	metadata                            map[string]string
 	turns                               int
 	last, forget, abandon, json, debug  bool
@@ -188,7 +197,7 @@ func takesPrompt(err error) bool {
 
 // unattendedHelp explains why no approver is attached, and what to do.
 func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
-	const permit = "permit calls with --allow NAME or a rule of --policy"
+	const permit = "permit calls with --allow NAME, --allow-command PATTERN or a rule of --policy"
 	switch {
 	case o.json:
 		return "With --json nobody is asked: run without it in a terminal, or " + permit
@@ -239,6 +248,9 @@ func (o *runFlags) check() error {
 		return misused("--continue and --session cannot be used together")
 	case o.turns < 0:
 		return misused("--max-turns %d: the model is asked at least once", o.turns)
+	}
+	if err := o.commands.check(); err != nil {
+		return err
 	}
 	return allowed(o.allow)
 }
@@ -617,7 +629,7 @@ func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
 // approver returns an approver that asks at the terminal. If answers returns no terminal,
 // the approver rejects calls. The returned function closes the terminal.
 func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
-	allowed := policy.ApproverFunc(o.approveAllowed)
+	allowed := policy.First(policy.ApproverFunc(o.approveAllowed), policy.ApproverFunc(o.commands.approve))
 	answers, done := o.answers(cmd)
 	if answers == nil {
 		return policy.First(allowed, policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
@@ -634,8 +646,7 @@ func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 // approveAllowed approves calls that --allow names and that wait from an earlier run,
 // unless the policy asks about them.
 func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
-	asks := req.Decision != nil && (req.Decision.Effect == tool.Ask || req.Decision.Effect == tool.AskInput)
-	if !asks && req.Wanted == nil && slices.Contains(o.allow, req.Binding.Key.QualifiedName()) {
+	if !asksHuman(req) && slices.Contains(o.allow, req.Binding.Key.QualifiedName()) {
 		return tool.Answer{Verdict: tool.Approved}, nil
 	}
 	return tool.Answer{}, nil

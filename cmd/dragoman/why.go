@@ -24,6 +24,7 @@ const agentName = "dragoman"
 // whyFlags are the call and the policy.
 type whyFlags struct {
 	toolsFlags
+	commands               commandFlags
 	policy, args, agent    string
 	subject, model, target string
 	metadata               map[string]string
@@ -40,8 +41,8 @@ the name of a tool, with its namespace before a dot if it has one. --args is a J
 object, or the text for a tool that takes text; it is checked against the tool's
 schema first, as it would be before the call runs.
 
-The first line says what dragoman run does with the call, given the same --policy
-and --allow:
+The first line says what dragoman run does with the call, given the same --policy,
+--allow and --allow-command:
 
   run    it runs without a question
   ask    you are asked first; without a terminal it is refused
@@ -52,8 +53,9 @@ a rule that allows beats a rule that denies if it is tried first, so give rules 
 must win a higher priority. A rule that asks does so even with --allow, and a rule
 that allows runs the call even if the tool needs approval by itself. If no rule
 matches, the policy's default decides. If the default allows the call, a tool that
-writes files or runs commands still asks, unless --allow names it. An approval for
-the rest of a run answers later questions; it never overrides a denial.
+writes files or runs commands still asks, unless --allow or --allow-command permits
+it. An approval for the rest of a run answers later questions; it never overrides a
+denial.
 
 Without --policy, calls that may destroy something need approval. An example of a
 policy file:
@@ -107,6 +109,7 @@ no handoffs: the explanation is for an agent in a program.`,
 	f.StringVar(&o.agent, "agent", agentName, "the agent that makes the call; for nested agents the path, such as shop/checkout")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run, as name=value")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval, as for dragoman run")
+	o.commands.add(f)
 	f.StringVar(&o.subject, "subject", string(tool.SubjectToolCall), "tool_call, model_call or handoff")
 	f.StringVar(&o.model, "model", "", "the model of a model call, as provider/model")
 	f.StringVar(&o.target, "target", "", "the agent that a handoff goes to")
@@ -191,7 +194,7 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	}
 	answer := &whyAnswer{Explanation: p.Explain(cmd.Context(), q)}
 	answer.Notes = outrankedDenials(&answer.Explanation)
-	runner := &tool.Runner{Policy: p}
+	runner := &tool.Runner{Policy: p, Approver: policy.ApproverFunc(o.commands.approve)}
 	if o.policy == "" && o.file == "" {
 		runner.Policy = nil // as dragoman run has it
 	}
@@ -208,8 +211,12 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 		}
 	case reached:
 		answer.Outcome = "run"
-		if slices.Contains(o.allow, args[0]) && answer.Decision.Rule == "" {
+		switch {
+		case answer.Decision.Rule != "":
+		case slices.Contains(o.allow, args[0]):
 			answer.Because = "--allow names the tool"
+		case batch.Records[0].Verdict == tool.Approved:
+			answer.Because = "--allow-command matches the command"
 		}
 	default:
 		answer.Outcome, answer.Because = "deny", batch.Records[0].Error
@@ -254,6 +261,9 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 		if err := o.resolveModel(); err != nil {
 			return err
 		}
+	}
+	if err := o.commands.check(); err != nil {
+		return err
 	}
 	return allowed(o.allow)
 }

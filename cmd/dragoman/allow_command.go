@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/shell"
+	"github.com/dragoman-go/dragoman/tool/workspace"
+)
+
+// commandFlags are the commands that run without approval.
+type commandFlags struct {
+	patterns []string
+	list     *shell.List
+}
+
+func (c *commandFlags) add(f *pflag.FlagSet) {
+	f.StringArrayVar(&c.patterns, "allow-command", nil, "a pattern of commands that need no approval, such as \"go test ...\"; may be repeated")
+}
+
+// check reads the patterns.
+func (c *commandFlags) check() (err error) {
+	if len(c.patterns) == 0 {
+		return nil
+	}
+	if c.list, err = shell.Allow(c.patterns...); err != nil {
+		return misused("--allow-command: %w", err)
+	}
+	return nil
+}
+
+// approve approves a command that is one program with arguments, without operators of a
+// shell, if a pattern matches it, unless the policy asks about the call.
+func (c *commandFlags) approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	if c.list == nil || asksHuman(req) || req.Binding.Key != tool.Bare(workspace.ShellName) {
+		return tool.Answer{}, nil
+	}
+	var in struct {
+		Command string `json:"command"`
+	}
+	if err := json.Unmarshal(req.Input.Arguments, &in); err != nil {
+		return tool.Answer{}, err
+	}
+	if _, err := c.list.Check(in.Command); err != nil {
+		return tool.Answer{}, nil // a human decides
+	}
+	return tool.Answer{Verdict: tool.Approved}, nil
+}
+
+// asksHuman reports whether the policy wants a human to answer.
+func asksHuman(req *tool.ApprovalRequest) bool {
+	return req.Wanted != nil || req.Decision != nil && (req.Decision.Effect == tool.Ask || req.Decision.Effect == tool.AskInput)
+}
