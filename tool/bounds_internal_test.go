@@ -118,6 +118,8 @@ func TestT8_EveryBoundIsInclusive(t *testing.T) {
 		{"tokens that are off", Limits{Chars: -1, Tokens: 0, Binary: -1, Items: -1}, func(s string) int { return len(s) }, []dragoman.Part{text("abcd")}, false},
 		{"fewer characters than tokens", Limits{Chars: 2, Tokens: 100, Binary: -1, Items: -1}, nil, []dragoman.Part{text("abc")}, true},
 		{"data", Limits{Chars: 10, Binary: -1, Items: -1}, nil, []dragoman.Part{data(10)}, false},
+		{"data with a long string", Limits{Chars: 3000, Binary: -1, Items: -1}, nil, []dragoman.Part{data(3000)}, false},
+		{"data with a long string, one more", Limits{Chars: 3000, Binary: -1, Items: -1}, nil, []dragoman.Part{data(3001)}, true},
 		{"data, one more", Limits{Chars: 10, Binary: -1, Items: -1}, nil, []dragoman.Part{data(11)}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -287,7 +289,7 @@ func TestR10_AContributionOfAnyKindIsNotEmpty(t *testing.T) {
 
 func TestT14_ASecretAtTheBeginningOfABase64TextIsFoundWhole(t *testing.T) {
 	r := &Redactor{Secrets: []string{"hunter22"}}
-	for before, text := range []string{"hunter22 and more", "xhunter22 and more", "xyhunter22 and more"} {
+	for before, text := range []string{"hunter22and more", "xhunter22and more", "xyhunter22and more"} {
 		got := r.Redact(base64.StdEncoding.EncodeToString([]byte(text)))
 		if i := strings.Index(got, Mask); i != (before*8+5)/6 {
 			t.Errorf("%d bytes before: %q", before, got)

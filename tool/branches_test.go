@@ -612,3 +612,530 @@ func TestR9_AFailedResultMayBeNativeToo(t *testing.T) {
 		t.Errorf("no envelope: %s", res.Text())
 	}
 }
+
+// middleware is one that runs f in place of the tool.
+func middleware(f func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error)) tool.Middleware {
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, in tool.Input) (tool.Output, error) { return f(ctx, in, next) }
+	}
+}
+
+func TestT6_EachSetOfMiddlewareSaysWhetherItIsImmediate(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		outer, own    bool // whether there is middleware
+		outerI, ownI  bool // whether it is immediate
+		toolI, placed bool
+	}{
+		{"immediate middleware of the tool alone", false, true, false, true, true, true},
+		{"immediate middleware of the toolbox alone", true, false, true, false, true, true},
+		{"both, and the toolbox's is not immediate", true, true, false, true, true, false},
+		{"both, and the tool's is not immediate", true, true, true, false, true, false},
+		{"middleware of the toolbox alone, not immediate", true, false, false, true, true, false},
+		{"middleware of the tool alone, not immediate", false, true, true, false, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			placed := false
+			use := []tool.Middleware{middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
+				placed = inPlace()
+				return next(ctx, in)
+			})}
+			outer, own := tool.Hooks{Immediate: tc.outerI}, tool.Hooks{Immediate: tc.ownI}
+			if tc.outer {
+				outer.Use = use
+			}
+			if tc.own {
+				own.Use = use
+			}
+			box, err := tool.Config{Hooks: outer}.Box(echo("f", tool.Set(func(s *tool.Settings) { s.Immediate, s.Hooks = tc.toolI, own })))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+			if wantKind(t, res, rec, ""); placed != tc.placed {
+				t.Errorf("in place: %t, want %t", placed, tc.placed)
+			}
+		})
+	}
+}
+
+func TestT6_AToolWithoutMiddlewareRunsOnOneGoroutine(t *testing.T) {
+	started := 0
+	r := &tool.Runner{Go: func(task func()) { started++; go task() }}
+	res, rec := do(t, r, mustBox(t, echo("f")), call("1", "f", "{}"))
+	if wantKind(t, res, rec, ""); started != 1 {
+		t.Errorf("%d goroutines, want 1", started)
+	}
+}
+
+// hungJournal is a journal whose End never answers by itself.
+type hungJournal struct{ onceJournal }
+
+func (*hungJournal) End(ctx context.Context, _ tool.Intent, _ *dragoman.ToolResult) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestL14_AJournalThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		b, err := (&tool.Runner{Journal: &hungJournal{}}).Start("r").Do(t.Context(), mustBox(t, echo("f")), turn(1, call("1", "f", `{"text":"x"}`)))
+		if !errors.Is(err, tool.ErrJournal) || len(b.Results) != 1 || unfenced(t, b.Results[0].Text()) != "x" {
+			t.Errorf("%v: %+v", err, b)
+		}
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("it took %v, want 30 s", took)
+		}
+	})
+}
+
+func TestT8_AToolWithoutLimitsHasThoseOfItsToolbox(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for name, tc := range map[string]struct {
+		own tool.Limits
+		cut int
+	}{
+		"none":        {tool.Limits{}, 80},
+		"of the tool": {tool.Limits{Chars: 50}, 50},
+		"other ones":  {tool.Limits{Items: 3}, 80},
+	} {
+		box, err := tool.Config{Limits: tool.Limits{Chars: 20}}.Box(returns(long, limits(tc.own)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rec := do(t, &tool.Runner{Limits: tool.Limits{Chars: 10}}, box, call("1", "f", "{}"))
+		if rec.Cut == nil || rec.Cut.Characters != tc.cut {
+			t.Errorf("limits: %s: cut %+v, want %d characters", name, rec.Cut, tc.cut)
+		}
+	}
+}
+
+func TestT7_ARecordHasTheHashOfTheInputWhetherItRanOrNot(t *testing.T) {
+	want := tool.Input{Arguments: json.RawMessage(`{"text":"x"}`)}.Hash()
+	for name, r := range map[string]*tool.Runner{
+		"ran": {},
+		"denied": {Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Deny}, nil
+		})},
+	} {
+		if _, rec := do(t, r, mustBox(t, echo("f")), call("1", "f", `{"text":"x"}`)); rec.Arguments != want {
+			t.Errorf("%s: %x", name, rec.Arguments)
+		}
+	}
+}
+
+func TestT7_ARecordHasTheCauseOfWhatStoppedACall(t *testing.T) {
+	own := errors.New("its own error")
+	fails := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, own })
+	refuses := tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, own })
+	var discard bytes.Buffer
+	for name, tc := range map[string]struct {
+		r    *tool.Runner
+		opts []tool.Option
+	}{
+		"a policy that fails":             {&tool.Runner{Policy: fails}, nil},
+		"a hook that refuses":             {&tool.Runner{}, []tool.Option{refuses}},
+		"a hook that refuses, with a log": {&tool.Runner{Log: slog.New(slog.NewTextHandler(&discard, nil))}, []tool.Option{refuses}},
+	} {
+		res, rec := do(t, tc.r, mustBox(t, echo("f", tc.opts...)), call("1", "f", "{}"))
+		if wantKind(t, res, rec, tool.ErrorDenied); !errors.Is(rec.Cause, own) {
+			t.Errorf("%s: the cause is %v", name, rec.Cause)
+		}
+	}
+}
+
+// A call that a human was to be asked about, because its tool could not say whether it
+// needs approval, has the reason as its cause, even if the run is canceled then.
+func TestT7_TheCauseOfACanceledCallIsTheInternalError(t *testing.T) {
+	own := errors.New("its own error")
+	ctx, cancel := context.WithCancel(t.Context())
+	box := mustBox(t, echo("f", tool.Set(func(s *tool.Settings) {
+		s.ApprovalFor = func(context.Context, tool.Input) (bool, error) { cancel(); return false, own }
+	})))
+	b, err := (&tool.Runner{Go: func(task func()) { task() }}).Start("r").Do(ctx, box, turn(1, call("1", "f", "{}")))
+	if err != nil || b.Records[0].ErrorKind != tool.ErrorCancelled || !errors.Is(b.Records[0].Cause, own) {
+		t.Errorf("%v: %+v", err, b.Records)
+	}
+}
+
+func TestI5_DuplicateCallIDsAreFoundInShortAndLongTurns(t *testing.T) {
+	for _, n := range []int{2, 8, 9, 20} {
+		calls := make([]*dragoman.ToolCall, n)
+		for i := range calls {
+			calls[i] = call(fmt.Sprint("c", i), "f", "{}")
+		}
+		last := calls[n-1]
+		given := last.ResultText("from before")
+		b, err := (&tool.Runner{}).Start("r").Do(t.Context(), mustBox(t, echo("f")), tool.Turn{Number: 1, Calls: calls, Results: []*dragoman.ToolResult{given}})
+		if err != nil || b.Results[n-1] != given || !b.Records[n-1].Replayed || b.Records[0].Replayed {
+			t.Errorf("%d calls, and a result of the last: %v: %+v", n, err, b)
+		}
+		last.ID = "c0"
+		if _, err := (&tool.Runner{}).Start("r").Do(t.Context(), mustBox(t, echo("f")), turn(1, calls...)); !errors.Is(err, tool.ErrConflict) {
+			t.Errorf("%d calls, two of them with one id: %v", n, err)
+		}
+	}
+}
+
+func TestP3_AFailedPolicyOnAModelIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	fails := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		return tool.Decision{}, errors.New("no rules")
+	})
+	for _, r := range []*tool.Runner{{Policy: fails}, {Policy: fails, Log: slog.New(slog.NewTextHandler(&log, nil))}} {
+		var denied *tool.DeniedError
+		if err := r.Start("r").DecideModel(t.Context(), 1, "m"); !errors.As(err, &denied) {
+			t.Errorf("%v", err)
+		}
+	}
+	if !strings.Contains(log.String(), "no rules") {
+		t.Errorf("the log is %q", log.String())
+	}
+}
+
+// ticketStore fails to update tickets once it is full.
+type ticketStore struct {
+	tool.MemoryTickets
+	full bool
+}
+
+func (s *ticketStore) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
+	if s.full {
+		return errors.New("disk full")
+	}
+	return s.MemoryTickets.Update(ctx, id, change)
+}
+
+func TestT13_EveryOutcomeThatIsTakenIsDeliveredInItsState(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	store := &ticketStore{}
+	tickets := &tool.Tickets{Store: store, Now: func() time.Time { return now }}
+	var ids []string
+	box := mustBox(t, tool.New("work", "", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Minute)
+		if err == nil {
+			ids = append(ids, ticket.ID)
+		}
+		return ticket, err
+	}))
+	run := (&tool.Runner{Tickets: tickets}).Start("run")
+	for i := range 3 {
+		if _, err := run.Do(t.Context(), box, turn(i, call("1", "work", "{}"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tickets.Resolve(t.Context(), ids[0], tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tickets.Fail(t.Context(), ids[1], "no luck"); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour) // the last expires
+	ms, taken, err := run.Outcomes(t.Context(), box)
+	if err != nil || len(ms) != 3 {
+		t.Fatalf("%d outcomes: %v", len(ms), err)
+	}
+	store.full = true
+	if err := taken(t.Context()); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("a store that fails: %v", err)
+	}
+	store.full = false
+	if err := taken(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if ms, _, err := run.Outcomes(t.Context(), box); err != nil || len(ms) != 0 {
+		t.Errorf("%d outcomes come again: %v", len(ms), err)
+	}
+	for i, want := range []tool.TicketState{tool.TicketResolved, tool.TicketFailed, tool.TicketExpired} {
+		err := store.Update(t.Context(), ids[i], func(s *tool.StoredTicket) error {
+			if s.State != want || !s.Delivered {
+				t.Errorf("ticket %d is %s, delivered %t, want %s", i, s.State, s.Delivered, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An outcome has the fence and the limits of the tool's own outputs. That of a tool that the
+// toolbox does not have any more is fenced.
+func TestT13_AnOutcomeIsShownAsTheToolsOutputsAre(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts          []tool.Option
+		gone          bool
+		fenced, short bool
+	}{
+		"a tool":                     {nil, false, true, false},
+		"a trusted tool":             {[]tool.Option{trusted}, false, false, false},
+		"a trusted tool with limits": {[]tool.Option{trusted, limits(tool.Limits{Chars: 10})}, false, false, true},
+		"a tool that is gone":        {[]tool.Option{trusted, limits(tool.Limits{Chars: 10})}, true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+			long := strings.Repeat("x", 100)
+			box := mustBox(t, tool.New("work", "", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+				ticket, err := tool.Background(ctx, time.Minute)
+				if err == nil {
+					err = tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: long}}})
+				}
+				return ticket, err
+			}, tc.opts...))
+			run := (&tool.Runner{Tickets: tickets}).Start("run")
+			if _, err := run.Do(t.Context(), box, turn(1, call("1", "work", "{}"))); err != nil {
+				t.Fatal(err)
+			}
+			if tc.gone {
+				box = mustBox(t)
+			}
+			ms, err := run.Deliver(t.Context(), box)
+			if err != nil || len(ms) != 1 {
+				t.Fatalf("%d outcomes: %v", len(ms), err)
+			}
+			text := ms[0].Text()
+			if fenced := strings.Contains(text, "<<<"); fenced != tc.fenced {
+				t.Errorf("fenced: %t, want %t: %s", fenced, tc.fenced, text)
+			}
+			if short := !strings.Contains(text, long); short != tc.short {
+				t.Errorf("cut: %t, want %t: %s", short, tc.short, text)
+			}
+		})
+	}
+}
+
+// An outcome can be delivered before there is a toolbox.
+func TestT13_OutcomesNeedNoToolbox(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	box := mustBox(t, tool.New("work", "", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Minute)
+		if err == nil {
+			err = tickets.Fail(ctx, ticket.ID, "no luck")
+		}
+		return ticket, err
+	}))
+	run := (&tool.Runner{Tickets: tickets}).Start("run")
+	if _, err := run.Do(t.Context(), box, turn(1, call("1", "work", "{}"))); err != nil {
+		t.Fatal(err)
+	}
+	if ms, err := run.Deliver(t.Context(), nil); err != nil || len(ms) != 1 || !strings.Contains(ms[0].Text(), "no luck") {
+		t.Errorf("%v: %v", err, ms)
+	}
+}
+
+// A turn that is handed in again may have a call whose arguments a human has changed since
+// it was begun. Without an approval, other arguments are a conflict.
+func TestL14_ArgumentsThatAHumanChangedAreNoConflict(t *testing.T) {
+	edited := tool.Input{Arguments: json.RawMessage(`{"text":"by the user"}`)}
+	done := call("1", "f", "{}").ResultText("from before")
+	for _, tc := range []struct {
+		name            string
+		again, approved bool
+		result          *dragoman.ToolResult
+		kind            tool.ErrorKind
+		err             error
+	}{
+		{"approved, and the result is known", true, true, done, "", nil},
+		{"approved, and the result is not known", true, true, nil, tool.ErrorUncertain, nil},
+		{"not approved", true, false, done, tool.ErrorUncertain, tool.ErrConflict},
+		{"not handed in again", false, true, done, tool.ErrorUncertain, tool.ErrConflict},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var opts []tool.Option
+			if tc.approved {
+				opts = append(opts, tool.NeedsApproval())
+			}
+			r := &tool.Runner{
+				Journal:  &onceJournal{prior: tool.Prior{Attempts: 1, Arguments: tool.Input{Arguments: json.RawMessage(`{"text":"of the model"}`)}.Hash(), Result: tc.result}},
+				Approver: answer(tool.Answer{Verdict: tool.Approved, Edited: &edited}),
+			}
+			in := turn(1, call("1", "f", `{"text":"other"}`))
+			in.Again = tc.again
+			b, err := r.Start("r").Do(t.Context(), mustBox(t, echo("f", opts...)), in)
+			if !errors.Is(err, tc.err) || len(b.Records) != 1 || b.Records[0].ErrorKind != tc.kind || b.Records[0].Executed {
+				t.Fatalf("%v: %+v", err, b.Records)
+			}
+			if tc.kind == "" && b.Results[0] != done {
+				t.Errorf("%s", b.Results[0].Text())
+			}
+		})
+	}
+}
+
+func TestA6_ASuspendedToolWaitsWhateverItsMiddlewareReturns(t *testing.T) {
+	ran := 0
+	waits := tool.New("wait", "", func(context.Context, struct{}) (string, error) {
+		ran++
+		return "", &tool.Suspended{State: json.RawMessage(`1`)}
+	}, tool.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
+		for range 3 {
+			if out, err := next(ctx, in); err == nil {
+				return out, nil
+			}
+		}
+		return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "given up"}}}, nil
+	})))
+	b, err := (&tool.Runner{}).Start("r").Do(t.Context(), mustBox(t, waits), turn(1, call("1", "wait", "{}")))
+	if err != nil || len(b.Pending) != 1 || string(b.Pending[0].State) != "1" || b.Results[0] != nil || ran != 1 {
+		t.Errorf("%v, ran %d times: %+v", err, ran, b)
+	}
+}
+
+// Without a state there is nothing to go on with: it is an error as any other, and
+// middleware may try again.
+func TestA6_ASuspendedToolWithoutAStateIsTriedAgain(t *testing.T) {
+	ran := 0
+	waits := tool.New("wait", "", func(context.Context, struct{}) (string, error) {
+		if ran++; ran == 1 {
+			return "", &tool.Suspended{}
+		}
+		return "done", nil
+	}, tool.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
+		if out, err := next(ctx, in); err == nil {
+			return out, nil
+		}
+		return next(ctx, in)
+	})))
+	res, rec := do(t, &tool.Runner{}, mustBox(t, waits), call("1", "wait", "{}"))
+	if wantKind(t, res, rec, ""); ran != 2 || unfenced(t, res.Text()) != "done" {
+		t.Errorf("ran %d times: %s", ran, res.Text())
+	}
+}
+
+func TestT12_RaisingReturnsWhatCodeFailedWith(t *testing.T) {
+	own := errors.New("its own error")
+	fails := tool.New("fails", "", func(context.Context, struct{}) (string, error) { return "", own })
+	post := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, own })
+	box := mustBox(t, echo("works"), echo("hook", post), fails)
+	for name, raised := range map[string]bool{"works": false, "unknown": false, "fails": true, "hook": true} {
+		b, err := (&tool.Runner{RaiseOnError: true}).Start("r").Do(t.Context(), box, turn(1, call("1", name, "{}")))
+		var call *tool.CallError
+		if got := errors.As(err, &call) && errors.Is(err, own); got != raised || len(b.Results) != 1 || b.Results[0] == nil {
+			t.Errorf("%s: %v: %+v", name, err, b)
+		}
+	}
+}
+
+func TestT14_RunsThatShareSecretsHideEachOthers(t *testing.T) {
+	secrets := map[string]string{"a": "hunter2-correct", "b": "battery-staple9"}
+	r := &tool.Runner{Secrets: func(_ context.Context, name string) (string, error) { return secrets[name], nil }}
+	box := mustBox(t,
+		tool.New("get", "", func(ctx context.Context, in city) (string, error) {
+			_, err := tool.Secret(ctx, in.Name)
+			return "", err
+		}),
+		tool.New("tell", "", func(context.Context, struct{}) (string, error) { return secrets["a"] + " " + secrets["b"], nil }))
+	first, second := r.Start("1"), r.Start("2")
+	get := func(run *tool.Run, name string) {
+		t.Helper()
+		if _, err := run.Do(t.Context(), box, turn(1, call("1", "get", `{"name":"`+name+`"}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell := func(run *tool.Run, number int) string {
+		t.Helper()
+		b, err := run.Do(t.Context(), box, turn(number, call("1", "tell", "{}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return unfenced(t, b.Results[0].Text())
+	}
+	get(first, "a")
+	if got := tell(second, 2); got != "hunter2-correct battery-staple9" {
+		t.Errorf("a run that shares no secrets: %s", got)
+	}
+	first.HideSecretsOf(second)
+	first.HideSecretsOf(second) // a second time changes nothing
+	get(second, "b")
+	for _, run := range []*tool.Run{first, second} {
+		if got := tell(run, 3); got != tool.Mask+" "+tool.Mask {
+			t.Errorf("run %s: %s", run.ID, got)
+		}
+	}
+}
+
+// What changed while a call was pending is in the question, and stays in the next one.
+func TestA4_AToolThatChangedWhileItsCallWasPendingIsDescribed(t *testing.T) {
+	define := func(description string) *tool.Box {
+		return mustBox(t, tool.New("pay", description, func(context.Context, struct{}) (string, error) { return "paid", nil }, tool.NeedsApproval()))
+	}
+	resume := func(box *tool.Box, p tool.Pending) tool.Pending {
+		t.Helper()
+		in := turn(1, call("1", "pay", "{}"))
+		if p.Binding.CallID != "" {
+			in.Resume = []tool.Pending{p}
+		}
+		b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, in)
+		if err != nil || len(b.Pending) != 1 {
+			t.Fatalf("%v: %+v", err, b)
+		}
+		return b.Pending[0]
+	}
+	before, after := define("Pays once."), define("Pays twice.")
+	asked := resume(before, tool.Pending{})
+	if same := resume(before, asked); same.Changed != nil {
+		t.Errorf("the tool did not change: %+v", same.Changed)
+	}
+	changed := resume(after, asked)
+	c := changed.Changed
+	if c == nil || c.Kind != tool.ChangedWhilePending || c.Tool != "pay" || len(c.Fields) != 1 || c.Fields[0].Field != "description" ||
+		string(c.Fields[0].Was) != `"Pays once."` || string(c.Fields[0].Is) != `"Pays twice."` {
+		t.Fatalf("%+v", c)
+	}
+	if want := "pay changed since approval was requested: description"; c.String() != want || !strings.HasPrefix(changed.Reason, want+"; ") {
+		t.Errorf("%q, %q", c, changed.Reason)
+	}
+	again := resume(after, changed)
+	if again.Changed == nil || len(again.Changed.Fields) != 1 || again.Reason != changed.Reason {
+		t.Errorf("asked again: %+v, %q", again.Changed, again.Reason)
+	}
+	asked.Definition = nil // from an earlier version
+	if c := resume(after, asked).Changed; c == nil || c.Fields != nil || c.String() != "pay changed since approval was requested" {
+		t.Errorf("a definition that is not known: %+v", c)
+	}
+	pinned := asked
+	pinned.Changed = &tool.PinChange{Tool: "pay", Kind: tool.PinNew}
+	if c := resume(before, pinned).Changed; c != nil {
+		t.Errorf("a change from a pin that is not checked any more: %+v", c)
+	}
+}
+
+// wrapper is an error with a text of its own.
+type wrapper struct {
+	text string
+	in   []error
+}
+
+func (w wrapper) Error() string   { return w.text }
+func (w wrapper) Unwrap() []error { return w.in }
+
+// wrapsNothing has the method of an error that wraps another, and wraps none.
+type wrapsNothing struct{ error }
+
+func (wrapsNothing) Unwrap() error { return nil }
+
+func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
+	failed := func(name string) error {
+		return &tool.CallError{Record: tool.Record{Tool: name, Error: "an internal error", Cause: errors.New("value of " + name)}}
+	}
+	safe := tool.ErrFailed.Error() + ": a: an internal error"
+	told := &tool.CallError{Record: tool.Record{Tool: "a", Error: "value of a", Cause: errors.New("value of a")}}
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"no error", nil, ""},
+		{"another error", errors.New("x"), "x"},
+		{"a call", failed("a"), safe},
+		{"a call that is wrapped", fmt.Errorf("run: %w!", fmt.Errorf("turn: %w", failed("a"))), "run: turn: " + safe + "!"},
+		{"two calls", errors.Join(failed("a"), failed("b")), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
+		{"a wrapper with a text of its own", wrapper{"it had value of a", []error{nil, failed("a")}}, "it had an internal error"},
+		{"a cause that the model was told", fmt.Errorf("run: %w", told), "run: " + tool.ErrFailed.Error() + ": a: value of a"},
+		{"an error that wraps none", wrapsNothing{errors.New("x")}, "x"},
+	} {
+		if got := tool.ModelText(tc.err); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}

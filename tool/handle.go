@@ -126,7 +126,7 @@ func (c *chain) failure(ctx context.Context, err error) *failure {
 // final is the input that the tool runs with, its own copy. A tool that decoded it
 // before needs the decoded alone.
 func (x *execution) final() Input {
-	if _, ok := x.entry.tool.(binder); ok && x.input.bound != nil {
+	if x.input.bound != nil {
 		return Input{bound: x.input.bound}
 	}
 	return x.input.clone()
@@ -410,9 +410,6 @@ func (x *execution) fail(ctx context.Context, f *failure) {
 // settle gives the call its result and record, and does what its failure asks
 // for.
 func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
-	if x.key.Kind == KindDeferred {
-		res.Namespace = x.key.CallNamespace()
-	}
 	x.result = res
 	*x.record = x.newRecord(f)
 	x.ended()

@@ -160,9 +160,7 @@ var keyUnescapes = strings.NewReplacer("%25", "%", "%3A", ":")
 func (k *Key) UnmarshalText(b []byte) error {
 	fields := strings.Split(string(b), ":")
 	for i := range fields {
-		if i > 0 {
-			fields[i] = keyUnescapes.Replace(fields[i])
-		}
+		fields[i] = keyUnescapes.Replace(fields[i])
 	}
 	var out Key
 	switch kind := KeyKind(fields[0]); {

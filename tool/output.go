@@ -245,21 +245,21 @@ func (c *Cut) Lost() bool {
 // with a line that says how much is missing and where it is. Text becomes valid
 // UTF-8. The parts are changed in place.
 func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
-	texts := b.exceeds(parts)
-	if texts && b.store != nil {
+	if !b.tooMany(parts) && !b.tooLarge(parts) && textsFit(parts, b.chars(parts)) {
+		return validText(parts)
+	}
+	if b.store != nil {
 		b.whole = wholeText(parts)
 	}
-	if texts || b.tooLarge(parts) {
-		sum := hashParts(parts)
-		defer func() {
-			if b.cut != (Cut{}) {
-				b.cut.Whole = sum
-			}
-		}()
-	}
+	sum := hashParts(parts)
+	defer func() {
+		if b.cut != (Cut{}) {
+			b.cut.Whole = sum
+		}
+	}()
 	parts = b.media(b.items(ctx, parts))
-	chars := b.chars(parts)
-	if chars < 0 || textSize(parts) <= chars { // bytes, which are never fewer
+	chars := b.chars(parts) // the notes about parts that were left out count too
+	if textsFit(parts, chars) {
 		return validText(parts)
 	}
 	parts = b.shorterData(ctx, parts, chars)
@@ -322,13 +322,6 @@ func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 		}
 	}
 	return tokens
-}
-
-// exceeds reports whether parts may be left out, or texts be cut. A token has at least one
-// byte.
-func (b *bounder) exceeds(parts []dragoman.Part) bool {
-	size := textSize(parts)
-	return b.tooMany(parts) || b.limits.Tokens > 0 && size > b.limits.Tokens || b.limits.Chars >= 0 && size > b.limits.Chars
 }
 
 // tooLarge reports whether media may be left out.
@@ -446,6 +439,10 @@ func textSize(parts []dragoman.Part) int {
 	}
 	return n
 }
+
+// textsFit reports whether texts and data are within a bound on characters. It counts bytes,
+// which are never fewer. A negative bound means none.
+func textsFit(parts []dragoman.Part, chars int) bool { return chars < 0 || textSize(parts) <= chars }
 
 // longString is what a string inside of data is shortened to, in bytes.
 const longString = 2000

@@ -569,11 +569,13 @@ func TestT8_WholeOutputIsStoredWhicheverBoundCutsIt(t *testing.T) {
 	for i := range many {
 		many[i] = &dragoman.Text{Text: fmt.Sprintf("part %d;", i)}
 	}
+	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", 400)}
 	for name, tc := range map[string]struct {
 		parts []dragoman.Part
 		l     tool.Limits
 		want  string
 	}{
+		"the note about an image":   {[]dragoman.Part{&dragoman.Text{Text: "0123456789 NEEDLE 0123456789"}, image}, tool.Limits{Chars: 28, Binary: 100}, "NEEDLE"},
 		"characters":                {[]dragoman.Part{&dragoman.Text{Text: strings.Repeat("x", 500) + "NEEDLE" + strings.Repeat("x", 500)}}, tool.Limits{Chars: 100}, "NEEDLE"},
 		"tokens":                    {[]dragoman.Part{&dragoman.Text{Text: strings.Repeat("x", 500) + "NEEDLE" + strings.Repeat("x", 500)}}, tool.Limits{Chars: -1, Tokens: 20}, "NEEDLE"},
 		"a long string inside data": {[]dragoman.Part{&dragoman.Data{JSON: mustJSON(map[string]string{"a": strings.Repeat("y", 4500) + "NEEDLE" + strings.Repeat("y", 4500)})}}, tool.Limits{Chars: 5000}, "NEEDLE"},
@@ -595,5 +597,60 @@ func TestT8_WholeOutputIsStoredWhicheverBoundCutsIt(t *testing.T) {
 		if text, _, err := store.Read(t.Context(), rec.Run, stored, 0, 1<<20); err != nil || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: stored is %.200q, %v", name, text, err)
 		}
+	}
+}
+
+// A counter may count more tokens than a text has bytes.
+func TestT8_WholeOutputIsStoredWhateverTheCounterCounts(t *testing.T) {
+	store := &tool.MemorySpill{}
+	box := mustBox(t, returns("0123456789", trusted, limits(tool.Limits{Tokens: 20})))
+	r := &tool.Runner{Spill: store, Count: func(text string) int { return 3 * len(text) }}
+	res, rec := do(t, r, box, call("1", "f", ""))
+	wantKind(t, res, rec, "")
+	if rec.Cut == nil || rec.Cut.Characters == 0 {
+		t.Fatalf("nothing was cut: %s", res.Text())
+	}
+	if text, _, err := store.Read(t.Context(), rec.Run, rec.Cut.Stored, 0, 1<<20); err != nil || text != "0123456789" {
+		t.Errorf("stored is %q, %v", text, err)
+	}
+}
+
+// Data that fits is not shortened because an image does not.
+func TestT8_LongStringsOfDataThatFitsAreKept(t *testing.T) {
+	long := mustJSON(map[string]string{"a": strings.Repeat("y", 3000)})
+	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", 400)}
+	box := mustBox(t, returns([]dragoman.Part{&dragoman.Data{JSON: long}, image}, trusted, limits(tool.Limits{Binary: 100})))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "f", ""))
+	if wantKind(t, res, rec, ""); !strings.Contains(res.Text(), strings.Repeat("y", 3000)) {
+		t.Errorf("%.200s", res.Text())
+	}
+	if rec.Cut == nil || rec.Cut.Bytes != 300 || rec.Cut.Characters != 0 {
+		t.Errorf("%+v", rec.Cut)
+	}
+}
+
+func TestT8_ARecordSaysWhatWasCut(t *testing.T) {
+	cut := func(texts ...string) *tool.Cut {
+		t.Helper()
+		var parts []dragoman.Part
+		for _, s := range texts {
+			parts = append(parts, &dragoman.Text{Text: s})
+		}
+		res, rec := do(t, &tool.Runner{}, mustBox(t, returns(parts, trusted, limits(tool.Limits{Chars: 10}))), call("1", "f", ""))
+		wantKind(t, res, rec, "")
+		return rec.Cut
+	}
+	if c := cut("0123456789"); c != nil {
+		t.Errorf("an output that fits: %+v", c)
+	}
+	a, b := cut("01234aaa56789"), cut("01234bbb56789")
+	if a == nil || b == nil || a.Characters != 3 || a.Parts != 0 || a.Bytes != 0 || a.Stored != "" || a.Whole == (tool.Hash{}) {
+		t.Fatalf("%+v, %+v", a, b)
+	}
+	if a.Whole == b.Whole {
+		t.Errorf("two outputs with the same beginning and end have the same hash: %x", a.Whole)
+	}
+	if again := cut("01234aaa56789"); *again != *a {
+		t.Errorf("the same output: %+v, %+v", again, a)
 	}
 }
