@@ -223,7 +223,8 @@ type bounder struct {
 // Cut describes what was left out of an output that was too long: see [Limits].
 type Cut struct {
 	// Characters counts those of texts and data, Parts the parts that were left out, and
-	// Bytes the bytes of media that were left out.
+	// Bytes the bytes of media that were left out. A medium that is only named, such as a
+	// file that the provider stores, has one byte.
 	Characters int `json:"characters,omitempty"`
 	Parts      int `json:"parts,omitempty"`
 	Bytes      int `json:"bytes,omitempty"`
@@ -378,8 +379,8 @@ func (b *bounder) items(ctx context.Context, parts []dragoman.Part) []dragoman.P
 	left := parts[head : len(parts)-tail]
 	b.cut.Parts = cut
 	for _, p := range left {
-		if m, ok := p.(*dragoman.Media); ok {
-			b.cut.Bytes += mediaSize(m)
+		if m, ok := p.(*dragoman.Media); ok && textOf(p) == nil {
+			b.cut.Bytes += max(1, mediaSize(m))
 		}
 	}
 	if text := wholeText(left); text != "" {

@@ -654,3 +654,42 @@ func TestT8_ARecordSaysWhatWasCut(t *testing.T) {
 		t.Errorf("the same output: %+v, %+v", again, a)
 	}
 }
+
+func TestT8_CutTextsAreLostUnlessTheyAreStored(t *testing.T) {
+	for _, tc := range []struct {
+		cut  *tool.Cut
+		lost bool
+	}{
+		{nil, false},
+		{&tool.Cut{}, false},
+		{&tool.Cut{Characters: 1}, true},
+		{&tool.Cut{Characters: 1, Stored: "x"}, false},
+		{&tool.Cut{Bytes: 1}, true},
+		{&tool.Cut{Bytes: 1, Characters: 1, Stored: "x"}, true},
+		{&tool.Cut{Parts: 1}, false},
+	} {
+		if got := tc.cut.Lost(); got != tc.lost {
+			t.Errorf("%+v: %t, want %t", tc.cut, got, tc.lost)
+		}
+	}
+}
+
+func TestT8_MediaThatIsLeftOutIsLost(t *testing.T) {
+	text := &dragoman.Text{Text: "a"}
+	for name, tc := range map[string]struct {
+		part  dragoman.Part
+		bytes int
+		lost  bool
+	}{
+		"an image":   {&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", 400)}, 300, true},
+		"a file":     {&dragoman.Media{Media: dragoman.MediaFile, FileID: "file_1"}, 1, true},
+		"a document": {&dragoman.Media{Media: dragoman.MediaFile, MIME: "text/plain", Text: "words"}, 0, false},
+		"a text":     {&dragoman.Text{Text: "words"}, 0, false},
+	} {
+		box := mustBox(t, returns([]dragoman.Part{text, tc.part}, trusted, limits(tool.Limits{Items: 1})))
+		res, rec := do(t, &tool.Runner{Spill: &tool.MemorySpill{}}, box, call("1", "f", ""))
+		if wantKind(t, res, rec, ""); rec.Cut == nil || rec.Cut.Parts != 1 || rec.Cut.Bytes != tc.bytes || rec.Cut.Lost() != tc.lost {
+			t.Errorf("%s: %+v", name, rec.Cut)
+		}
+	}
+}
