@@ -237,3 +237,28 @@ func TestRefusalsAreReported(t *testing.T) {
 		t.Errorf("status %d, %v", rec.Code, refused)
 	}
 }
+
+func TestCompactedConversationsAreAccepted(t *testing.T) {
+	post := newServer(t)
+	status, body := post("/v1/responses/compact", `{"model":"gpt-5","input":[{"role":"user","content":"My code is 17."},{"role":"assistant","content":"I see."}]}`)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	compacted := responseOf(t, body)
+	if len(compacted.Output) == 0 {
+		t.Fatalf("no items: %s", body)
+	}
+	var items struct {
+		Output []json.RawMessage `json:"output"`
+	}
+	if err := json.Unmarshal([]byte(body), &items); err != nil {
+		t.Fatal(err)
+	}
+	next, err := json.Marshal(map[string]any{"model": "gpt-5", "input": append(items.Output, json.RawMessage(`{"role":"user","content":"Goodbye!"}`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body = post("/v1/responses", string(next)); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+}

@@ -95,9 +95,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.next.ServeHTTP(w, call.renamed(r, body, s.o))
 		return
 	}
-	refusal := Judge(call.dialect, call.model, r.Header, body)
-	if refusal == nil {
-		body, refusal = s.resolve(call, body)
+	var refusal *Refusal
+	if !call.compact {
+		refusal = Judge(call.dialect, call.model, r.Header, body)
+		if refusal == nil {
+			body, refusal = s.resolve(call, body)
+		}
 	}
 	if refusal != nil {
 		if s.o.Refused != nil {
@@ -152,6 +155,9 @@ type call struct {
 	array bool
 	// count says that only the tokens are counted, which any request is accepted for.
 	count bool
+	// compact says that a conversation is compacted. The request is not judged; what the
+	// response issues is stored.
+	compact bool
 }
 
 // callOf returns the call of a request to a model, and false for any other request.
@@ -171,6 +177,8 @@ func callOf(r *http.Request) (call, bool) {
 		return call{dialect: dragoman.Ollama}, true
 	case "/v1/messages/count_tokens":
 		return call{dialect: dragoman.Anthropic, count: true}, true
+	case "/v1/responses/compact":
+		return call{dialect: dragoman.OpenAIResponses, compact: true}, true
 	case "/v1/responses/input_tokens":
 		return call{dialect: dragoman.OpenAIResponses, count: true}, true
 	}
