@@ -27,7 +27,6 @@ var (
 	inputWords  = []string{"text", "image", "audio", "video", "pdf"}
 	statusWords = []string{"", "current", "deprecated", "retired"}
 	forcedWords = []string{"", "never", "without_thinking"}
-	apiWords    = []string{"chat", "responses"}
 	fieldWords  = []string{"", "reasoning_effort", "reasoningConfig"}
 )
 
@@ -57,16 +56,14 @@ func (e *Entry) check() error {
 	words("ignores_reasoning", e.IgnoresReasoning, refusalWords)
 	words("refuses_together", e.RefusesTogether, togetherWords)
 	words("inputs", e.Inputs, inputWords)
-	words("api", e.API, apiWords)
 	words("status", []string{e.Status}, statusWords)
 	words("forced_choice", []string{e.ForcedChoice}, forcedWords)
 	for _, l := range []struct {
 		field string
 		n     int64
-		least int64
-	}{{"context", e.Context, leastLimit}, {"context_beta", e.ContextBeta, leastLimit}, {"input", e.Input, leastLimit}, {"output", e.Output, leastLimit}, {"cache_min", e.CacheMin, 1}} {
-		if l.n != 0 && (l.n < l.least || l.n > mostLimit) {
-			bad("%s: %d is not between %d and %d", l.field, l.n, l.least, mostLimit)
+	}{{"context", e.Context}, {"context_beta", e.ContextBeta}, {"input", e.Input}, {"output", e.Output}} {
+		if l.n != 0 && (l.n < leastLimit || l.n > mostLimit) {
+			bad("%s: %d is not between %d and %d", l.field, l.n, leastLimit, mostLimit)
 		}
 	}
 	if e.Context > 0 && (e.Input > e.Context || e.Output > e.Context) {

@@ -24,8 +24,6 @@ type Entry struct {
 	ContextBeta int64 `json:"context_beta,omitempty"`
 	Input       int64 `json:"input,omitempty"`
 	Output      int64 `json:"output,omitempty"`
-	// CacheMin is the shortest prompt that is cached; 0 means unknown.
-	CacheMin int64 `json:"cache_min,omitempty"`
 
 	// Inputs are the kinds of input: text, image, audio, video, pdf.
 	Inputs []string `json:"inputs,omitempty"`
@@ -58,9 +56,6 @@ type Entry struct {
 	ForcedChoice string `json:"forced_choice,omitempty"`
 	// Temperature is [min, max] where that is not [0, 2].
 	Temperature []float64 `json:"temperature,omitempty"`
-	// API lists the only APIs that serve the model; empty means all of the
-	// provider.
-	API []string `json:"api,omitempty"`
 
 	// Floating: the name moves to newer models.
 	Floating bool `json:"floating,omitempty"`

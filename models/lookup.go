@@ -104,8 +104,8 @@ func (c *Catalog) lookup(provider, name string) Model {
 		if slices.Contains(f.Providers, provider) && f.covers(name) {
 			e := *c.Entry(f.Like)
 			e.ID, e.Match, e.Aliases, e.Status, e.Retires, e.Floating = "", nil, nil, "", "", false
-			e.Context, e.ContextBeta, e.Input, e.Output, e.CacheMin = 0, 0, 0, 0, 0
-			e.Price, e.API, e.Sources = nil, nil, nil
+			e.Context, e.ContextBeta, e.Input, e.Output = 0, 0, 0, 0
+			e.Price, e.Sources = nil, nil
 			e.Provider = provider
 			return Model{Entry: e, How: ByFamily}
 		}
@@ -143,7 +143,7 @@ func (c *Catalog) resold(name string) (m Model) {
 		return Model{} // open models differ too much
 	}
 	if m.How != NotFound {
-		m.Resold, m.Price, m.API = true, nil, nil
+		m.Resold, m.Price = true, nil
 	}
 	return m
 }

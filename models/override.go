@@ -158,7 +158,7 @@ func (o *override) entry(n *filetree.Node) {
 		match, aliases := e.Match, e.Aliases
 		e = *source
 		e.Match, e.Aliases, e.Price, e.Sources = match, aliases, nil, nil
-		e.Context, e.ContextBeta, e.Input, e.Output, e.CacheMin = 0, 0, 0, 0, 0
+		e.Context, e.ContextBeta, e.Input, e.Output = 0, 0, 0, 0
 	}
 	e.ID, e.Provider = id.Text, provider // not those of like
 	before := len(o.Errs)
@@ -182,11 +182,11 @@ func (o *override) entry(n *filetree.Node) {
 func (o *override) decode(n *filetree.Node, e *Entry) {
 	fields := map[string]any{
 		"vendor": &e.Vendor, "match": &e.Match, "aliases": &e.Aliases,
-		"context": &e.Context, "context_beta": &e.ContextBeta, "input": &e.Input, "output": &e.Output, "cache_min": &e.CacheMin,
+		"context": &e.Context, "context_beta": &e.ContextBeta, "input": &e.Input, "output": &e.Output,
 		"inputs": &e.Inputs, "tools": &e.Tools, "parallel": &e.Parallel, "strict": &e.Strict, "schema": &e.Schema,
 		"reasoning": &e.Reasoning, "refuses": &e.Refuses, "refuses_reasoning": &e.RefusesReasoning, "refuses_together": &e.RefusesTogether,
 		"ignores": &e.Ignores, "ignores_reasoning": &e.IgnoresReasoning, "forced_choice": &e.ForcedChoice, "temperature": &e.Temperature,
-		"api": &e.API, "floating": &e.Floating, "status": &e.Status, "retires": &e.Retires, "price": &e.Price, "sources": &e.Sources,
+		"floating": &e.Floating, "status": &e.Status, "retires": &e.Retires, "price": &e.Price, "sources": &e.Sources,
 	}
 	readers := map[string]func(*filetree.Node){"id": func(*filetree.Node) {}, "like": func(*filetree.Node) {}}
 	for key, to := range fields {
