@@ -336,3 +336,23 @@ func TestR11_StrictProviderRefusesWhatWouldBeLost(t *testing.T) {
 		t.Errorf("strict: %d %s, %d requests sent", status, answer, len(upstream.bodies)-sent)
 	}
 }
+
+// What the gateway loses when it reads a request counts, too.
+func TestR11_StrictProviderRefusesWhatReadingARequestLost(t *testing.T) {
+	url, upstream := strictGateway(t, `  careful: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0, strict: warn}
+gateway: {routes: {"anthropic/*": {to: "anthropic/*"}, "careful/*": {to: "careful/*"}, either: {to: "careful/claude-opus-4-7, anthropic/claude-opus-4-7"}}}
+`)
+	for _, stream := range []bool{false, true} {
+		body := fmt.Sprintf(`{"model":"%%s","stream":%t,"messages":[{"role":"user","content":"first","content":"second"}]}`, stream)
+		for model, refused := range map[string]bool{"anthropic/claude-opus-4-7": false, "careful/claude-opus-4-7": true, "either": false} {
+			sent := len(upstream.bodies)
+			status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, model))
+			switch {
+			case refused && (status != http.StatusBadRequest || !strings.Contains(answer, "/messages/0/content") || !strings.Contains(answer, `"invalid_request_error"`) || len(upstream.bodies) != sent):
+				t.Errorf("%s, stream %t: %d %s, %d requests sent", model, stream, status, answer, len(upstream.bodies)-sent)
+			case !refused && (status != http.StatusOK || !strings.Contains(losses, "/messages/0/content") || len(upstream.bodies) != sent+1):
+				t.Errorf("%s, stream %t: %d %s, losses %q", model, stream, status, answer, losses)
+			}
+		}
+	}
+}

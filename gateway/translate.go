@@ -31,6 +31,9 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.takeThread(); err != nil {
 		return err
 	}
+	if err := x.strict(up); err != nil {
+		return err
+	}
 	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
 		ctx = provider.WithBetas(ctx, x.r.Header)
 	}
@@ -42,6 +45,19 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 		return x.stream(ctx, model)
 	}
 	return x.whole(ctx, model)
+}
+
+// strict refuses a request that lost more when it was read than its provider allows. The
+// provider's client refuses what is lost when the request is written.
+func (x *exchange) strict(up *upstream) error {
+	if up.client == nil || up.client.Strict == nil {
+		return nil
+	}
+	limit := *up.client.Strict
+	if err := (dragoman.Report{Losses: x.entry.losses}).Err(limit); err != nil {
+		return fmt.Errorf("%w: the request is not sent to %s, because strict allows no loss of the severity %s: %w", dragoman.ErrUnsupported, up.client, limit, err)
+	}
+	return nil
 }
 
 // asking is the request as the model is asked.
