@@ -27,7 +27,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
 		return &e.w, e.encode()
 	})
 }

@@ -35,7 +35,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		e.takeEffort()
 		e.inURL(streams)
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
 		return &e.w, e.encode()
 	})
 	if err != nil || req.Model == "" {

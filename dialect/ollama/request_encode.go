@@ -23,7 +23,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
 		}
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
 		err := e.encode()
 		w := e.w // the encoder is large, and stays behind
 		return &w, err

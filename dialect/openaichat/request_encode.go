@@ -24,7 +24,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
 		}
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
 		err := e.encode()
 		w := e.w // the encoder is large, and stays behind
 		return &w, err

@@ -31,7 +31,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req: wirekit.Fit(req, o.Target.Caps, rep), written: make([]string, 0, 16), shared: wirekit.SiblingsOf(req, name),
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
 		err := e.encode()
 		w := e.w // the encoder is large, and stays behind
 		return &w, err

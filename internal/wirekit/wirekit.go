@@ -327,26 +327,30 @@ func SyntheticID(prefix, seed string, place ...int) string {
 	return prefix + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// RequestSize is about how many bytes a request takes on a wire, so that a
-// long one is written without growing its buffer.
-func RequestSize(req *dragoman.Request) int {
-	n, native := 256+partsSize(req.Instructions), 0
+// RequestSize estimates the length of a request in a dialect, so that its buffer seldom
+// grows.
+func RequestSize(d dragoman.Dialect, req *dragoman.Request) int {
+	n, raw := 192+partsSize(req.Instructions), 0
 	for i := range req.Messages {
 		if m := &req.Messages[i]; m.Native != nil { // mostly it goes out as it is
-			native += len(m.Native.Raw) + 1
+			raw += len(m.Native.Raw) + 1
 		} else {
 			n += 24 + partsSize(m.Parts)
 		}
 	}
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		size := len(t.Parameters) + len(t.Description) + len(t.OutputSchema)
+		size := len(t.Parameters)
+		if d == dragoman.OpenAIResponses || d == dragoman.Gemini { // others leave it out
+			size += len(t.OutputSchema)
+		}
 		if t.Source != nil {
 			size = max(size, len(t.Source.JSON))
 		}
-		n += 128 + size
+		raw += 96 + len(t.Namespace) + len(t.Name) + size
+		n += len(t.Description)
 	}
-	return n + n/8 + native // an eighth for escapes
+	return n + n/8 + raw // an eighth for escapes
 }
 
 // ResponseSize is RequestSize for an answer.
