@@ -303,7 +303,8 @@ func (r *Registry) subsetFits(s *dragoman.ToolSpec) bool {
 func (r *Registry) surfaces(f dragoman.Format) (loose, strict func() schema.Profile) {
 	loose, strict = r.dialectSurfaces(f)
 	if p, own := r.subset(); own && loose != nil {
-		loose = func() schema.Profile { return p }
+		subset := p // a copy, so that p is not allocated if there is no subset
+		loose = func() schema.Profile { return subset }
 	}
 	return loose, strict
 }

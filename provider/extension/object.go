@@ -58,6 +58,9 @@ func (o *Object) UnmarshalJSON(b []byte) (err error) {
 
 // Get returns what stands at a place; nil means nothing does.
 func (o *Object) Get(place string) json.RawMessage {
+	if o.isEmpty() && place != "" {
+		return nil
+	}
 	raw := o.JSON()
 	for _, token := range tokens(place) {
 		if raw = child(raw, token); raw == nil {

@@ -84,8 +84,11 @@ type Reason struct {
 }
 
 // Has reports whether a tag is there.
-func (r *Resolution) Has(t Tag) bool {
-	_, found := slices.BinarySearch(r.Tags, t)
+func (r *Resolution) Has(t Tag) bool { return has(r.Tags, t) }
+
+// has reports whether a sorted list has a tag.
+func has(tags []Tag, t Tag) bool {
+	_, found := slices.BinarySearch(tags, t)
 	return found
 }
 
@@ -119,7 +122,7 @@ func (s *Set) ResolveFor(tags []Tag, sw Switches, setup Setup) (*Resolution, err
 		if state {
 			out.On = append(out.On, s.entries[i].ext)
 		}
-		_, why := r.judge(i, r.tagSet(on))
+		_, why := r.judge(i, out.Tags)
 		out.Why = append(out.Why, Reason{Name: s.entries[i].info.Name, On: state, Text: why})
 	}
 	return out, nil
@@ -163,7 +166,7 @@ func (r *resolver) settle() []bool {
 	var seen [][]bool
 	for {
 		next := make([]bool, len(on))
-		tags := r.tagSet(on)
+		tags := r.tags(on)
 		for i := range on {
 			next[i], _ = r.judge(i, tags)
 		}
@@ -188,20 +191,16 @@ func (r *resolver) settle() []bool {
 	}
 }
 
-// tagSet are the tags of the request and of the extensions that are on.
-func (r *resolver) tagSet(on []bool) map[Tag]bool {
-	tags := make(map[Tag]bool, len(r.base))
-	for _, t := range r.base {
-		tags[t] = true
-	}
+// tags returns the tags of the request and of the extensions that are on, sorted.
+func (r *resolver) tags(on []bool) []Tag {
+	tags := append(make([]Tag, 0, len(r.base)), r.base...) // an empty list is not null in JSON
 	for i, state := range on {
 		if state {
-			for _, t := range r.provided(i) {
-				tags[t] = true
-			}
+			tags = append(tags, r.provided(i)...)
 		}
 	}
-	return tags
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }
 
 // provided returns the tags that an active extension adds. It never calls an extension that
@@ -217,18 +216,8 @@ func (r *resolver) provided(i int) []Tag {
 	return r.provides[i]
 }
 
-func (r *resolver) tags(on []bool) []Tag {
-	set := r.tagSet(on)
-	out := make([]Tag, 0, len(set))
-	for t := range set {
-		out = append(out, t)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// judge says whether an extension is on where these tags are, and why.
-func (r *resolver) judge(i int, tags map[Tag]bool) (on bool, why string) {
+// judge reports whether an extension is on with these tags, which are sorted, and why.
+func (r *resolver) judge(i int, tags []Tag) (on bool, why string) {
 	info := &r.set.entries[i].info
 	switch {
 	case slices.Contains(r.sw.Force, info.Name):
@@ -244,12 +233,12 @@ func (r *resolver) judge(i int, tags map[Tag]bool) (on bool, why string) {
 	}
 	var missing, forbidden []string
 	for _, t := range info.Requires {
-		if !tags[t] {
+		if !has(tags, t) {
 			missing = append(missing, string(t))
 		}
 	}
 	for _, t := range info.Forbids {
-		if tags[t] {
+		if has(tags, t) {
 			forbidden = append(forbidden, string(t))
 		}
 	}
