@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 )
 
 // loop asks and answers until the run is over.
@@ -116,6 +117,9 @@ func (r *run) deliver(ctx context.Context) error {
 		return nil
 	}
 	r.state.Waiting = slices.DeleteFunc(slices.Clone(r.state.Waiting), func(id string) bool { return !open[id] })
+	if len(out) == 0 {
+		return nil
+	}
 	var added []dragoman.Message
 	for _, m := range out {
 		if !r.heard(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
@@ -125,7 +129,7 @@ func (r *run) deliver(ctx context.Context) error {
 	if err := r.join(ctx, added); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	ctx, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	for _, done := range taken {
 		if err := done(ctx); err != nil {

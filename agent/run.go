@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
@@ -494,8 +495,8 @@ func (r *run) save(ctx context.Context) error {
 		return nil
 	}
 	r.prepareSave(ctx)
-	waits := withPatience(ctx, saveTimeout)
-	defer waits.cancel()
+	waits, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
 	r.stored = r.current()
 	if err := r.stored.detach(waits, r.detacher()); err != nil {
 		return errorf("storing the run: %w", err)

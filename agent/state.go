@@ -145,14 +145,16 @@ func (s State) MarshalJSON() ([]byte, error) { return s.s.encode() }
 // encode is what encoding/json makes of the fields, without looking for them: a run
 // that is stored writes its state twice in each turn.
 func (s *state) encode() ([]byte, error) {
-	w := stateWriter{Writer: jsonwire.Writer{Buf: make([]byte, 0, 208+36*len(s.Recent))}}
+	usage, err := s.Usage.MarshalJSON()
+	size := 176 + len(s.Run) + len(s.Agent) + len(usage) + 36*len(s.Recent) + len(s.Partial) + len(s.Output)
+	w := stateWriter{Writer: jsonwire.Writer{Buf: make([]byte, 0, size)}}
 	w.BeginObject()
 	w.IntField("v", int64(s.V))
 	w.StringField("run", s.Run)
 	w.StringField("agent", s.Agent)
 	w.IntField("turn", int64(s.Turn))
 	w.StringField("phase", string(s.Phase))
-	w.value("usage", &s.Usage)
+	w.encoded("usage", usage, err)
 	if s.Cost != 0 {
 		w.value("cost", s.Cost)
 	}
@@ -203,6 +205,11 @@ func (w *stateWriter) value(name string, v any) {
 	} else {
 		b, err = json.Marshal(v)
 	}
+	w.encoded(name, b, err)
+}
+
+// encoded writes a value as JSON, or records the error of encoding it.
+func (w *stateWriter) encoded(name string, b []byte, err error) {
 	if err != nil {
 		w.err, b = errors.Join(w.err, err), []byte("null")
 	}

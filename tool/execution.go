@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 )
 
 // execution is the way of one call: prepare, approve, execute. Each step does
@@ -636,7 +637,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	x.journalled = true
 	intent := x.intent()
 	prior, err := contained(func() (Prior, error) {
-		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		ctx, cancel := lazyctx.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		return j.Begin(ctx, intent)
 	})

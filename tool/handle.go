@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 )
 
 var (
@@ -250,7 +251,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	keep := context.WithoutCancel(ctx) // what happened is recorded, whoever has left
 	if x.runner.Journal != nil || x.runner.Spill != nil {
 		var cancel context.CancelFunc
-		keep, cancel = context.WithTimeout(keep, storeTimeout)
+		keep, cancel = lazyctx.WithTimeout(keep, storeTimeout)
 		defer cancel()
 	}
 	if f == nil {

@@ -41,6 +41,7 @@ var rooms = []room{
 	{path: "internal/words", only: []string{}, pure: true},
 	{path: "internal/fence", only: []string{}, pure: true},
 	{path: "internal/bodies", only: []string{}, pure: true},
+	{path: "internal/lazyctx", only: []string{}},
 	{path: "internal/modelgate", only: []string{}, pure: true},
 	{path: "internal/plaintext", only: []string{}, pure: true},
 
