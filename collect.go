@@ -18,10 +18,10 @@ type Collector struct {
 }
 
 type collected struct {
-	parts  []Part                   // by index; nil while open
-	texts  map[int]*strings.Builder // the text of open parts, by index
-	starts []*PartStart             // by index; nil where an index was skipped
-	finals []*Message               // by index; the headers that ends brought
+	parts  []Part            // by index; nil while open
+	texts  map[int]*openText // the text of open parts, by index
+	starts []*PartStart      // by index; nil where an index was skipped
+	finals []*Message        // by index; the headers that ends brought
 	stop   Stop
 }
 
@@ -81,14 +81,35 @@ func (c *Collector) addText(ev *PartDelta) {
 	}
 	text := ch.texts[ev.Index]
 	if text == nil {
-		text = new(strings.Builder)
+		text = new(openText)
 		if ch.texts == nil {
-			ch.texts = map[int]*strings.Builder{}
+			ch.texts = map[int]*openText{}
 		}
 		ch.texts[ev.Index] = text
 	}
-	text.WriteString(ev.Text)
+	text.add(ev.Text)
 }
+
+// openText collects the text of an open part. Each of its blocks is twice as large as the
+// one before, and none is copied: the end of the part usually brings the whole text.
+type openText struct {
+	full []string
+	last strings.Builder
+}
+
+func (t *openText) add(s string) {
+	if t.last.Cap()-t.last.Len() < len(s) {
+		size := max(64, 2*t.last.Cap(), len(s))
+		if t.last.Len() > 0 {
+			t.full = append(t.full, t.last.String())
+			t.last.Reset()
+		}
+		t.last.Grow(size)
+	}
+	t.last.WriteString(s)
+}
+
+func (t *openText) String() string { return strings.Join(t.full, "") + t.last.String() }
 
 func (c *Collector) end(ev *ResponseEnd) {
 	c.done = true
