@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -85,10 +86,11 @@ func (c *choice) ambiguous() bool {
 		if len(text) == 0 {
 			return false
 		}
-		if k.payload == dragoman.PayloadObject && dragoman.CheckArguments(string(text)) != nil {
-			return true
+		err := jsonwire.Check(text)
+		if k.payload == dragoman.PayloadObject && (err != nil || bytes.TrimLeft(text, " \t\r\n")[0] != '{') {
+			return dragoman.CheckArguments(string(text)) != nil
 		}
-		return errors.Is(jsonwire.Check(text), jsontext.ErrDuplicateName)
+		return errors.Is(err, jsontext.ErrDuplicateName)
 	})
 }
 

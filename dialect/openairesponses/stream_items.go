@@ -440,13 +440,14 @@ func (d *streamDecoder) callRest(typ string) error {
 		d.strayEnd(it, have)
 		return nil
 	}
-	if typ == "function_call" && endsWithBracket(d.ev.value) && dragoman.CheckArguments(payloadText(d.ev.value)) != nil {
+	whole := payloadText(d.ev.value)
+	if typ == "function_call" && endsWithBracket(d.ev.value) && dragoman.CheckArguments(whole) != nil {
 		d.unsettled = true // the item will end as incomplete (quirk B9)
 	}
-	if text := restOf(have, d.ev.value); text != "" {
+	if text := rest(have, whole); text != "" {
 		return d.callDelta(typ, text)
 	}
-	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !extends(string(have), whole) {
+	if strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !extends(string(have), whole) {
 		d.dispute(it)
 	}
 	return nil
@@ -503,8 +504,8 @@ func (d *streamDecoder) thinkingRest() error {
 // endsWithBracket reports whether a payload looks whole: one that the output limit cut
 // does not end so, and its response says that it is incomplete.
 func endsWithBracket(value []byte) bool {
-	text := strings.TrimRight(string(value), "\" \t\r\n")
-	return strings.HasSuffix(text, "}") || strings.HasSuffix(text, "]")
+	text := bytes.TrimRight(value, "\" \t\r\n")
+	return bytes.HasSuffix(text, []byte("}")) || bytes.HasSuffix(text, []byte("]"))
 }
 
 // restOf is what a done event's value adds to the text that deltas brought;
