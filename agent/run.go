@@ -520,10 +520,11 @@ func (r *run) save(ctx context.Context) error {
 }
 
 // prepareSave runs the actions of the model's extensions before a settled conversation
-// is saved. The store does not know a conversation that was filtered at a handoff.
+// is saved: the next message after saved calls has their results. The store does not know
+// a conversation that was filtered at a handoff.
 func (r *run) prepareSave(ctx context.Context) {
 	s, ok := r.store.(SavePreparer)
-	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages)) > 0 {
+	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages[r.kept:])) > 0 {
 		return
 	}
 	p := r.player

@@ -66,7 +66,9 @@ func callKey(c tool.CallRef) string {
 	b = binary.AppendVarint(b, int64(c.Turn))
 	b = append(b, c.CallID...)
 	h := sha256.Sum256(b)
-	return base64.RawURLEncoding.EncodeToString(h[:])
+	var out [(8*sha256.Size + 5) / 6]byte
+	base64.RawURLEncoding.Encode(out[:], h[:])
+	return string(out[:])
 }
 
 func intentEntry(key string, in tool.Intent) Entry {

@@ -21,7 +21,7 @@ type recordsBody struct {
 // recordsKey returns the key of the records of a run, whose id may have any characters.
 func recordsKey(run string) string {
 	h := sha256.Sum256([]byte(run))
-	return "records:" + base64.RawURLEncoding.EncodeToString(h[:])
+	return string(base64.RawURLEncoding.AppendEncode([]byte("records:"), h[:]))
 }
 
 func recordsEntry(run string, records []tool.Record) (Entry, error) {

@@ -123,10 +123,14 @@ func (in Input) Hash() Hash {
 }
 
 // String is the hash in hexadecimal.
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+func (h Hash) String() string {
+	var b [2 * len(h)]byte
+	hex.Encode(b[:], h[:])
+	return string(b[:])
+}
 
 // MarshalText writes the hash in hexadecimal.
-func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
 // UnmarshalText reads what MarshalText wrote.
 func (h *Hash) UnmarshalText(b []byte) error {
