@@ -204,7 +204,8 @@ func (r *Registry) writeGeminiOutput(w *jsonwire.Writer, s *dragoman.ToolSpec, c
 // takesNothing reports whether a schema is that of a tool without arguments:
 // the API dislikes an object of no properties.
 func takesNothing(parameters json.RawMessage) bool {
-	rd := jsonwire.NewReader(parameters)
+	rd := jsonwire.Borrow(parameters)
+	defer rd.Return()
 	if rd.Kind() != '{' {
 		return false
 	}

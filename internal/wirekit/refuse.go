@@ -80,20 +80,14 @@ func fitSettings(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragom
 		return true
 	}
 	s := &out.Sampling
-	for _, n := range []struct {
-		word string
-		at   **dragoman.Number
-	}{
-		{"temperature", &s.Temperature},
-		{"top_p", &s.TopP},
-		{"frequency_penalty", &s.FrequencyPenalty},
-		{"presence_penalty", &s.PresencePenalty},
-	} {
-		if n.word == "temperature" && *n.at != nil && Float(**n.at) == 1 {
+	numbers := [...]**dragoman.Number{&s.Temperature, &s.TopP, &s.FrequencyPenalty, &s.PresencePenalty}
+	for i, word := range [...]string{"temperature", "top_p", "frequency_penalty", "presence_penalty"} {
+		n := numbers[i]
+		if word == "temperature" && *n != nil && Float(**n) == 1 {
 			continue // the default, which is accepted, or left out below
 		}
-		if refused(*n.at != nil, n.word, "/sampling/"+n.word) {
-			*n.at = nil
+		if refused(*n != nil, word, "/sampling/"+word) {
+			*n = nil
 		}
 	}
 	if t := s.Temperature; t != nil && Float(*t) == 1 && listed(caps.Refuses, "temperature") {
@@ -140,7 +134,8 @@ func fitSettings(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragom
 	if !changed {
 		return req
 	}
-	return &out
+	fitted := out // a copy, so that out is not allocated if nothing changed
+	return &fitted
 }
 
 // whileReasoning qualifies a refusal that holds only while the model reasons.
