@@ -206,6 +206,8 @@ const (
 func kindOf(resp *dragoman.Response) answerKind {
 	calls := len(clientCalls(resp)) > 0
 	switch reason := resp.Stop.Reason; {
+	case calls && waitingItems(resp) != nil:
+		return final // the provider would refuse a request without an answer to the item
 	case calls && reason.Runs():
 		return callsTools
 	case calls && (reason == dragoman.StopLength || reason == dragoman.StopMalformedCall):
@@ -329,8 +331,12 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 // that the conversation can go on; output is what is kept of it.
 func (r *run) answerOpen(resp *dragoman.Response, output []dragoman.Message) {
 	var results []*dragoman.ToolResult
+	why := fmt.Sprintf("the answer ended with %q", resp.Stop.Reason)
+	if types := waitingItems(resp); types != nil {
+		why = "the response also waits for the client to answer " + strings.Join(types, ", ")
+	}
 	for _, c := range openCalls(output) {
-		results = append(results, c.Fail(fmt.Sprintf("%s did not run: the answer ended with %q.", c.QualifiedName(), resp.Stop.Reason)))
+		results = append(results, c.Fail(fmt.Sprintf("%s did not run: %s.", c.QualifiedName(), why)))
 	}
 	if results != nil {
 		r.messages = append(r.messages, dragoman.ToolResults(results...))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
@@ -19,6 +20,8 @@ import (
 // Items that wait for the client cannot be answered by an agent. The run says so.
 func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 	const computer = `{"type":"computer_call","id":"cu_1","call_id":"call_1","status":"completed","action":{"type":"screenshot"},"pending_safety_checks":[]}`
+	const function = `{"type":"function_call","id":"fc_1","call_id":"call_2","name":"look","arguments":"{\"word\":\"x\"}","status":"completed"}`
+	const approval = `{"type":"mcp_approval_request","id":"mcpr_1","server_label":"s","name":"n","arguments":"{}"}`
 	for _, tc := range []struct {
 		name, output string
 		types        []string
@@ -28,8 +31,10 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 		{"local shell", `{"type":"local_shell_call","id":"ls_1","call_id":"call_1","status":"completed","action":{"type":"exec","command":["ls"],"env":{}}}`, []string{"local_shell_call"}, ""},
 		{"shell", `{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`, []string{"shell_call"}, ""},
 		{"patch", `{"type":"apply_patch_call","id":"ap_1","call_id":"call_1","status":"completed","operation":{"type":"delete_file","path":"a"}}`, []string{"apply_patch_call"}, ""},
-		{"approval of a hosted tool", `{"type":"mcp_list_tools","id":"mcpl_1","server_label":"s","tools":[]},{"type":"mcp_approval_request","id":"mcpr_1","server_label":"s","name":"n","arguments":"{}"}`, []string{"mcp_approval_request"}, ""},
+		{"approval of a hosted tool", `{"type":"mcp_list_tools","id":"mcpl_1","server_label":"s","tools":[]},` + approval, []string{"mcp_approval_request"}, ""},
 		{"text beside it", `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"looking","annotations":[]}]},` + computer, []string{"computer_call"}, "looking"},
+		{"function call before it", function + "," + computer, []string{"computer_call"}, ""},
+		{"function call after it", approval + "," + function, []string{"mcp_approval_request"}, ""},
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(tc.name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
@@ -46,7 +51,11 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 					}
 				}))
 				defer srv.Close()
-				a := agent.Agent{Model: &provider.Client{Codec: codec, BaseURL: srv.URL, Model: "m", Retry: provider.Retry{Max: -1}}}
+				look := tool.New("look", "Look.", func(context.Context, word) (string, error) {
+					t.Error("a call ran beside an item that waits for the client")
+					return "", nil
+				})
+				a := agent.Agent{Tools: []tool.Tool{look}, Model: &provider.Client{Codec: codec, BaseURL: srv.URL, Model: "m", Retry: provider.Retry{Max: -1}}}
 				var res *agent.Result
 				if streamed {
 					res, err = a.Stream(t.Context(), "go").Collect()
@@ -60,12 +69,29 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 				if requests != 1 || res.Output != tc.text || len(res.Messages) < 2 {
 					t.Errorf("%d requests, output %q, %d messages", requests, res.Output, len(res.Messages))
 				}
+				for _, call := range resp.ToolCalls() { // each has a result, so that the conversation can continue
+					if text := resultText(res.Messages, call.ID); !strings.Contains(text, "look did not run") || !strings.Contains(text, tc.types[0]) {
+						t.Errorf("result %q", text)
+					}
+				}
 				if _, err := a.Resume(t.Context(), res.State); !errors.Is(err, agent.ErrAnswer) || !strings.Contains(err.Error(), tc.types[0]) {
 					t.Errorf("resumed: %v", err)
 				}
 			})
 		}
 	}
+}
+
+// resultText returns the text of the result of a call.
+func resultText(messages []dragoman.Message, id string) string {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if r, ok := p.(*dragoman.ToolResult); ok && r.CallID == id {
+				return r.Text()
+			}
+		}
+	}
+	return ""
 }
 
 // A canceled run with calls that wait for approval is canceled and interrupted.
