@@ -102,7 +102,7 @@ func TestT10_RecordSaysWhatEachBoundCut(t *testing.T) {
 			if (got.Stored != "") != stores || got.Lost() != (tc.lost || !stores) {
 				t.Errorf("%s: stored %q, lost %v", name, got.Stored, got.Lost())
 			}
-			if memory && m.MaxBytes > 0 && tc.want.Characters > 0 && (b.Records[0].Cause == nil || !strings.Contains(b.Records[0].Cause.Error(), "maximum of 1 bytes")) {
+			if memory && m.MaxBytes > 0 && tc.want.Characters > 0 && (b.Records[0].Cause == nil || !strings.Contains(b.Records[0].Cause.Error(), "maximum of 1 byte:")) {
 				t.Errorf("%s: cause %v", name, b.Records[0].Cause)
 			}
 			if c := *got; c.Characters != tc.want.Characters || c.Parts != tc.want.Parts || c.Bytes != tc.want.Bytes {

@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -112,7 +113,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 		return "", 0, about("reading an output of", p.s.ID(), err)
 	}
 	if offset < 0 || offset > o.Size {
-		return "", o.Size, fmt.Errorf("session: output %q has %d bytes; offset %d is outside of it", name, o.Size, offset)
+		return "", o.Size, fmt.Errorf("session: output %q has %s; offset %d is outside of it", name, words.Count(o.Size, "byte"), offset)
 	}
 	if offset == o.Size {
 		return "", o.Size, nil

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // ErrNotRecorded says that a request is not in the traffic that is played.
@@ -173,7 +175,7 @@ func (asked requestRecord) differences(recorded requestRecord) (out []string, el
 	was, errA := parseTree(a)
 	is, errB := parseTree(b)
 	if errA != nil || errB != nil {
-		return append(out, fmt.Sprintf("recorded a body of %d bytes, sent one of %d that is not the same", len(a), len(b))), elsewhere
+		return append(out, fmt.Sprintf("recorded a body of %s, sent one of %d that is not the same", words.Count(len(a), "byte"), len(b))), elsewhere
 	}
 	return compareTrees(out, "", was, is), elsewhere
 }

@@ -50,7 +50,7 @@ func TestT8_LongErrorsKeepBothEnds(t *testing.T) {
 		t.Errorf("an error of %d bytes was cut to %d", len(whole), len(got))
 	}
 	long := "a" + strings.Repeat("x", maxMessage-1) + "b"
-	want := fmt.Sprintf("%s\n[… 1 bytes cut here …]\n%s", long[:maxMessage/2], long[len(long)-maxMessage/2:])
+	want := fmt.Sprintf("%s\n[… 1 byte cut here …]\n%s", long[:maxMessage/2], long[len(long)-maxMessage/2:])
 	if got := shortened(long); got != want {
 		t.Errorf("%d bytes: %q … %q", len(got), got[:60], got[len(got)-60:])
 	}
@@ -169,7 +169,7 @@ func TestT8_StringsOfDataAreShortenedBeyondTwoThousandBytes(t *testing.T) {
 	if got := string(shortenStrings([]byte(quoted(longString)), where)); got != quoted(longString) {
 		t.Errorf("%d bytes were cut to %d", longString, len(got))
 	}
-	if got := string(shortenStrings([]byte(quoted(longString+1)), where)); !strings.Contains(got, "[… 1 bytes cut; the rest was not kept …]") {
+	if got := string(shortenStrings([]byte(quoted(longString+1)), where)); !strings.Contains(got, "[… 1 byte cut; the rest was not kept …]") {
 		t.Errorf("%d bytes: %s", longString+1, got[990:1030])
 	}
 	long := quoted(3 * longString)

@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -65,7 +66,7 @@ func shortened(s string) string {
 		return s
 	}
 	head, tail := cutAt(s, maxMessage/2), cutFrom(s, len(s)-maxMessage/2)
-	return fmt.Sprintf("%s\n[… %d bytes cut here …]\n%s", head, len(s)-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s\n[… %s cut here …]\n%s", head, words.Count(len(s)-len(head)-len(tail), "byte"), tail)
 }
 
 // SpillStore keeps outputs that were too long for the model, so that it can page
@@ -405,7 +406,7 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 		size := mediaSize(m)
 		if size > left {
 			b.cut.Bytes += size
-			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
+			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %s left out: at most %d are kept]", m.Media, m.MIME, words.Count(size, "byte"), b.limits.Binary)}
 			continue
 		}
 		left -= size
@@ -504,7 +505,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) 
 		if len(s) > longString {
 			head, tail := cutAt(s, longString/2), cutFrom(s, len(s)-longString/2)
 			removed := s[len(head) : len(s)-len(tail)]
-			s = fmt.Sprintf("%s[… %d bytes cut; %s …]%s", head, len(removed), where(removed), tail)
+			s = fmt.Sprintf("%s[… %s cut; %s …]%s", head, words.Count(len(removed), "byte"), where(removed), tail)
 		}
 		w.String(s)
 	default:
@@ -515,7 +516,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func(removed string) 
 // headAndTail keeps the first and the last characters of all the texts together,
 // keeps the whole where there is a store, and says so where the cut is.
 func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
-	note := fmt.Sprintf("\n[… %d characters cut here; %s …]\n", total-chars, b.stored(ctx))
+	note := fmt.Sprintf("\n[… %s cut here; %s …]\n", words.Count(total-chars, "character"), b.stored(ctx))
 	b.cut.Characters += total - chars
 	head, tail := chars-chars/2, chars/2
 	out := parts[:0:0]

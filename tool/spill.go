@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // ReadOutputName is the name of the tool that [ReadOutput] makes.
@@ -129,7 +130,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 		most = defaultSpillBytes
 	}
 	if len(content) > most {
-		return "", fmt.Errorf("tool: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), most, dragoman.ErrTooLarge)
+		return "", fmt.Errorf("tool: an output of %s is longer than the maximum of %s: %w", words.Count(len(content), "byte"), words.Count(most, "byte"), dragoman.ErrTooLarge)
 	}
 	name := SpillName(of, part)
 	m.mu.Lock()
@@ -162,7 +163,7 @@ func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (
 		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended or later outputs took its place; call the tool again if you need it", ErrNoSpill, name)
 	}
 	if offset < 0 || offset > len(s.content) {
-		return "", len(s.content), fmt.Errorf("tool: %q has %d bytes, and none at %d", name, len(s.content), offset)
+		return "", len(s.content), fmt.Errorf("tool: %q has %s, and none at %d", name, words.Count(len(s.content), "byte"), offset)
 	}
 	for offset > 0 && offset < len(s.content) && !utf8.RuneStart(s.content[offset]) {
 		offset--

@@ -18,6 +18,17 @@ func TestNamesInEverySpellingAreTheSameWords(t *testing.T) {
 	}
 }
 
+func TestCountsOfOneAreSingular(t *testing.T) {
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 2: "2 bytes", -1: "-1 bytes"} {
+		if got := words.Count(n, "byte"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := words.Count(int64(2), "entry") + ", " + words.Count(2, "key"); got != "2 entries, 2 keys" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestANameThatIsLikeWhatWasWrittenIsMeant(t *testing.T) {
 	names := []string{"openai", "openai-chat", "anthropic", "gemini", "sim", "xai", "sim/planner"}
 	for wrote, want := range map[string]string{

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // CompactID is the action of [Compact].
@@ -284,5 +285,5 @@ func shortText(s string, most int) string {
 		return s
 	}
 	head, tail := strings.ToValidUTF8(s[:most/2], ""), strings.ToValidUTF8(s[len(s)-most/2:], "")
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(s)-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s\n[… %s left out …]\n%s", head, words.Count(len(s)-len(head)-len(tail), "byte"), tail)
 }

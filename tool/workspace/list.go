@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -51,7 +52,7 @@ func (w *Workspace) list(ctx context.Context, in listInput) (string, error) {
 	if err := v.walk(ctx, rel); err != nil {
 		return "", err
 	}
-	head := fmt.Sprintf("[%s: %d entries", shown(rel), shownEntries)
+	head := fmt.Sprintf("[%s: %s", shown(rel), words.Count(shownEntries, "entry"))
 	if more {
 		head += ", and more: list a folder of it, or raise limit"
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -249,7 +250,7 @@ func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, stri
 	case addFile:
 		after := joinAdded(c.content)
 		if int64(len(after)) > w.options.MaxFile {
-			return bad("%s %v: %d bytes", quoteShort(rel), errTooLarge, len(after))
+			return bad("%s %v: %s", quoteShort(rel), errTooLarge, words.Count(len(after), "byte"))
 		}
 		return []edit{{rel: rel, after: after, parents: true}}, "added " + shown(rel), nil
 	case deleteFile:
@@ -263,7 +264,7 @@ func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, stri
 		return nil, "", err
 	}
 	if int64(len(after)) > w.options.MaxFile {
-		return bad("%s would be too large: %d bytes", quoteShort(rel), len(after))
+		return bad("%s would be too large: %s", quoteShort(rel), words.Count(len(after), "byte"))
 	}
 	if target == "" || target == rel {
 		if bytes.Equal(after, now.data) {

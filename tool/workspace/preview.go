@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -66,7 +67,7 @@ func previewEdit(e edit) string {
 	name := shown(e.rel)
 	switch {
 	case e.remove && isBinary(e.before.data):
-		return fmt.Sprintf("Delete %s (%d bytes, binary).", name, len(e.before.data))
+		return fmt.Sprintf("Delete %s (%s, binary).", name, words.Count(len(e.before.data), "byte"))
 	case e.remove:
 		return fmt.Sprintf("Delete %s (%s):\n%s", name, measure(e.before.data), marked("-", e.before.data))
 	case e.before == nil && len(e.after) == 0:
@@ -76,9 +77,9 @@ func previewEdit(e edit) string {
 	case bytes.Equal(e.before.data, e.after):
 		return fmt.Sprintf("Write %s with the content that it already has.", name)
 	case isBinary(e.before.data) && len(e.after) == 0:
-		return fmt.Sprintf("Empty %s, a binary file of %d bytes.", name, len(e.before.data))
+		return fmt.Sprintf("Empty %s, a binary file of %s.", name, words.Count(len(e.before.data), "byte"))
 	case isBinary(e.before.data):
-		return fmt.Sprintf("Replace %s, a binary file of %d bytes, with %s:\n%s", name, len(e.before.data), measure(e.after), marked("+", e.after))
+		return fmt.Sprintf("Replace %s, a binary file of %s, with %s:\n%s", name, words.Count(len(e.before.data), "byte"), measure(e.after), marked("+", e.after))
 	default:
 		return fmt.Sprintf("Change %s:\n%s", name, unified(name, e.before.data, e.after))
 	}
@@ -106,8 +107,5 @@ func measure(data []byte) string {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		lines++
 	}
-	if lines == 1 {
-		return fmt.Sprintf("1 line, %d bytes", len(data))
-	}
-	return fmt.Sprintf("%d lines, %d bytes", lines, len(data))
+	return words.Count(lines, "line") + ", " + words.Count(len(data), "byte")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -65,7 +66,7 @@ func (w *Workspace) read(_ context.Context, in readInput) (string, error) {
 
 // describeBinary says what there is instead of showing it.
 func describeBinary(rel string, data []byte, size int64) string {
-	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), counted(size, "byte"), data[:min(len(data), 16)])
+	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), words.Count(size, "byte"), data[:min(len(data), 16)])
 }
 
 func readLines(rel string, data []byte, in readInput) string {
@@ -106,7 +107,7 @@ func linesHead(rel string, data []byte, first, end, total int, cut bool) string 
 	case total == 0:
 		head += "empty"
 	case end == 0:
-		head += fmt.Sprintf("it has %d lines, and none at %d", total, first)
+		head += fmt.Sprintf("it has %s, and none at %d", words.Count(total, "line"), first)
 	default:
 		head += fmt.Sprintf("lines %d to %d of %d", first, end, total)
 	}
@@ -133,7 +134,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	}
 	defer shut(f)
 	if offset > info.Size() {
-		return "", fmt.Errorf("%s has %d bytes, and none at %d", quoteShort(rel), info.Size(), offset)
+		return "", fmt.Errorf("%s has %s, and none at %d", quoteShort(rel), words.Count(info.Size(), "byte"), offset)
 	}
 	data, err := readAt(f, offset, n)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -201,15 +202,19 @@ func (s *search) line(rel string, i int, sep byte, line []byte, around int) {
 
 // head says what was searched and what was not.
 func (s *search) head(v *walker) string {
-	notes := []string{fmt.Sprintf("%d lines match in %d files searched", s.matches, s.files)}
+	match := "match"
+	if s.matches == 1 {
+		match = "matches"
+	}
+	notes := []string{fmt.Sprintf("%s %s in %s searched", words.Count(s.matches, "line"), match, words.Count(s.files, "file"))}
 	if s.full {
 		notes = append(notes, "stopped there: narrow the pattern or the path, or raise limit")
 	}
 	if s.binary > 0 {
-		notes = append(notes, counted(s.binary, "binary file")+" not searched")
+		notes = append(notes, words.Count(s.binary, "binary file")+" not searched")
 	}
 	if s.large > 0 {
-		notes = append(notes, fmt.Sprintf("%s of more than %s not searched", counted(s.large, "file"), counted(s.w.options.MaxFile, "byte")))
+		notes = append(notes, fmt.Sprintf("%s of more than %s not searched", words.Count(s.large, "file"), words.Count(s.w.options.MaxFile, "byte")))
 	}
 	if note := v.note(); note != "" {
 		notes = append(notes, note)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
@@ -82,6 +83,16 @@ func TestAttack_ShellOperators(t *testing.T) {
 	}
 }
 
+func TestOneByteThatIsNotShownIsSingular(t *testing.T) {
+	o := &boundedOutput{most: 2}
+	if _, err := o.Write([]byte("abc")); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.String(); got != "a\n[1 byte not shown]\nc" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(2, 40).Draw(t, "most")
@@ -97,7 +108,7 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 		o.end()
 		want := string(all)
 		if len(all) > most {
-			want = fmt.Sprintf("%s\n[%d bytes are not shown]\n%s", all[:(most+1)/2], len(all)-most, all[len(all)-most/2:])
+			want = fmt.Sprintf("%s\n[%s not shown]\n%s", all[:(most+1)/2], words.Count(len(all)-most, "byte"), all[len(all)-most/2:])
 		}
 		if got := o.String(); got != want {
 			t.Fatalf("got %q, want %q", got, want)

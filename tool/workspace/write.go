@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -44,7 +45,7 @@ func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
 func (w *Workspace) nameWrite(in writeInput) (string, error) {
 	rel, err := w.resolveChange(in.Path)
 	if err == nil && int64(len(in.Content)) > w.options.MaxFile {
-		err = fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
+		err = fmt.Errorf("the content %w: %s, at most %d may be written", errTooLarge, words.Count(len(in.Content), "byte"), w.options.MaxFile)
 	}
 	return rel, err
 }
@@ -82,7 +83,7 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	if now == nil {
 		did = "created"
 	}
-	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), counted(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
+	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), words.Count(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
 }
 
 // checkVersion refuses to overwrite what the model has not seen, if it asks for
