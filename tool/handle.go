@@ -283,7 +283,8 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		x.logFailure("an output could not be kept", b.failed)
 	}
 	if b.cut != (Cut{}) {
-		x.cut = &b.cut
+		cut := b.cut // a copy, so that b is not allocated for every call
+		x.cut = &cut
 	}
 	x.plain = plainText(parts)
 	if fenced {
