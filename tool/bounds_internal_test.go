@@ -133,6 +133,22 @@ func TestT8_EveryBoundIsInclusive(t *testing.T) {
 	}
 }
 
+// What is left of the bound is for the next medium.
+func TestT8_MediaFillTheBoundToItsLastByte(t *testing.T) {
+	image := func(n int) dragoman.Part { return &dragoman.Media{Base64: strings.Repeat("A", n/3*4)} }
+	b := &bounder{limits: Limits{Chars: -1, Binary: 9, Items: -1}}
+	got := b.bound(context.Background(), []dragoman.Part{image(6), image(6), image(3), image(3)})
+	var kept []int
+	for i, p := range got {
+		if _, ok := p.(*dragoman.Media); ok {
+			kept = append(kept, i)
+		}
+	}
+	if fmt.Sprint(kept) != "[0 2]" || b.cut.Bytes != 9 {
+		t.Errorf("kept are %v, cut is %+v", kept, b.cut)
+	}
+}
+
 func render(parts []dragoman.Part) []string {
 	var out []string
 	for _, p := range parts {

@@ -837,3 +837,15 @@ func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
 		t.Error("100 tokens are reserved, and another request is admitted")
 	}
 }
+
+func TestARefusedModelSuggestsASimilarName(t *testing.T) {
+	e := &access.RefusedError{Reason: access.ModelNotAllowed, Key: "team", Model: "fats", Allowed: []string{"fast"}}
+	const want = `the key team may not use the model "fats"; it may use fast`
+	if got := e.API().Message; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Meant = "fast"
+	if got := e.API().Message; got != want+"; did you mean fast?" {
+		t.Errorf("%q", got)
+	}
+}
