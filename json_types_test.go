@@ -120,7 +120,7 @@ func TestR11_AReportIsReadBackAsItWasStored(t *testing.T) {
 		{Losses: []dragoman.Loss{{}}},
 		{Losses: []dragoman.Loss{
 			{Kind: dragoman.Dropped, Severity: dragoman.Serious, Path: "/output/0/parts/1", Detail: "a <b> & \"c\""},
-			{Kind: dragoman.Synthesised, Severity: dragoman.Info, Path: "", Detail: "the whole"},
+			{Kind: dragoman.Synthesized, Severity: dragoman.Info, Path: "", Detail: "the whole"},
 			{Kind: "of a newer version", Severity: dragoman.Warn, Path: "/a~1b"},
 		}},
 	} {

@@ -6,7 +6,7 @@ import (
 )
 
 // LossKind says what a conversion did to something: [Lowered], [Dropped],
-// [Renamed], [Synthesised] or [Moved].
+// [Renamed], [Synthesized] or [Moved].
 type LossKind string
 
 // The kinds of loss.
@@ -17,8 +17,8 @@ const (
 	Dropped LossKind = "dropped"
 	// Renamed: written under another name, reversibly.
 	Renamed LossKind = "renamed"
-	// Synthesised: invented, because the target needs it.
-	Synthesised LossKind = "synthesised"
+	// Synthesized: invented, because the target needs it.
+	Synthesized LossKind = "synthesized"
 	// Moved: written in another place.
 	Moved LossKind = "moved"
 )

@@ -20,7 +20,7 @@ func TestI8_IDsThatAreNotStringsAreReplacedInEveryDialect(t *testing.T) {
 		dragoman.Ollama:          `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"id":ID,"function":{"name":"f","arguments":{}}}]},"done":true,"done_reason":"stop"}`,
 		dragoman.Bedrock:         `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":ID,"name":"f","input":{}}}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
 	}
-	synthesized := func(l dragoman.Loss) bool { return l.Kind == dragoman.Synthesised }
+	synthesized := func(l dragoman.Loss) bool { return l.Kind == dragoman.Synthesized }
 	for _, codec := range codecs {
 		for _, id := range []string{"5", "1.5", "true", "null", `["a"]`, `{"a":1}`} {
 			resp, rep, err := codec.DecodeResponse([]byte(strings.Replace(whole[codec.Dialect()], "ID", id, 1)), dialect.DecodeOptions{})

@@ -145,13 +145,13 @@ func TestR11_AnIDThatWeMadeIsReportedOnce(t *testing.T) {
 			case dragoman.Ollama, dragoman.Bedrock: // whose answers have none
 				never(t, rep, "/id")
 			default:
-				once(t, rep, dragoman.Synthesised, "/id")
+				once(t, rep, dragoman.Synthesized, "/id")
 			}
 		})
 		bothWays(t, c, asked(), func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
 			case dragoman.OpenAIResponses: // ids of items, and one that clients may send to OpenAI
-				once(t, rep, dragoman.Synthesised, "/id")
+				once(t, rep, dragoman.Synthesized, "/id")
 			case dragoman.Ollama, dragoman.Bedrock:
 				once(t, rep, dragoman.Dropped, "/id")
 			default:
@@ -168,14 +168,14 @@ func TestR11_ATimeThatNobodyToldIsReportedWhereOneIsWritten(t *testing.T) {
 		bothWays(t, c, timeless, func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
 			case dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Ollama:
-				once(t, rep, dragoman.Synthesised, "/created")
+				once(t, rep, dragoman.Synthesized, "/created")
 			default: // no member of these needs one
 				never(t, rep, "/created")
 			}
 		})
 		bothWays(t, c, asked(), func(t *testing.T, body string, rep dragoman.Report) {
 			for _, l := range reported(rep, "/created") {
-				if l.Kind == dragoman.Synthesised {
+				if l.Kind == dragoman.Synthesized {
 					t.Errorf("it was told: %s", l)
 				}
 			}

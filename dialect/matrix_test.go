@@ -344,7 +344,7 @@ var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API keeps numbers as dou
 // and the mark of an error is read for what it is.
 func (m *matrixCell) judgeReading(rep dragoman.Report) {
 	for _, l := range rep.Losses {
-		if l.Kind != dragoman.Synthesised && l.Kind != dragoman.Moved || l.Severity != dragoman.Info {
+		if l.Kind != dragoman.Synthesized && l.Kind != dragoman.Moved || l.Severity != dragoman.Info {
 			m.t.Errorf("reading %s: %s", m.in.Dialect(), l)
 		}
 	}

@@ -118,7 +118,7 @@ func leads(doc any, l dragoman.Loss) (there any, err error) {
 		name, after, more := strings.Cut(rest, "/")
 		next, ok := member(doc, unescaped(name))
 		if !ok {
-			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesised && !more {
+			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
 				return nil, nil
 			}
 			return nil, fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)

@@ -139,9 +139,9 @@ func TestQuirkB16_AMissIsToldAndTheSentinelStandsForWhatIsMissing(t *testing.T) 
 	t.Run("of an answer that the client changed the reasoning is missed", func(t *testing.T) {
 		changed := *said.ToolCalls()[0]
 		changed.Arguments = `{"city":"Rome"}`
-		again(t, w, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&changed}}, "2; dropped /messages/1; synthesised /messages/1/parts/0/signature")
+		again(t, w, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&changed}}, "2; dropped /messages/1; synthesized /messages/1/parts/0/signature")
 	})
 	t.Run("a gateway that remembers nothing says that the signature is made up", func(t *testing.T) {
-		again(t, worldOf(t, route, model.ServeHTTP), said, "1; synthesised /messages/1/parts/0/signature")
+		again(t, worldOf(t, route, model.ServeHTTP), said, "1; synthesized /messages/1/parts/0/signature")
 	})
 }

@@ -131,8 +131,8 @@ func TestWhatPeersLoseIsKeptOrReported(t *testing.T) {
 		{"Chat to Anthropic", openaichat.Codec{}, chatAsks, "anthropic/claude-sonnet-4-5", anthropicCalls, anthropicKeeps, at("tools", 1, "name"), ""},
 		{"Responses to Anthropic", openairesponses.Codec{}, responsesAsks, "anthropic/claude-sonnet-4-5", anthropicCalls, anthropicKeeps, at("tools", 1, "name"), ""},
 		// Gemini has no word for either, and a signature of its own is missing on the call that it never made.
-		{"Chat to Gemini", openaichat.Codec{}, chatAsks, "gemini/gemini-3-pro", geminiCalls, geminiKeeps, at("tools", 0, "functionDeclarations", 1, "name"), "3; synthesised /messages/1/parts/0/signature; dropped /tools/0/strict; dropped /parallel_tool_calls"},
-		{"Responses to Gemini", openairesponses.Codec{}, responsesAsks, "gemini/gemini-3-pro", geminiCalls, geminiKeeps, at("tools", 0, "functionDeclarations", 1, "name"), "3; synthesised /messages/1/parts/0/signature; dropped /tools/0/strict; dropped /parallel_tool_calls"},
+		{"Chat to Gemini", openaichat.Codec{}, chatAsks, "gemini/gemini-3-pro", geminiCalls, geminiKeeps, at("tools", 0, "functionDeclarations", 1, "name"), "3; synthesized /messages/1/parts/0/signature; dropped /tools/0/strict; dropped /parallel_tool_calls"},
+		{"Responses to Gemini", openairesponses.Codec{}, responsesAsks, "gemini/gemini-3-pro", geminiCalls, geminiKeeps, at("tools", 0, "functionDeclarations", 1, "name"), "3; synthesized /messages/1/parts/0/signature; dropped /tools/0/strict; dropped /parallel_tool_calls"},
 		// Thinking that Anthropic signed means nothing to others; not all servers that are like OpenAI's know strict.
 		{"Anthropic to Responses", anthropic.Codec{}, anthropicAsks, "responses/gpt-5", responsesCalls, responsesKeeps, at("tools", 1, "name"), "1; dropped /messages/1/parts/0"},
 		{"Anthropic to Chat", anthropic.Codec{}, anthropicAsks, "chat/gpt-5", chatCalls, chatKeeps, at("tools", 1, "function", "name"), "2; dropped /messages/1/parts/0; dropped /tools/0/strict"},

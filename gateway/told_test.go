@@ -172,7 +172,7 @@ func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 					if words := map[dragoman.Dialect]string{dragoman.OpenAIChat: `"finish_reason":"tool_calls"`, dragoman.Anthropic: `"stop_reason":"tool_use"`}; tc.calls > 0 && !strings.Contains(string(a.body), words[w.client.Dialect()]) {
 						r.t.Errorf("%s", a.body)
 					}
-					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesised /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
+					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesized /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
 						r.t.Error(log)
 					}
 				})

@@ -476,7 +476,7 @@ func (t *telling) unfinished(err error) bool {
 // finish writes the end that a stream lacks.
 func (t *telling) finish(ctx context.Context) error {
 	t.entry.losses = append(t.entry.losses, dragoman.Loss{
-		Kind: dragoman.Synthesised, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
+		Kind: dragoman.Synthesized, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
 	})
 	err := t.completeOpen(ctx)
 	stop := dragoman.Stop{Reason: dragoman.StopEnd}

@@ -42,7 +42,7 @@ func ExampleNormalize() {
 	fmt.Println(len(enc.Body) > 0)
 	// Output:
 	// true
-	// synthesised (warn) /messages/1/parts/0: call "call_1" was never answered; an error stands in for its result
+	// synthesized (warn) /messages/1/parts/0: call "call_1" was never answered; an error stands in for its result
 	// true
 }
 

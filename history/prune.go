@@ -147,7 +147,7 @@ func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 		signature = ""
 	}
 	if name == "" && !c.Hosted { // quirk D15: definition, call and result have one name
-		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(j)+"/name", "a call without a name; %q written", unknownTool)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(j)+"/name", "a call without a name; %q written", unknownTool)
 		name = unknownTool
 	}
 	if signature == c.Signature && name == c.Name {

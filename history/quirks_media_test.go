@@ -44,7 +44,7 @@ func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
 	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.TextBesideFiles = true })}
 	file := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}
 	check(t, []row{
-		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesised (info) /messages/0"},
+		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},
 		{name: "with words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text("read"), file)}, want: `user "read" media:file`},
 	})
 }

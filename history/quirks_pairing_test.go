@@ -157,7 +157,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	check(t, []row{{
 		name: "passed", o: passed, in: in,
 		want:   "assistant call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"never mind\"",
-		report: "synthesised (warn) /messages/0/parts/0",
+		report: "synthesized (warn) /messages/0/parts/0",
 	}})
 	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, history.Options{Limits: strict(), Abandon: history.AbandonPassed})
 	if err != nil {
@@ -174,7 +174,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	check(t, []row{
 		{
 			name: "a call that can never run is abandoned by itself", in: []dragoman.Message{say(dragoman.RoleAssistant, problem)},
-			want: "assistant call:a\ntool result:a=\"no JSON\"/f_a", report: "synthesised",
+			want: "assistant call:a\ntool result:a=\"no JSON\"/f_a", report: "synthesized",
 		},
 		{
 			name: "a call nobody waits for, where everybody waits", in: []dragoman.Message{say(dragoman.RoleAssistant, later)},
@@ -280,7 +280,7 @@ func TestQuirkD9_WhatWasCutOffIsNotReplayed(t *testing.T) {
 		},
 		{
 			name: "a whole call of a cancelled turn is answered", in: []dragoman.Message{cancelled, user("stop")},
-			want: "assistant \"Let me\" call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"stop\"", report: "synthesised",
+			want: "assistant \"Let me\" call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"stop\"", report: "synthesized",
 		},
 		{
 			name: "thinking that was cut off goes", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: dragoman.StatusIncomplete}, text("a")))},
@@ -321,7 +321,7 @@ func TestQuirkD15_AResultCarriesTheNameOfItsTool(t *testing.T) {
 		{name: "by the call", o: named, in: []dragoman.Message{asks("a", "b"), gets(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "named"},
 		{
 			name: "of a call without a name", o: named, in: []dragoman.Message{say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))},
-			want: "assistant call:n\ntool result:n=\"1\"/unknown_tool", report: "synthesised (warn) /messages/0/parts/0/name",
+			want: "assistant call:n\ntool result:n=\"1\"/unknown_tool", report: "synthesized (warn) /messages/0/parts/0/name",
 		},
 		{name: "where nobody asks it stays away", in: []dragoman.Message{asks("b"), gets(result("b", "2"))}, want: "assistant call:b\ntool result:b=\"2\""},
 	})

@@ -88,7 +88,7 @@ func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *te
 		{
 			name: "a foreign signature gives way to the dummy, one's own stays", o: signs, in: in,
 			want:   "assistant call:b+skip call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:d+skip\ntool result:d=\"3\"",
-			report: "synthesised (info) /messages/0/parts/0",
+			report: "synthesized (info) /messages/0/parts/0",
 		},
 		{
 			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(dragoman.Capabilities{NoDummySignature: true})}, in: in[2:4],

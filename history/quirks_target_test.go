@@ -14,7 +14,7 @@ func TestQuirkD17_TheUserSpeaksFirst(t *testing.T) {
 	check(t, []row{
 		{
 			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), asks("a"), gets(result("a", "1"))},
-			want: "system \"s\"\nuser \"(conversation continues)\"\nassistant call:a\ntool result:a=\"1\"", report: "synthesised (warn) /messages",
+			want: "system \"s\"\nuser \"(conversation continues)\"\nassistant call:a\ntool result:a=\"1\"", report: "synthesized (warn) /messages",
 		},
 		{name: "no conversation at all (quirk D38)", o: first}, // the encoder refuses it
 		{name: "a whole one", o: first, in: []dragoman.Message{user("q")}, want: `user "q"`},
@@ -84,7 +84,7 @@ func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
 	if len(out.Tools) != 2 || out.Tools[0].Name != "f_b" || out.Tools[0].Kind != dragoman.ToolFreeform || out.Tools[1].Name != "f_a" {
 		t.Errorf("tools in the order of their use: %+v", out.Tools)
 	}
-	if out.ToolChoice == nil || out.ToolChoice.Mode != dragoman.ChoiceNone || !strings.Contains(rep.String(), "synthesised (warn) /tools") {
+	if out.ToolChoice == nil || out.ToolChoice.Mode != dragoman.ChoiceNone || !strings.Contains(rep.String(), "synthesized (warn) /tools") {
 		t.Errorf("choice %+v, report:\n%s", out.ToolChoice, rep)
 	}
 	for name, req := range map[string]*dragoman.Request{
@@ -111,7 +111,7 @@ func TestQuirkD22_BlankTextIsLeftOutButNotTheFactThatSomebodySpoke(t *testing.T)
 		{name: "beside words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text(" \n"), text("q"))}, want: `user "q"`, report: "dropped (info) /messages/0/parts/0"},
 		{
 			name: "a user who says nothing", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a")), user(" ")},
-			want: "user \"q\"\nassistant \"a\"\nuser \"(no text)\"", report: "synthesised (info) /messages/2",
+			want: "user \"q\"\nassistant \"a\"\nuser \"(no text)\"", report: "synthesized (info) /messages/2",
 		},
 		{name: "an assistant who says nothing", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("")), say(dragoman.RoleAssistant)}, want: `user "q"`, report: "/messages/2: a message without content"},
 		{
@@ -133,7 +133,7 @@ func TestRolesFitTheTarget(t *testing.T) {
 		{name: "a role that the target may know", in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say("critic", text("bah")))}, want: `critic "bah"`},
 		{
 			name: "no words put into the assistant's mouth", o: history.Options{Target: caps(dragoman.Capabilities{NoPrefill: true})},
-			in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesised (warn) /messages/1",
+			in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesized (warn) /messages/1",
 		},
 		{name: "a refusal of the user's", in: []dragoman.Message{say(dragoman.RoleUser, &dragoman.Refusal{Text: "no"})}, want: `user "no"`, report: "written as text"},
 		{name: "foreign blocks", in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "other", Type: "x"}, text("a"))}, want: "user \"q\"\nassistant \"a\"", report: "a x of other has no place here"},

@@ -30,7 +30,7 @@ func (n *normaliser) settle() error {
 	for _, t := range n.turns {
 		for _, s := range t.slots {
 			if s.first != nil && n.misnamed(s, s.last.res) {
-				n.rep.Addf(dragoman.Synthesised, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result is named after its tool, %.80q", s.call.QualifiedName())
+				n.rep.Addf(dragoman.Synthesized, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result is named after its tool, %.80q", s.call.QualifiedName())
 			}
 			if s.first != nil && mistyped(s, s.last.res) {
 				n.rep.Add(dragoman.Lowered, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result of a text answers a call with arguments")
@@ -64,12 +64,12 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 	case c.Async:
 		s.standIn = c.ResultText(laterText)
 		s.standIn.Synthetic, s.standIn.Outcome = true, dragoman.OutcomeUnknown
-		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "the target waits for the result of call %.60q; a note stands in for it", c.ID)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "the target waits for the result of call %.60q; a note stands in for it", c.ID)
 		return true
 	case c.Problem != nil, d.Status != dragoman.StatusComplete,
 		n.abandon == AbandonAll, n.abandon == AbandonPassed && n.passed(t):
 		s.standIn = Abandoned(c)
-		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
 		return true
 	default:
 		return false

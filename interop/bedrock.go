@@ -430,7 +430,7 @@ func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolRes
 		}
 	}
 	if len(w.Buf) == start {
-		rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "a result without output says %q", noOutput)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "a result without output says %q", noOutput)
 		writeBedrockString(w, noOutput)
 	}
 	w.EndArray()

@@ -202,7 +202,7 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 				typed := *m
 				typed.MIME = "application/octet-stream"
 				m = &typed
-				rep.Addf(dragoman.Synthesised, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
+				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
 			}
 			w.StringField("url", dataURI(m))
 			w.StringFieldIf("detail", m.Detail)

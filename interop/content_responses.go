@@ -163,7 +163,7 @@ func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at
 		case m.Base64 != "":
 			if m.Name == "" {
 				w.StringField("filename", "file")
-				rep.Add(dragoman.Synthesised, dragoman.Info, at.String(), `file name "file"`)
+				rep.Add(dragoman.Synthesized, dragoman.Info, at.String(), `file name "file"`)
 			}
 			w.StringField("file_data", fileData(m))
 		case m.URL != "":

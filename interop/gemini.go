@@ -175,7 +175,7 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 // taken from it as empty, that is not sent at all, because it takes nothing.
 func unwritten(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
 	return append(losses[:first], slices.DeleteFunc(losses[first:], func(l dragoman.Loss) bool {
-		return l.Severity == dragoman.Info && (l.Kind == dragoman.Synthesised && l.Path == at || l.Kind == dragoman.Dropped && l.Path == at+"/properties")
+		return l.Severity == dragoman.Info && (l.Kind == dragoman.Synthesized && l.Path == at || l.Kind == dragoman.Dropped && l.Path == at+"/properties")
 	})...)
 }
 

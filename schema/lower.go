@@ -196,7 +196,7 @@ func (l *lowerer) readable(src []byte) []byte {
 
 // noArguments is the schema of a tool without one (quirk A20).
 func (l *lowerer) noArguments() []byte {
-	l.lost(dragoman.Synthesised, dragoman.Info, nil, "no schema: an object without properties")
+	l.lost(dragoman.Synthesized, dragoman.Info, nil, "no schema: an object without properties")
 	if l.p.closed {
 		return []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}

@@ -109,7 +109,7 @@ func (l *lowerer) lowerItems(n *node) {
 		l.refuse(n, "an array without items takes anything, which this target cannot express")
 		return
 	case items == nil:
-		l.lost(dragoman.Synthesised, dragoman.Info, n, "items added: an array must have them")
+		l.lost(dragoman.Synthesized, dragoman.Info, n, "items added: an array must have them")
 		n.set(kwItems, &node{kind: isSchema})
 	}
 	l.typeItems(n)
@@ -401,6 +401,6 @@ func (l *lowerer) addType(n *node) {
 			return // any JSON stays any JSON (quirk A40)
 		}
 	}
-	l.lostf(dragoman.Synthesised, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
+	l.lostf(dragoman.Synthesized, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
 	n.setTypes(types)
 }

@@ -50,7 +50,7 @@ func (l *lowerer) lowerObject(n *node) {
 			return
 		}
 		if props == nil {
-			l.lost(dragoman.Synthesised, dragoman.Info, n, "empty properties added")
+			l.lost(dragoman.Synthesized, dragoman.Info, n, "empty properties added")
 			props = &node{kind: isMap}
 			n.set(kwProperties, props)
 		}
@@ -86,7 +86,7 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 	case ap != nil && ap.isFalse():
 		return
 	case ap == nil && (declared || n == l.root):
-		l.lost(dragoman.Synthesised, dragoman.Info, n, "additionalProperties: false added; other properties are no longer taken")
+		l.lost(dragoman.Synthesized, dragoman.Info, n, "additionalProperties: false added; other properties are no longer taken")
 	case ap != nil && ap.anything() && declared:
 		l.lost(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer taken")
 	default:

@@ -367,7 +367,7 @@ func must(out json.RawMessage, _ dragoman.Report, err error) json.RawMessage {
 
 func TestQuirkA14_GeminiGetsItemsWithAType(t *testing.T) {
 	lowersTo(t, GeminiParameters(), [][]string{
-		{"missing", `{"type":"array"}`, `{"type":"array","items":{"type":"string"}}`, "synthesised /properties/a"},
+		{"missing", `{"type":"array"}`, `{"type":"array","items":{"type":"string"}}`, "synthesized /properties/a"},
 		{"empty", `{"type":"array","items":{}}`, `{"type":"array","items":{"type":"string"}}`, "lowered /properties/a/items"},
 		{"described only", `{"type":"array","items":{"description":"d"}}`, `{"type":"array","items":{"type":"string","description":"d"}}`},
 		{"in a branch", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"type":"array","nullable":true,"items":{"type":"string"}}`},
@@ -791,7 +791,7 @@ func TestQuirkA47_OllamaGetsTheWholeNestedStructure(t *testing.T) {
 func TestQuirkA48_EveryNodeHasATypeWhereGrammarsAreMade(t *testing.T) {
 	for _, p := range []Profile{OllamaTool(), LlamaCPPTool(), OllamaFormat()} {
 		lowersTo(t, p, [][]string{
-			{"from properties", `{"properties":{"x":{"type":"string"}}}`, `{"type":"object","properties":{"x":{"type":"string"}}}`, "synthesised /properties/a"},
+			{"from properties", `{"properties":{"x":{"type":"string"}}}`, `{"type":"object","properties":{"x":{"type":"string"}}}`, "synthesized /properties/a"},
 			{"from items", `{"items":{"type":"string"}}`, `{"type":"array","items":{"type":"string"}}`},
 			{"from all values of an enum", `{"enum":["a",1,null]}`, `{"type":["string","integer","null"],"enum":["a",1,null]}`},
 			{"a blank type", `{"type":"","enum":["a"]}`, `{"type":"string","enum":["a"]}`},

@@ -390,7 +390,7 @@ func TestQuirkA12_ConstBecomesEnumWhereATargetHasNone(t *testing.T) {
 		"where const is known it only gets a type", OpenAIStrict(),
 		`{"type":"object","properties":{"a":{"const":true}},"required":["a"],"additionalProperties":false}`,
 		`{"type":"object","properties":{"a":{"type":"boolean","const":true}},"required":["a"],"additionalProperties":false}`,
-		[]string{"synthesised /properties/a"},
+		[]string{"synthesized /properties/a"},
 	}})
 }
 
@@ -421,7 +421,7 @@ func TestQuirkA14_ArraysGetItems(t *testing.T) {
 		{
 			"OpenAI demands them, also inside a union", OpenAITool(), src,
 			`{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{"anyOf":[{"type":"array","items":{}},{"type":"null"}]},"c":{"type":["array","null"],"items":{}}}}`,
-			[]string{"synthesised /properties/a", "synthesised /properties/b/anyOf/0"},
+			[]string{"synthesized /properties/a", "synthesized /properties/b/anyOf/0"},
 		},
 		{"Anthropic does not", AnthropicTool(), src, "", nil},
 	})
@@ -795,7 +795,7 @@ func TestQuirkA48_TypesAreInferredForStrict(t *testing.T) {
 		return `{"type":"object","properties":{"a":` + a + `},"required":["a"],"additionalProperties":false}`
 	}
 	runLowerings(t, []lowering{
-		{"from all values of an enum", OpenAIStrict(), doc(`{"enum":["a",1,null]}`), doc(`{"type":["string","integer","null"],"enum":["a",1,null]}`), []string{"synthesised /properties/a"}},
+		{"from all values of an enum", OpenAIStrict(), doc(`{"enum":["a",1,null]}`), doc(`{"type":["string","integer","null"],"enum":["a",1,null]}`), []string{"synthesized /properties/a"}},
 		{"numbers of both kinds are numbers", OpenAIStrict(), doc(`{"enum":[1,2.5]}`), doc(`{"type":"number","enum":[1,2.5]}`), nil},
 		{"from items", OpenAIStrict(), doc(`{"items":{"type":"string"}}`), doc(`{"type":"array","items":{"type":"string"}}`), nil},
 		{"from properties", AnthropicStrict(), doc(`{"properties":{"x":{"type":"string"}}}`), doc(`{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false}`), nil},
@@ -871,7 +871,7 @@ func TestQuirkF6_RootsThatAreNoObjectAreWrapped(t *testing.T) {
 
 func TestQuirkH1_BrokenRootsBecomeObjects(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"a missing type", AnthropicTool(), `{"properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, []string{"synthesised "}},
+		{"a missing type", AnthropicTool(), `{"properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, []string{"synthesized "}},
 		{"missing properties", OpenAITool(), `{"type":"object","additionalProperties":{}}`, `{"type":"object","additionalProperties":{},"properties":{}}`, nil},
 		{"a type list with object in it", OpenAITool(), `{"type":["object","null"],"properties":{}}`, `{"type":"object","properties":{}}`, []string{"lowered /type"}},
 		{"a type in capitals", OpenAITool(), `{"type":"OBJECT","properties":{"a":{"type":"STRING"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, nil},

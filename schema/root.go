@@ -32,7 +32,7 @@ func (l *lowerer) flattenRoot() {
 			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and "+l.p.whole())
 			return
 		}
-		l.lost(dragoman.Synthesised, dragoman.Info, root, `type "object" added`)
+		l.lost(dragoman.Synthesized, dragoman.Info, root, `type "object" added`)
 		root.setFirst(kwType, dataString("object"))
 	case len(types) == 1 && types[0] == "object":
 		if v := root.get(kwType); v.raw[0] == '[' {
@@ -47,7 +47,7 @@ func (l *lowerer) flattenRoot() {
 		return
 	}
 	if !root.has(kwProperties) && !l.p.noEmptyProps {
-		l.lost(dragoman.Synthesised, dragoman.Info, root, "empty properties added")
+		l.lost(dragoman.Synthesized, dragoman.Info, root, "empty properties added")
 		root.set(kwProperties, &node{kind: isMap})
 	}
 }

@@ -112,7 +112,7 @@ tells; without the first it is the one that a request names.`,
 	f.StringVar(&known.facts, "model-file", "", "a file that adds facts about models, or changes them (default: the variable DRAGOMAN_MODELS)")
 	f.StringSliceVar(&known.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
-	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
+	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesized, moved, info, warn, serious")
 	f.BoolVar(&quiet, "quiet", false, "leave out tools that are ok")
 	return cmd
 }

@@ -19,7 +19,7 @@ type failOn struct {
 	any      bool // severity counts
 }
 
-var lossKinds = []dragoman.LossKind{dragoman.Dropped, dragoman.Lowered, dragoman.Renamed, dragoman.Synthesised, dragoman.Moved}
+var lossKinds = []dragoman.LossKind{dragoman.Dropped, dragoman.Lowered, dragoman.Renamed, dragoman.Synthesized, dragoman.Moved}
 
 func parseFailOn(words []string) (failOn, error) {
 	var f failOn
@@ -34,7 +34,7 @@ func parseFailOn(words []string) (failOn, error) {
 			}
 			f.any = true
 		default:
-			return f, misused("--fail-on %q is none of dropped, lowered, renamed, synthesised, moved, info, warn, serious", w)
+			return f, misused("--fail-on %q is none of dropped, lowered, renamed, synthesized, moved, info, warn, serious", w)
 		}
 	}
 	return f, nil

@@ -284,7 +284,7 @@ func (d *requestDecoder) pair(m *dragoman.Message, at extra.Path) {
 			continue
 		}
 		res.CallID, d.unanswered = d.unanswered[0], d.unanswered[1:]
-		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.Elem("parts", i).String(), "a result without an id answers call %q", res.CallID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.Elem("parts", i).String(), "a result without an id answers call %q", res.CallID)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 	if v["max_tokens"] != json.Number("4096") {
 		t.Errorf("max_tokens %v", v["max_tokens"])
 	}
-	has(t, enc.Report, dragoman.Synthesised, "/max_output_tokens")
+	has(t, enc.Report, dragoman.Synthesized, "/max_output_tokens")
 	req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(8000))}
 	if v, _ = encode(t, req, dialect.EncodeOptions{}); v["max_tokens"] != json.Number("12096") {
 		t.Errorf("a thinking budget must fit below max_tokens, which is %v", v["max_tokens"])
@@ -138,7 +138,7 @@ func TestConversationThatDoesNotStartWithTheUserGetsAnOpening(t *testing.T) {
 	if got := messagesOf(t, enc.Body); len(got) != 3 || !strings.HasPrefix(got[0], `{"role":"user"`) {
 		t.Errorf("%q", got)
 	}
-	has(t, enc.Report, dragoman.Synthesised, "/messages")
+	has(t, enc.Report, dragoman.Synthesized, "/messages")
 	req := ask()
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Say hello."}} // which can be answered
 	_, enc = encode(t, req, dialect.EncodeOptions{})

@@ -104,7 +104,7 @@ func (e *answerEncoder) failure(s dragoman.Stop, calls bool, members *dragoman.E
 		return "", members
 	}
 	note, told = wirekit.Ended(s.Reason, members)
-	e.rep.Add(dragoman.Synthesised, dragoman.Warn, "/output", "a text says that the answer failed, because the API has no word for it")
+	e.rep.Add(dragoman.Synthesized, dragoman.Warn, "/output", "a text says that the answer failed, because the API has no word for it")
 	return "[" + note + "]", told
 }
 
@@ -205,6 +205,6 @@ func (e *answerEncoder) identified(c *dragoman.ToolCall, at extra.Path) *dragoma
 	}
 	call := *c
 	call.ID = wirekit.SyntheticID(idPrefix, e.o.Seed+at.String())
-	e.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", call.ID)
+	e.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", call.ID)
 	return &call
 }

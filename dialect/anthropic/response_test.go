@@ -133,7 +133,7 @@ func TestQuirkB10_B11_IDsOfAResponseAreSettled(t *testing.T) {
 	if len(calls) != 3 || !calls[0].Synthetic || calls[1].ID != "x" || calls[2].ID == "x" || calls[2].ID == calls[0].ID {
 		t.Fatalf("%+v\n%s", calls, rep)
 	}
-	has(t, rep, dragoman.Synthesised, "/content/0")
+	has(t, rep, dragoman.Synthesized, "/content/0")
 	has(t, rep, dragoman.Dropped, "/content/2")
 	has(t, rep, dragoman.Renamed, "/content/3")
 	if resp.Output[0].Native != nil {

@@ -294,7 +294,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	})
 	usage := wirekit.AddUp(e.first.Usage.Merge(ev.Usage), e.rep)
 	if !usage.Output.Known {
-		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}
 	extra.Report(e.rep, usage.Extra, name, extra.At("/usage"))
 	usage.Extra = fresh(e.first.Usage.Extra, usage.Extra)

@@ -161,7 +161,7 @@ func (d *blockDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...in
 		return
 	}
 	c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed, place...), true
-	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
 }
 
 // hosted returns the call or the result of a tool that the provider runs.

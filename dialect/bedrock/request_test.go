@@ -157,7 +157,7 @@ func TestQuirkD11_AnEmptyOutputSaysSo(t *testing.T) {
 		if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != `[{"text":"(no output)"}]` {
 			t.Errorf("%s: %s", name, got)
 		}
-		has(t, enc.Report, dragoman.Synthesised, "/messages/2/parts/0")
+		has(t, enc.Report, dragoman.Synthesized, "/messages/2/parts/0")
 	}
 }
 
@@ -258,7 +258,7 @@ func TestQuirkD21_AConversationWithCallsHasToolsBesideIt(t *testing.T) {
 	if len(tools) != 2 || field(tools[1], "toolSpec", "name") != "a" || field(tools[0], "toolSpec", "name") != field(v, "messages", 1, "content", 0, "toolUse", "name") {
 		t.Errorf("%s", enc.Body)
 	}
-	has(t, enc.Report, dragoman.Synthesised, "/tools")
+	has(t, enc.Report, dragoman.Synthesized, "/tools")
 	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", `[{"toolUse":{"toolUseId":"4","name":"a","input":{}}}]`)), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || resp.ToolCalls()[0].Problem == nil {
 		t.Errorf("a stub may be called: %v", err)
@@ -507,7 +507,7 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 			if got := js(field(v, "inferenceConfig", "maxTokens")); got != tc.want {
 				t.Errorf("maxTokens %s, want %s: %s", got, tc.want, enc.Body)
 			}
-			has(t, enc.Report, dragoman.Synthesised, "/max_output_tokens")
+			has(t, enc.Report, dragoman.Synthesized, "/max_output_tokens")
 		})
 	}
 }
@@ -615,7 +615,7 @@ func TestQuirkD38_ADocumentHasATextAndANameOfItsOwn(t *testing.T) {
 	if len(content) != 5 || field(content[4], "text") != "(see the attached document)" {
 		t.Errorf("%s", enc.Body)
 	}
-	has(t, enc.Report, dragoman.Synthesised, "/messages/0")
+	has(t, enc.Report, dragoman.Synthesized, "/messages/0")
 }
 
 func TestQuirkD38_InstructionsAloneGetAUserMessage(t *testing.T) {
@@ -623,7 +623,7 @@ func TestQuirkD38_InstructionsAloneGetAUserMessage(t *testing.T) {
 	if field(v, "messages", 0, "role") != "user" || field(v, "system", 0, "text") != "s" {
 		t.Errorf("%s", enc.Body)
 	}
-	has(t, enc.Report, dragoman.Synthesised, "/messages")
+	has(t, enc.Report, dragoman.Synthesized, "/messages")
 }
 
 func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {

@@ -115,7 +115,7 @@ func modelled(path string) bool {
 }
 
 func (e *answerEncoder) metrics(w *jsonwire.Writer) {
-	e.rep.Add(dragoman.Synthesised, dragoman.Info, "/metrics", "no latency was measured; 0 written, because clients demand it")
+	e.rep.Add(dragoman.Synthesized, dragoman.Info, "/metrics", "no latency was measured; 0 written, because clients demand it")
 	w.Key("metrics")
 	w.BeginObject()
 	w.IntField("latencyMs", 0)
@@ -224,7 +224,7 @@ func (e *answerEncoder) identified(c *dragoman.ToolCall, at extra.Path) *dragoma
 	call.Cache = nil
 	if call.ID == "" {
 		call.ID = wirekit.SyntheticID(idPrefix, e.o.Seed+at.String())
-		e.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", call.ID)
+		e.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", call.ID)
 	}
 	return &call
 }

@@ -17,7 +17,7 @@ func taken(p *dragoman.Media, at extra.Path, rep *dragoman.Report) dragoman.Part
 		return &dragoman.Text{Text: interop.Placeholder(p)}
 	}
 	if m != p && m.MIME != p.MIME && p.Base64 != "" {
-		rep.Addf(dragoman.Synthesised, dragoman.Info, at.String()+"/mime", "the type is written as %q", m.MIME)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the type is written as %q", m.MIME)
 	}
 	return typed(m, at, rep)
 }
@@ -32,7 +32,7 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	if mime == "" {
 		return p
 	}
-	rep.Addf(dragoman.Synthesised, dragoman.Info, at.String()+"/mime", "the API wants a type; the URL says %q", mime)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the API wants a type; the URL says %q", mime)
 	out := *p
 	out.MIME = mime
 	return &out

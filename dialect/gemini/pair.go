@@ -79,7 +79,7 @@ func (o *openCalls) answer(res *dragoman.ToolResult, at extra.Path, rep *dragoma
 	if res.CallID = c.ID; res.Name == "" {
 		res.Namespace, res.Name = c.Namespace, c.Name
 	}
-	rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "a result without the id of a call answers call %q", c.ID)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "a result without the id of a call answers call %q", c.ID)
 }
 
 // rest leaves out what was taken at the head of a queue.

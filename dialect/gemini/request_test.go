@@ -153,7 +153,7 @@ func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
 			t.Errorf("the first call needs the signature that stands for none, once: %s", other)
 		}
 		has(t, rep, dragoman.Dropped, "/messages/1/parts/2/signature")
-		has(t, rep, dragoman.Synthesised, "/messages/1/parts/2/signature")
+		has(t, rep, dragoman.Synthesized, "/messages/1/parts/2/signature")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestQuirkB16_CallsOfOthersCarryTheSignatureThatStandsForNone(t *testing.T) 
 	if !strings.Contains(body, want) {
 		t.Error(body)
 	}
-	has(t, rep, dragoman.Synthesised, "/messages/1/parts/1/signature")
+	has(t, rep, dragoman.Synthesized, "/messages/1/parts/1/signature")
 	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoDummySignature: true}}})
 	if strings.Contains(body, "skip") {
 		t.Errorf("the target needs none: %s", body)
@@ -205,7 +205,7 @@ func TestQuirkD15_AResultNamesItsTool(t *testing.T) {
 	if !strings.Contains(body, `{"id":"1","name":"f","response"`) || !strings.Contains(body, `{"id":"nobody's","name":"unknown_tool","response"`) {
 		t.Error(body)
 	}
-	has(t, rep, dragoman.Synthesised, "/messages/2/parts/1/name")
+	has(t, rep, dragoman.Synthesized, "/messages/2/parts/1/name")
 }
 
 func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
@@ -315,7 +315,7 @@ func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
 		t.Error(body)
 	}
-	has(t, rep, dragoman.Synthesised, "/messages/0/parts/0/mime")
+	has(t, rep, dragoman.Synthesized, "/messages/0/parts/0/mime")
 }
 
 func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) {
@@ -347,7 +347,7 @@ func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
 		t.Error(body)
 	}
-	has(t, rep, dragoman.Synthesised, "/messages")
+	has(t, rep, dragoman.Synthesized, "/messages")
 }
 
 func TestQuirkD18_NeighboursOfOneRoleAreOneContentAndKeepTheirBytes(t *testing.T) {

@@ -398,7 +398,7 @@ func (c *streamed) identify(k *streamedCall, value *dragoman.ToolCall) {
 	switch {
 	case k.id == "":
 		value.ID, value.Synthetic = wirekit.SyntheticID(idPrefix, c.d.o.Seed, place...), true
-		c.d.rep.Addf(dragoman.Synthesised, dragoman.Info, c.path().String(), "call id %q", value.ID)
+		c.d.rep.Addf(dragoman.Synthesized, dragoman.Info, c.path().String(), "call id %q", value.ID)
 	case c.byID[k.id] != nil:
 		value.ID, value.Synthetic = wirekit.SyntheticID(idPrefix, c.d.o.Seed+k.id, place...), true
 		c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.path().String(), "call id %.64q occurs twice; the later call is %q", k.id, value.ID)

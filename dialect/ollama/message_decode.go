@@ -124,7 +124,7 @@ func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path, 
 		return false, nil
 	case said == "":
 		res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
-		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a result that answers no call", res.CallID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for a result that answers no call", res.CallID)
 	}
 	return true, nil
 }
@@ -266,7 +266,7 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 	}
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
-		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
 	}
 	return c
 }

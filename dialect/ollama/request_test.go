@@ -256,7 +256,7 @@ func TestQuirkB12_ResultsPairWithinTheirTurn(t *testing.T) {
 	if one.ID == two.ID || result(req.Messages[1]).CallID != one.ID || result(req.Messages[4]).CallID != two.ID {
 		t.Errorf("%q %q", one.ID, two.ID)
 	}
-	lost(t, rep, dragoman.Synthesised, "/messages/0", one.ID)
+	lost(t, rep, dragoman.Synthesized, "/messages/0", one.ID)
 	// A call that was never answered does not take the result of a later one.
 	open, _ := decodeRequest(t, strings.Replace(body, `,{"role":"tool","tool_name":"f","content":"1"}`, "", 1))
 	if res := result(open.Messages[3]); res.CallID != open.Messages[2].ToolCalls()[0].ID {

@@ -298,7 +298,7 @@ func TestI8_AResultForAnIDThatIsNoStringIsAnErrorUnlessItsCallIsThere(t *testing
 		t.Errorf("%v", err)
 	}
 	req, rep := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":5,"type":"function","function":{"name":"f","arguments":"{}"}}]},`+result+`]}`)
-	lost(t, rep, dragoman.Synthesised, "call id")
+	lost(t, rep, dragoman.Synthesized, "call id")
 	if id := req.Messages[1].Parts[0].(*dragoman.ToolResult).CallID; id == "" || id != req.Messages[0].ToolCalls()[0].ID {
 		t.Errorf("%q", id)
 	}

@@ -108,7 +108,7 @@ func TestMedia_ContentThatIsMissingOrMisplaced(t *testing.T) {
 	}{
 		"no content":               {&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Name: "a"}, `{"type":"text","text":"[image a not shown]"}`, dragoman.Dropped, dragoman.Serious},
 		"no content of a file":     {&dragoman.Media{Media: dragoman.MediaFile}, `{"type":"text","text":"[file not shown]"}`, dragoman.Dropped, dragoman.Serious},
-		"an image without a type":  {&dragoman.Media{Media: dragoman.MediaImage, Base64: "AA=="}, `{"type":"image_url","image_url":{"url":"data:application/octet-stream;base64,AA=="}}`, dragoman.Synthesised, dragoman.Warn},
+		"an image without a type":  {&dragoman.Media{Media: dragoman.MediaImage, Base64: "AA=="}, `{"type":"image_url","image_url":{"url":"data:application/octet-stream;base64,AA=="}}`, dragoman.Synthesized, dragoman.Warn},
 		"a sound without a type":   {&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AA=="}, `{"type":"input_audio","input_audio":{"data":"AA=="}}`, dragoman.Dropped, dragoman.Warn},
 		"an image's data URI":      {&dragoman.Media{Media: dragoman.MediaImage, Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},
 		"the type of the URI wins": {&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/gif", Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},

@@ -210,7 +210,7 @@ func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, at ext
 		return nil
 	}
 	res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
-	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for the result of a legacy function call", res.CallID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for the result of a legacy function call", res.CallID)
 	return nil
 }
 
@@ -379,7 +379,7 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 	d.unhide(c, at)
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
-		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
 	}
 	return c
 }
@@ -425,7 +425,7 @@ func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, p
 		d.legacy = map[string][]legacyCall{}
 	}
 	d.legacy[c.Name] = append(d.legacy[c.Name], legacyCall{c.ID, c.Payload})
-	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
 	return c
 }
 

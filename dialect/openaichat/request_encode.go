@@ -131,7 +131,7 @@ func (e *requestEncoder) extras() {
 		e.w.BoolField("logprobs", true)
 	}
 	if top && !e.shared.Logprobs {
-		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/logprobs", "Chat takes top_logprobs only beside it")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat takes top_logprobs only beside it")
 	}
 	for _, f := range e.shared.Members {
 		e.w.RawField(f.Path[1:], f.Value)

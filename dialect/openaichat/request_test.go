@@ -251,7 +251,7 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 			case "an odd name":
 				lost(t, rep, dragoman.Renamed, "schema name")
 			case "no name":
-				lost(t, rep, dragoman.Synthesised, `"response"`)
+				lost(t, rep, dragoman.Synthesized, `"response"`)
 			default:
 				lossless(t, rep)
 			}

@@ -652,7 +652,7 @@ func (c *choice) start(k *call) {
 	value := &dragoman.ToolCall{ID: id, Name: string(k.name), Payload: k.payload}
 	if value.ID == "" {
 		value.ID, value.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed, c.index, k.position), true
-		c.d.rep.Addf(dragoman.Synthesised, dragoman.Info, c.place(k), "call id %q", value.ID)
+		c.d.rep.Addf(dragoman.Synthesized, dragoman.Info, c.place(k), "call id %q", value.ID)
 	}
 	skeleton := *value
 	skeleton.ID = c.d.reg.PublicID(value.ID)

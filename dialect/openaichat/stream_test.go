@@ -392,7 +392,7 @@ func TestQuirkB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
 		if ca[0].ID != cb[0].ID || ca[0].ID == cc[0].ID {
 			t.Errorf("ids %q, %q, %q for seeds run1, run1, run2", ca[0].ID, cb[0].ID, cc[0].ID)
 		}
-		lost(t, a.rep, dragoman.Synthesised, "call id")
+		lost(t, a.rep, dragoman.Synthesized, "call id")
 		if !interop.LegalID(ca[0].ID, codec.Limits().ID) {
 			t.Errorf("%q is too long", ca[0].ID)
 		}

@@ -363,7 +363,7 @@ func TestDeferredTopLevelToolIsCalledByItsBareName(t *testing.T) {
 func TestStoreFalseIsWrittenOutForRequestsFromElsewhere(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
-	if v["store"] != false || !reported(rep, dragoman.Synthesised, "/store") {
+	if v["store"] != false || !reported(rep, dragoman.Synthesized, "/store") {
 		t.Errorf("%v %v", v, rep)
 	}
 	v, _ = encodeRequest(t, decodeRequest(t, `{"model":"m","input":"x"}`), dialect.EncodeOptions{Rebuild: true})
@@ -463,7 +463,7 @@ func TestQuirkB29_UnknownItemsAreOpaqueAndLinkTheirHalves(t *testing.T) {
 	}
 }
 
-func TestQuirkB12_SynthesisedIDsAreTheSameWhenAHistoryIsSentAgain(t *testing.T) {
+func TestQuirkB12_SynthesizedIDsAreTheSameWhenAHistoryIsSentAgain(t *testing.T) {
 	body := `{"input":[{"role":"user","content":"x"},{"type":"function_call","name":"f","arguments":"{}"}]}`
 	a := decodeRequest(t, body).Messages[1].Parts[0].(*dragoman.ToolCall)
 	b := decodeRequest(t, strings.Replace(body, "]", `,{"role":"user","content":"y"}]`, 1)).Messages[1].Parts[0].(*dragoman.ToolCall)

@@ -133,7 +133,7 @@ func TestQuirkB10_ACallWithoutIDGetsOneAndItIsReported(t *testing.T) {
 	body := `{"status":"completed","output":[{"type":"function_call","id":"fc_9","name":"f","arguments":"{}"},{"type":"function_call","call_id":7,"name":"g","arguments":"{}"}]}`
 	resp, rep := decodeResponse(t, body)
 	a, b := resp.ToolCalls()[0], resp.ToolCalls()[1]
-	if !a.Synthetic || !b.Synthetic || a.ID == b.ID || a.ID == "" || !reported(rep, dragoman.Synthesised, "/output/0") {
+	if !a.Synthetic || !b.Synthetic || a.ID == b.ID || a.ID == "" || !reported(rep, dragoman.Synthesized, "/output/0") {
 		t.Errorf("%+v %+v %v", a, b, rep)
 	}
 	seeded, _, _ := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{Seed: "turn 2"})
@@ -148,7 +148,7 @@ func TestQuirkB11_DuplicateCallIDs(t *testing.T) {
 	if len(calls) != 2 || calls[0].ID != "c" || calls[1].ID == "c" || !calls[1].Synthetic || calls[1].Arguments != `{"a":2}` {
 		t.Errorf("%+v", calls)
 	}
-	if !reported(rep, dragoman.Dropped, "/output/1") || !reported(rep, dragoman.Synthesised, "/output/2") {
+	if !reported(rep, dragoman.Dropped, "/output/1") || !reported(rep, dragoman.Synthesized, "/output/2") {
 		t.Errorf("%v", rep)
 	}
 }
@@ -164,7 +164,7 @@ func TestUsageIsReadAndUnknownIsNotZero(t *testing.T) {
 		t.Errorf("%+v", bare.Usage)
 	}
 	v, rep := encodeResponse(t, bare, dialect.EncodeOptions{Rebuild: true})
-	if at(v, "usage", "input_tokens_details", "cached_tokens") != 0.0 || !reported(rep, dragoman.Synthesised, "/usage/cache_read") {
+	if at(v, "usage", "input_tokens_details", "cached_tokens") != 0.0 || !reported(rep, dragoman.Synthesized, "/usage/cache_read") {
 		t.Errorf("%v %v", v["usage"], rep)
 	}
 }

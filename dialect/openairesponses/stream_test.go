@@ -270,7 +270,7 @@ func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testi
 	if len(calls) != 2 || calls[0].ID != "c" || !calls[1].Synthetic || calls[1].Arguments != `{"a":2}` {
 		t.Errorf("%+v", calls)
 	}
-	if !reported(rep, dragoman.Dropped, "/output/1") || !reported(rep, dragoman.Synthesised, "/output/2") {
+	if !reported(rep, dragoman.Dropped, "/output/1") || !reported(rep, dragoman.Synthesized, "/output/2") {
 		t.Errorf("%v", rep)
 	}
 }

@@ -179,7 +179,7 @@ func TestAPlanArrangesAConversationAsTurns(t *testing.T) {
 			name:     "a conversation opens with the user (quirk D17)",
 			messages: []dragoman.Message{model(text("hello"))},
 			want:     "user: (conversation continues)\nmodel: hello\n",
-			lost:     "synthesised /messages",
+			lost:     "synthesized /messages",
 		},
 		{
 			name:     "unless it came from this wire",

@@ -317,13 +317,13 @@ const unsigned = "the API demands a signature on the first call of a turn; the o
 // ReportUnsigned reports a call that gets the signature which stands for none (quirk B16).
 // The conversation loses nothing that it had.
 func ReportUnsigned(rep *dragoman.Report, path string) {
-	rep.Add(dragoman.Synthesised, dragoman.Info, path, unsigned)
+	rep.Add(dragoman.Synthesized, dragoman.Info, path, unsigned)
 }
 
 // IsUnsigned reports whether a loss is one of [ReportUnsigned]'s: to who should have
 // remembered the signature, it is a loss.
 func IsUnsigned(l *dragoman.Loss) bool {
-	return l.Kind == dragoman.Synthesised && l.Detail == unsigned
+	return l.Kind == dragoman.Synthesized && l.Detail == unsigned
 }
 
 // ReportItem reports the identity that another wire gave an item, a call or

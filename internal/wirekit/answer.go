@@ -15,12 +15,12 @@ import (
 
 // ReportMinted reports that the id of a response is ours: no provider knows it.
 func ReportMinted(rep *dragoman.Report, id string) {
-	rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", id)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, "/id", "response id %q", id)
 }
 
 // ReportNoTime reports that the time of a response is none.
 func ReportNoTime(rep *dragoman.Report) {
-	rep.Add(dragoman.Synthesised, dragoman.Info, "/created", "no time is known; 0 written, because clients demand it")
+	rep.Add(dragoman.Synthesized, dragoman.Info, "/created", "no time is known; 0 written, because clients demand it")
 }
 
 // Tiers are the words of a dialect's answers for how urgently they were made.

@@ -52,7 +52,7 @@ func fitReasoning(req *dragoman.Request, caps *dragoman.Capabilities, rep *drago
 		if req.Reasoning != nil {
 			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
 		} else {
-			rep.Add(dragoman.Synthesised, dragoman.Info, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
+			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
 		}
 	}
 	if off(&s) && listed(caps.Refuses, effortNone) && caps.ReasoningOff == "" {

@@ -56,7 +56,7 @@ func noCount(rep *dragoman.Report, key []byte, what string) {
 // whose clients demand them.
 func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	if !u.Input.Known || !u.Output.Known {
-		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+		rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}
 }
 
@@ -73,7 +73,7 @@ func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Repo
 		return
 	}
 	*whole = dragoman.Counted(parts)
-	rep.Addf(dragoman.Synthesised, dragoman.Info, "/usage/"+name, "not told; written as %d, which is known to be part of it", parts)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, "/usage/"+name, "not told; written as %d, which is known to be part of it", parts)
 }
 
 // Within gives counts of which no part is more than its whole, as every wire has them and
