@@ -1139,3 +1139,32 @@ func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
 		}
 	}
 }
+
+// Errors that may have words of the tool in them are fenced. The runner's own are not.
+func TestT9_ErrorsWithWordsOfAToolAreFenced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		f      func() (tool.Output, error)
+		kind   tool.ErrorKind
+		fenced bool
+	}{
+		"an error":       {func() (tool.Output, error) { return tool.Output{}, errors.New("words") }, tool.ErrorFailed, true},
+		"a wrong output": {func() (tool.Output, error) { return tool.Output{Content: []dragoman.Part{&dragoman.Refusal{}}}, nil }, tool.ErrorOutput, true},
+		"a panic":        {func() (tool.Output, error) { panic("words") }, tool.ErrorPanic, false},
+	} {
+		box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) { return tc.f() }))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+		if wantKind(t, res, rec, tc.kind); strings.Contains(res.Text(), "<<<") != tc.fenced {
+			t.Errorf("%s: %s", name, res.Text())
+		}
+		if strings.Contains(rec.Plain, "<<<") || rec.Plain == "" {
+			t.Errorf("%s: the plain text is %q", name, rec.Plain)
+		}
+	}
+}
+
+func TestT7_ARecordOfACallThatDidNotRunHasItsPlainText(t *testing.T) {
+	res, rec := do(t, &tool.Runner{}, mustBox(t), call("1", "unknown", "{}"))
+	if wantKind(t, res, rec, tool.ErrorUnknownTool); rec.Plain != res.Text() || rec.Plain == "" {
+		t.Errorf("the plain text is %q", rec.Plain)
+	}
+}
