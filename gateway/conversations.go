@@ -29,9 +29,6 @@ type conversation struct {
 	responsesapi.Conversation
 }
 
-// maxConversation bounds the items of a conversation in bytes.
-const maxConversation = 8 << 20
-
 // conversationLocks keep two requests of one process from changing one conversation at
 // once.
 type conversationLocks [64]sync.Mutex
@@ -43,9 +40,6 @@ func (l *conversationLocks) of(key, id string) *sync.Mutex {
 
 // conversationKey returns the key under which the state holds a conversation.
 func conversationKey(key, id string) string { return "conversation " + bodyKey(key, id) }
-
-// errConversationFull reports that a conversation cannot take more items.
-var errConversationFull = fmt.Errorf("the conversation has more than %d bytes of items; start a new one", maxConversation)
 
 // loadConversation returns a conversation of a key, or nil if there is none.
 func (g *Gateway) loadConversation(ctx context.Context, key, id string) (*conversation, error) {
@@ -62,8 +56,8 @@ func (g *Gateway) loadConversation(ctx context.Context, key, id string) (*conver
 
 // saveConversation stores a conversation and renews its lifetime.
 func (g *Gateway) saveConversation(ctx context.Context, key, id string, c *conversation) error {
-	if c.Size() > maxConversation {
-		return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: errConversationFull.Error(), Err: errConversationFull}}
+	if c.Size() > responsesapi.MaxConversation {
+		return &ownError{responsesapi.FullConversation()}
 	}
 	c.V, c.Until = storedVersion, g.opts.Now().Add(g.ttl)
 	raw, err := json.Marshal(c)

@@ -45,9 +45,10 @@ import (
 // "store" is false. They can be retrieved, listed, deleted, continued by
 // "previous_response_id" and "conversation", and their items referred to. Any other id is
 // an error in OpenAI's form that names it. The handler stores at most 256 of them and
-// 32 MiB, drops the oldest first, and never the newest. Equal requests in equal contexts
-// have equal ids, so that the later response replaces the earlier one. Responses do not
-// run in the background: each is complete when the client has it.
+// 32 MiB, drops the oldest first, and never the newest. A conversation has at most 8 MiB.
+// Equal requests in equal contexts have equal ids, so that the later response replaces the
+// earlier one. Responses do not run in the background: each is complete when the client
+// has it.
 func Handler(c Config) http.Handler {
 	s := &server{Config: c, store: responseStore{seed: c.Seed}}
 	mux := http.NewServeMux()

@@ -40,7 +40,6 @@ type responseStore struct {
 	mu    sync.Mutex
 	kept  []*stored // the oldest first
 	bytes int
-	items map[string]*itemUse
 	count int // of ids that follow from no content
 }
 
@@ -53,6 +52,8 @@ type stored struct {
 	input []json.RawMessage
 	// conversation is nil for a response. Its items do not change in place.
 	conversation *responsesapi.Conversation
+	// items are the items that can be referred to, by id. put sets it.
+	items map[string]json.RawMessage
 }
 
 // all returns the items: for a response, its input and output.
@@ -79,13 +80,6 @@ func (s *stored) size() int {
 	return n
 }
 
-// itemUse is an item that can be referred to, and the number of responses and
-// conversations that have it.
-type itemUse struct {
-	json json.RawMessage
-	uses int
-}
-
 // find returns the index of what is stored under an id, or -1. mu must be held.
 func (s *responseStore) find(id string) int {
 	return slices.IndexFunc(s.kept, func(e *stored) bool { return e.id == id })
@@ -94,18 +88,11 @@ func (s *responseStore) find(id string) int {
 // put stores a response or conversation as the newest one. mu must be held.
 func (s *responseStore) put(e *stored) {
 	s.remove(s.find(e.id))
-	if s.items == nil {
-		s.items = map[string]*itemUse{}
-	}
+	e.items = map[string]json.RawMessage{}
 	for _, item := range e.all() {
-		id := responsesapi.IDOf(item)
-		if id == "" {
-			continue
+		if id := responsesapi.IDOf(item); id != "" && e.items[id] == nil {
+			e.items[id] = item
 		}
-		if s.items[id] == nil { // a client that sends the id again does not change the item
-			s.items[id] = &itemUse{json: item}
-		}
-		s.items[id].uses++
 	}
 	s.kept = append(s.kept, e)
 	s.bytes += e.size()
@@ -119,19 +106,19 @@ func (s *responseStore) remove(i int) {
 	if i < 0 {
 		return
 	}
-	e := s.kept[i]
-	for _, item := range e.all() {
-		id := responsesapi.IDOf(item)
-		use := s.items[id]
-		if use == nil {
-			continue
-		}
-		if use.uses--; use.uses == 0 {
-			delete(s.items, id)
+	s.bytes -= s.kept[i].size()
+	s.kept = slices.Delete(s.kept, i, i+1)
+}
+
+// item returns the stored item with an id, or nil. The oldest one counts: a client that
+// sends the id again does not change the item. mu must be held.
+func (s *responseStore) item(id string) json.RawMessage {
+	for _, e := range s.kept {
+		if item := e.items[id]; item != nil {
+			return item
 		}
 	}
-	s.bytes -= e.size()
-	s.kept = slices.Delete(s.kept, i, i+1)
+	return nil
 }
 
 // response returns a stored response, or nil.
@@ -185,7 +172,7 @@ func (s *responseStore) resolve(body []byte) (*resolved, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.addContext(t, previous, conversation); err != nil {
+	if err := s.addContext(t, previous, conversation, input); err != nil {
 		return nil, err
 	}
 	shown, changed, err := s.resolveItems(t, items)
@@ -203,7 +190,7 @@ func (s *responseStore) resolve(body []byte) (*resolved, error) {
 }
 
 // addContext finds the previous response or the conversation of a request.
-func (s *responseStore) addContext(t *resolved, previous string, conversation []byte) error {
+func (s *responseStore) addContext(t *resolved, previous string, conversation, input []byte) error {
 	if len(conversation) > 0 && string(conversation) != "null" {
 		id, err := responsesapi.ConversationID(conversation)
 		if err != nil {
@@ -215,6 +202,9 @@ func (s *responseStore) addContext(t *resolved, previous string, conversation []
 		i := s.find(id)
 		if i < 0 || s.kept[i].conversation == nil {
 			return responsesapi.UnknownConversation(id, storeAdvice)
+		}
+		if s.kept[i].size()+len(input) > responsesapi.MaxConversation {
+			return responsesapi.FullConversation()
 		}
 		t.conversation, t.context = id, s.kept[i].all()
 	}
@@ -248,10 +238,10 @@ func (s *responseStore) resolveItems(t *resolved, items []responsesapi.Item) (sh
 			return nil, false, responsesapi.DuplicateItem(item.ID)
 		case !refers:
 			whole[item.ID] = true
-		case s.items[item.ID] == nil:
+		case s.item(item.ID) == nil:
 			return nil, false, responsesapi.UnknownItem(item.ID, "Items are not persisted when `store` is set to false. "+storeAdvice+" Send the item itself.")
 		default:
-			raw, changed, inContext[item.ID] = s.items[item.ID].json, true, true
+			raw, changed, inContext[item.ID] = s.item(item.ID), true, true
 		}
 		t.input = append(t.input, raw)
 	}
@@ -344,7 +334,8 @@ func (s *responseStore) save(t *resolved, body []byte) {
 	}
 	input := make([]json.RawMessage, len(t.input))
 	for i, item := range t.input {
-		input[i] = responsesapi.Identified(item, head.ID, i)
+		// A copy, because a slice of the request would keep all of it in memory.
+		input[i] = bytes.Clone(responsesapi.Identified(item, head.ID, i))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -527,6 +518,9 @@ func (s *responseStore) Load(_ context.Context, id string) (*responsesapi.Conver
 
 // Create implements [responsesapi.ConversationStore].
 func (s *responseStore) Create(_ context.Context, id string, c *responsesapi.Conversation) error {
+	if c.Size() > responsesapi.MaxConversation {
+		return responsesapi.FullConversation()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(&stored{id: id, conversation: c})
@@ -542,8 +536,12 @@ func (s *responseStore) Change(_ context.Context, id string, change func(*respon
 		return nil, responsesapi.UnknownConversation(id, storeAdvice)
 	}
 	c := *s.kept[i].conversation
+	before := c.Size()
 	if err := change(&c); err != nil {
 		return nil, err
+	}
+	if n := c.Size(); n > before && n > responsesapi.MaxConversation {
+		return nil, responsesapi.FullConversation()
 	}
 	s.put(&stored{id: id, conversation: &c})
 	return &c, nil

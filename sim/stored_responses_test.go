@@ -414,3 +414,64 @@ func (c responsesClient) mustCall(method, path, body string) object {
 	}
 	return out
 }
+
+// A conversation, its metadata and the items that evicted responses had stay within the
+// bounds of the store.
+func TestStoredResponsesStayWithinTheirBounds(t *testing.T) {
+	big := strings.Repeat("x", 5<<20)
+	t.Run("items of a conversation", func(t *testing.T) {
+		c := newResponsesClient(t)
+		_, conv := c.call("POST", "/conversations", "")
+		path, item := fmt.Sprint("/conversations/", conv["id"]), `{"role":"user","content":"`+big+`"}`
+		if status, out := c.call("POST", path+"/items", `{"items":[`+item+`]}`); status != http.StatusOK {
+			t.Fatalf("the first item: %d %v", status, out)
+		}
+		if status, out := c.call("POST", path+"/items", `{"items":[`+item+`]}`); status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(out), "start a new one") {
+			t.Errorf("an item beyond the bound: %d", status)
+		}
+		if status, out := c.call("POST", "/responses", fmt.Sprintf(`{"model":"echo","store":false,"conversation":%q,"input":[%s]}`, conv["id"], item)); status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(out), "start a new one") {
+			t.Errorf("a request beyond the bound: %d", status)
+		}
+		if _, list := c.call("GET", path+"/items", ""); len(list["data"].([]any)) != 1 {
+			t.Errorf("a refused item was stored")
+		}
+	})
+	t.Run("metadata", func(t *testing.T) {
+		c := newResponsesClient(t)
+		if status, _ := c.call("POST", "/conversations", `{"metadata":{"a":"`+big+big+`"}}`); status != http.StatusBadRequest {
+			t.Errorf("metadata beyond the bound: %d", status)
+		}
+		_, first := c.call("POST", "/conversations", "")
+		for i := range 8 {
+			c.call("POST", "/conversations", fmt.Sprintf(`{"metadata":{"a":"%s%d"}}`, big, i))
+		}
+		if status, _ := c.call("GET", fmt.Sprint("/conversations/", first["id"]), ""); status != http.StatusNotFound {
+			t.Errorf("40 MB of metadata evicted nothing: %d", status)
+		}
+	})
+	t.Run("items of evicted conversations", func(t *testing.T) {
+		c := newResponsesClient(t)
+		const named = `{"type":"message","role":"user","id":"msg_named","content":%q}`
+		c.call("POST", "/conversations", `{"items":[`+fmt.Sprintf(named, "large "+big)+`]}`)
+		for i := range 6 {
+			c.call("POST", "/conversations", fmt.Sprintf(`{"metadata":{"a":"%s%d"}}`, big, i))
+			c.call("POST", "/responses", fmt.Sprintf(`{"model":"echo","input":[%s,{"role":"user","content":"%d"}]}`, fmt.Sprintf(named, "small"), i))
+		}
+		_, out := c.call("POST", "/responses", `{"model":"echo","input":[{"type":"item_reference","id":"msg_named"}]}`)
+		if text := fmt.Sprint(out["output"]); !strings.Contains(text, "small") {
+			t.Errorf("the item of an evicted conversation is still in memory: %.100s", text)
+		}
+	})
+}
+
+func TestConversationItemsAreObjects(t *testing.T) {
+	c := newResponsesClient(t)
+	_, conv := c.call("POST", "/conversations", "")
+	for _, item := range []string{`"x"`, `5`, `null`, `[]`, `true`} {
+		for _, path := range []string{"/conversations", fmt.Sprint("/conversations/", conv["id"], "/items")} {
+			if status, out := c.call("POST", path, `{"items":[`+item+`]}`); status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(out), "items[0]: want an object") {
+				t.Errorf("%s %s: %d %v", path, item, status, out)
+			}
+		}
+	}
+}

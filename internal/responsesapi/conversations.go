@@ -32,8 +32,14 @@ type ConversationItem struct {
 	Output bool `json:"output,omitempty"`
 }
 
-// Size returns the length of the items in bytes.
+// MaxConversation bounds the size of a conversation. See [Conversation.Size].
+const MaxConversation = 8 << 20
+
+// Size returns the length of the items and the metadata in bytes.
 func (c *Conversation) Size() (n int) {
+	for name, value := range c.Metadata {
+		n += len(name) + len(value)
+	}
 	for _, item := range c.Items {
 		n += len(item.Item)
 	}
@@ -137,6 +143,8 @@ func (c *conversationCall) newItems(items []json.RawMessage) (out []Conversation
 		switch {
 		case err != nil:
 			return nil, serving.Refuse(fmt.Errorf("items[%d]: %w", i, err))
+		case !isObject(raw):
+			return nil, serving.Refuse(fmt.Errorf("items[%d]: want an object", i))
 		case item.Reference:
 			return nil, c.store.UnknownItem(item.ID)
 		}

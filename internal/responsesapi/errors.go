@@ -77,3 +77,11 @@ func BadInput(err error) *dragoman.APIError {
 	refusal.Param = "input"
 	return refusal
 }
+
+// FullConversation returns the error for a conversation that cannot take more items.
+func FullConversation() *dragoman.APIError {
+	return &dragoman.APIError{
+		Class: dragoman.ErrorBadRequest, Param: "conversation",
+		Message: fmt.Sprintf("the conversation would have more than %d bytes of items and metadata; start a new one", MaxConversation),
+	}
+}

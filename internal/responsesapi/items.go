@@ -178,14 +178,25 @@ func ItemsOf(object []byte, name string) []json.RawMessage {
 
 // IDOf returns the id of an item, or "" if the item has no id.
 func IDOf(item []byte) string {
-	var head struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(item, &head) != nil {
+	r := jsonwire.NewReader(item)
+	if r.Kind() != '{' {
 		return ""
 	}
-	return head.ID
+	for key := range r.Object() {
+		if string(key) != "id" {
+			r.Skip()
+			continue
+		}
+		if r.Kind() == '"' {
+			return r.String()
+		}
+		return ""
+	}
+	return ""
 }
+
+// isObject reports whether a JSON value is an object.
+func isObject(raw []byte) bool { return jsonwire.NewReader(raw).Kind() == '{' }
 
 // idPrefixes are the prefixes of OpenAI item ids, by type.
 var idPrefixes = map[string]string{
