@@ -1120,6 +1120,8 @@ func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
 	}
 	safe := tool.ErrFailed.Error() + ": a: an internal error"
 	told := &tool.CallError{Record: tool.Record{Tool: "a", Error: "value of a", Cause: errors.New("value of a")}}
+	quotes := &tool.CallError{Record: tool.Record{Tool: "a", Error: "an internal error", Cause: errors.New(`value "of" a`)}}
+	nested := &tool.CallError{Record: tool.Record{Tool: "b", Error: "an internal error", Cause: fmt.Errorf("agent: %w", failed("a"))}}
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -1131,6 +1133,10 @@ func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
 		{"a call that is wrapped", fmt.Errorf("run: %w!", fmt.Errorf("turn: %w", failed("a"))), "run: turn: " + safe + "!"},
 		{"two calls", errors.Join(failed("a"), failed("b")), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
 		{"a wrapper with a text of its own", wrapper{"it had value of a", []error{nil, failed("a")}}, "it had an internal error"},
+		{"a wrapper that repeats the cause", wrapper{"value of a: " + failed("a").Error(), []error{failed("a")}}, "an internal error: " + safe},
+		{"a wrapper that quotes a call", fmt.Errorf("%q: %w", quotes, quotes), fmt.Sprintf("%q: %s", safe+" (cause: an internal error)", safe)},
+		{"a wrapper that shows the cause of a cause", wrapper{"it had value of a", []error{nested}}, "it had an internal error"},
+		{"a call beside one that it caused", errors.Join(failed("a"), nested), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
 		{"a cause that the model was told", fmt.Errorf("run: %w", told), "run: " + tool.ErrFailed.Error() + ": a: value of a"},
 		{"an error that wraps none", wrapsNothing{errors.New("x")}, "x"},
 	} {

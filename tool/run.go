@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -239,31 +240,43 @@ func ModelText(err error) string {
 	return withoutCauses(err, err.Error())
 }
 
-// withoutCauses removes from a text the causes of the call errors that err wraps.
+// withoutCauses removes from a text the causes of the call errors in the tree of err, also
+// where a wrapper repeats, quotes or rewrites them.
 func withoutCauses(err error, text string) string {
-	if e, ok := err.(*CallError); ok { //nolint:errorlint // the tree is walked here
-		switch full, safe := e.Error(), e.modelText(); {
-		case full == safe:
-			return text
-		case strings.Contains(text, full):
-			return strings.ReplaceAll(text, full, safe)
-		default: // a wrapper writes the text in its own way
-			return strings.ReplaceAll(text, e.Record.Cause.Error(), "an internal error")
+	calls := callErrors(err, nil)
+	if len(calls) == 0 {
+		return text
+	}
+	var causes []string
+	slices.SortStableFunc(calls, func(a, b *CallError) int { return cmp.Compare(len(b.Error()), len(a.Error())) }) // a longer text may contain a shorter one
+	for _, e := range calls {
+		if full, safe := e.Error(), e.modelText(); full != safe {
+			text = strings.ReplaceAll(text, full, safe)
+			causes = append(causes, e.Record.Cause.Error())
 		}
+	}
+	slices.SortStableFunc(causes, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, c := range causes {
+		quoted := strconv.Quote(c)
+		text = strings.NewReplacer(c, "an internal error", quoted[1:len(quoted)-1], "an internal error").Replace(text)
+	}
+	return text
+}
+
+// callErrors appends the call errors in the tree of err, and those in their causes.
+func callErrors(err error, to []*CallError) []*CallError {
+	if e, ok := err.(*CallError); ok && e != nil { //nolint:errorlint // the tree is walked here
+		to = append(to, e)
 	}
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
 	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return withoutCauses(inner, text)
-		}
+		to = callErrors(e.Unwrap(), to)
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			if inner != nil {
-				text = withoutCauses(inner, text)
-			}
+			to = callErrors(inner, to)
 		}
 	}
-	return text
+	return to
 }
 
 // Unwrap returns [ErrFailed] and the cause.
