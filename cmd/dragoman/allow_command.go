@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"path"
 
 	"github.com/spf13/pflag"
 
@@ -33,16 +34,21 @@ func (c *commandFlags) check() (err error) {
 }
 
 // approve approves a command that is one program with arguments, without operators of a
-// shell, if a pattern matches it, unless the policy asks about the call.
+// shell, if a pattern matches it and it runs in the workspace folder itself, unless the
+// policy asks about the call.
 func (c *commandFlags) approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if c.list == nil || asksHuman(req) || req.Binding.Key != tool.Bare(workspace.ShellName) {
 		return tool.Answer{}, nil
 	}
 	var in struct {
 		Command string `json:"command"`
+		Folder  string `json:"folder"`
 	}
 	if err := json.Unmarshal(req.Input.Arguments, &in); err != nil {
 		return tool.Answer{}, err
+	}
+	if in.Folder != "" && path.Clean(in.Folder) != "." {
+		return tool.Answer{}, nil // ./build.sh, or make, is another program there
 	}
 	if _, err := c.list.Check(in.Command); err != nil {
 		return tool.Answer{}, nil //nolint:nilerr // a human decides

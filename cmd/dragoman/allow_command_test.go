@@ -15,24 +15,33 @@ func TestT15_AllowedCommandsNeedNoApproval(t *testing.T) {
 	for _, tc := range []struct {
 		name, command, policy, want string
 		allow                       []string
+		folder                      string
 	}{
-		{"nothing is allowed", "ls", "", "ask", nil},
-		{"a command on the list", "ls", "", "run", []string{"ls"}},
-		{"other arguments", "ls -l", "", "ask", []string{"ls"}},
-		{"any arguments", "ls -l .", "", "run", []string{"touch *", "ls ..."}},
-		{"a refused flag", "ls -l .", "", "ask", []string{"ls ... !-l"}},
-		{"another program", "touch made", "", "ask", []string{"ls ..."}},
-		{"an operator", "ls && touch made", "", "ask", []string{"ls ...", "touch ..."}},
-		{"a redirection", "ls > made", "", "ask", []string{"ls ..."}},
-		{"a substitution", "ls $(touch made)", "", "ask", []string{"ls ...", "touch ..."}},
-		{"a program that runs another", "find . -exec touch made ;", "", "ask", []string{"find ..."}},
-		{"the policy asks", "ls", ask, "ask", []string{"ls"}},
-		{"the policy denies", "touch made", denyTouch, "deny", []string{"touch *"}},
+		{"nothing is allowed", "ls", "", "ask", nil, ""},
+		{"a command on the list", "ls", "", "run", []string{"ls"}, ""},
+		{"other arguments", "ls -l", "", "ask", []string{"ls"}, ""},
+		{"any arguments", "ls -l .", "", "run", []string{"touch *", "ls ..."}, ""},
+		{"a refused flag", "ls -l .", "", "ask", []string{"ls ... !-l"}, ""},
+		{"another program", "touch made", "", "ask", []string{"ls ..."}, ""},
+		{"an operator", "ls && touch made", "", "ask", []string{"ls ...", "touch ..."}, ""},
+		{"a redirection", "ls > made", "", "ask", []string{"ls ..."}, ""},
+		{"a substitution", "ls $(touch made)", "", "ask", []string{"ls ...", "touch ..."}, ""},
+		{"a program that runs another", "find . -exec touch made ;", "", "ask", []string{"find ..."}, ""},
+		{"the folder itself", "ls", "", "run", []string{"ls"}, "."},
+		{"the same command in another folder", "./made.sh", "", "ask", []string{"./made.sh"}, "sub"},
+		{"the policy asks", "ls", ask, "ask", []string{"ls"}, ""},
+		{"the policy denies", "touch made", denyTouch, "deny", []string{"touch *"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, do := runs(t)
 			t.Chdir(dir)
-			args, err := json.Marshal(map[string]string{"command": tc.command})
+			if err := os.MkdirAll("sub", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			args, err := json.Marshal(struct {
+				Command string `json:"command"`
+				Folder  string `json:"folder,omitempty"`
+			}{tc.command, tc.folder})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -57,8 +57,9 @@ the command was started from.
 A pattern of --allow-command is matched word by word: * is one word that is no flag,
 "..." any further words, and "!--flag" refuses a flag, as in "git log ... !--output".
 It matches one program with its arguments, without operators, redirections and
-variables of a shell, and not programs that run others through their arguments. You
-are asked about all other commands.
+variables of a shell, and not programs that run others through their arguments. The
+command must run in the folder of --dir, not below it. You are asked about all other
+commands.
 
 A policy has rules for tool calls and model calls. Rules are tried by priority, high
 first, then by id. The first that matches decides: it denies the call, asks about it

@@ -108,8 +108,10 @@ var indirections = map[string]indirection{
 	"make":   gnuMake, "gmake": gnuMake,
 	"cargo": {flags: strings.Fields("--config -Z")},
 	"go": {
-		flags: strings.Fields("-exec -toolexec -vettool -overlay -modfile"),
+		// The linker runs the program of its flag -extld, which -ldflags may have.
+		flags: strings.Fields("-exec -toolexec -vettool -fixtool -overlay -modfile *extld* -*extld*"),
 		subcommands: map[string]indirection{
+			"env": {flags: []string{"-w"}},
 			"run": interpreter, "generate": {always: "it runs commands in source files"}, "tool": {always: "it runs tools of modules"},
 		},
 	},

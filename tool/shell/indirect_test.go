@@ -32,6 +32,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`rg --pre sh x`, `rg --pre=sh x`, `man -P sh ls`, `man --pager=sh ls`, `man -Hsh ls`,
 		`make SHELL=sh`, `make -f x`, `make --eval=x`, `make --file=x`, `make -sf x`,
 		`go test -exec sh ./...`, `go vet -vettool=x ./...`, `go build -toolexec=sh .`, `go run x`, `go generate ./...`, `go test --exec=sh .`,
+		`go build -ldflags=-extld=sh .`, `go build -ldflags '-linkmode=external -extld sh' .`, `go build -ldflags ' -extld=sh' .`, `go env -w CC=sh`, `go fix -fixtool=sh .`,
 		`rsync -e sh a b:c`, `rsync -avze sh a b:c`, `rsync --rsh=sh a b:c`, `scp -S sh a b:c`, `scp -oProxyCommand=sh a b:c`,
 		`wget -e use_askpass=sh x`, `wget --use-askpass=sh x`, `cargo test --config x`,
 	} {
@@ -46,7 +47,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`, `sed --line-length 5 -n l f`,
 		`awk '{print $1}' f`, `awk -F: 'NR==1{print $2}' f`, `tar -xzf a.tgz`, `tar czf a.tgz b`, `tar tvf a.tar`, `sort -u -k2 f`,
 		`git log --oneline -5`, `git log -c`, `git diff --text`, `git log --cc`, `git status`, `git commit -m x`, `git -C d status`, `git rebase main`, `git grep x`, `git push -u origin main`,
-		`rg -n x`, `man ls`, `make`, `make -j4 test`, `make -k all`, `make test-a`, `go test -run=x ./...`, `go build -o x .`, `rsync -av a b`,
+		`rg -n x`, `man ls`, `make`, `make -j4 test`, `make -k all`, `make test-a`, `go test -run=x ./...`, `go build -o x .`, `go build -ldflags=-X=main.version=1 .`, `go env GOROOT`, `rsync -av a b`,
 		`python3 manage.py -c x`, `python3 -m pytest -k x`, `npm run lint --fix`, `npm ls --all`, `docker ps -a`, `cargo test -q`,
 	} {
 		if _, err := list.Check(allowed); err != nil {
