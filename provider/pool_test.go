@@ -65,7 +65,8 @@ type deafBody struct {
 	stalled func()
 	once    sync.Once
 	closed  chan struct{}
-	left    bool // a read was not ended
+	ends    error // of a read after Close
+	left    bool  // a read was not ended
 }
 
 func (b *deafBody) Read(p []byte) (int, error) {
@@ -75,7 +76,7 @@ func (b *deafBody) Read(p []byte) (int, error) {
 	b.stalled()
 	select {
 	case <-b.closed:
-		return 0, errors.New("read of a closed body")
+		return 0, b.ends
 	case <-time.After(2 * time.Second):
 		b.left = true
 		return 0, errors.New("the body was not closed")
@@ -118,11 +119,11 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 		{"idle", http.StatusOK, stream, provider.PhaseIdle},
 		{"total", http.StatusOK, stream, provider.PhaseTotal},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		test := func(t *testing.T, ends error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			clock := newClock()
-			body := &deafBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel}
+			body := &deafBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel, ends: ends}
 			timeouts := unboundedPhases
 			switch tc.timeout {
 			case provider.PhaseIdle:
@@ -147,6 +148,8 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 			case tc.timeout != "" && (!errors.As(err, &slow) || slow.Phase != tc.timeout):
 				t.Errorf("error %v", err)
 			}
-		})
+		}
+		t.Run(tc.name, func(t *testing.T) { test(t, errors.New("read of a closed body")) })
+		t.Run(tc.name+", and the body ends as if it were whole", func(t *testing.T) { test(t, io.EOF) })
 	}
 }

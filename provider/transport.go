@@ -289,7 +289,8 @@ func (a *answer) saw(p []byte, n int, err error) (int, error) {
 	if a.seen != nil {
 		a.seen.add(p[:n])
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	// A body that was closed on cancellation may end as if it were whole.
+	if err != nil && (!errors.Is(err, io.EOF) || a.ctx.Err() != nil) {
 		err = a.failed(err)
 	}
 	return n, err
