@@ -78,6 +78,7 @@ func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
     work/tiny: {to: sim/echo}
     local-small: {to: sim/echo}
     "cloud-*": {to: sim/echo}
+    "try-*": {to: "sim/*"}
 `)
 	const none = "did you mean"
 	for _, tc := range []struct {
@@ -94,6 +95,8 @@ func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
 		{"boss", "secret-modle", http.StatusNotFound, "did you mean secret-model?"},
 		{"boss", "tiny", http.StatusNotFound, "did you mean work/tiny?"},
 		{"boss", "something-else-entirely", http.StatusNotFound, none},
+		{"boss", "try-ecko", http.StatusNotFound, "did you mean try-echo?"},
+		{"team", "try-ecko", http.StatusForbidden, none},
 		{"boss", "cloudy*", http.StatusNotFound, none},
 	} {
 		for path, body := range map[string]string{

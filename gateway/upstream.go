@@ -283,12 +283,32 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 		way, err = s.opened[r.Pattern].way(model)
 	}
 	if err != nil || !ok {
+		names := s.names(allowed)
+		if ok {
+			names = append(names, r.simulated(allowed)...)
+		}
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), words.Meant(model, s.names(allowed))), Err: err,
+			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), words.Meant(model, names)), Err: err,
 		}
 	}
 	return way, nil
+}
+
+// simulated lists the names under which a pattern serves the models of the simulator, if
+// it serves them.
+func (r *Route) simulated(allowed func(string) bool) []string {
+	if r.To != "sim/*" {
+		return nil
+	}
+	var names []string
+	for _, name := range sim.Names() {
+		name = strings.Replace(r.Pattern, "*", strings.TrimPrefix(name, "sim/"), 1)
+		if allowed(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // names lists the names that are served and allowed.

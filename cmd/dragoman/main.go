@@ -252,7 +252,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return misused("%w%s", err, words.Meant("--"+unknown.GetSpecifiedName(), names))
+	name := "--" + unknown.GetSpecifiedName()
+	if short := unknown.GetSpecifiedShortnames(); len(short) > 1 { // "-model" is read as short flags
+		name = "-" + short
+	}
+	return misused("%w%s", err, words.Meant(name, names))
 }
 
 // version is the module's, as the build recorded it.

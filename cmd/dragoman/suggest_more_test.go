@@ -12,6 +12,8 @@ func TestMistakesOnTheCommandLineAreSuggested(t *testing.T) {
 		args []string
 	}{
 		{"did you mean run?", []string{"rnu"}},
+		{"did you mean --model?", []string{"run", "-model", "sim/echo", "hi"}},
+		{"did you mean --continue?", []string{"run", "-continue", "hi"}},
 		{"did you mean no-tools?", []string{"convert", "--from", "chat", "--to", "chat", "--capability", "no-tool"}},
 		{"SESSION is missing: dragoman sessions show SESSION", []string{"sessions", "show"}},
 		{"SESSION is missing: dragoman sessions delete SESSION...", []string{"sessions", "delete"}},

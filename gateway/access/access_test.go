@@ -849,3 +849,16 @@ func TestARefusedModelSuggestsASimilarName(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestLimitsOfOneAreSingular(t *testing.T) {
+	for reason, want := range map[access.Reason]string{
+		access.TooManyRequests: "the key team has sent its 1 request per minute; try again in 2s",
+		access.TooManyTokens:   "the key team has used its 1 token per minute; try again in 2s",
+		access.TooManyAtOnce:   "the key team has 1 request under way, and may have no more; wait for one to end",
+	} {
+		e := &access.RefusedError{Reason: reason, Key: "team", Limit: 1, RetryAfter: 2 * time.Second}
+		if got := e.API().Message; got != want {
+			t.Errorf("%s: %q, want %q", reason, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // Reason is why a request was refused: one of the constants from [NoKey] to
@@ -74,19 +75,19 @@ func (e *RefusedError) message() string {
 		}
 		return text
 	case TooManyRequests:
-		return fmt.Sprintf("the key %s has sent its %d requests per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
+		return fmt.Sprintf("the key %s has sent its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "request"), e.RetryAfter)
 	case TooManyTokens:
-		return fmt.Sprintf("the key %s has used its %d tokens per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
+		return fmt.Sprintf("the key %s has used its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "token"), e.RetryAfter)
 	case TooManyAtOnce:
-		return fmt.Sprintf("the key %s has %d requests under way, and may have no more; wait for one to end", e.Key, e.Limit)
+		return fmt.Sprintf("the key %s has %s under way, and may have no more; wait for one to end", e.Key, words.Count(e.Limit, "request"))
 	case TooManyBytes:
-		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %d buffered bytes; wait for a request to end", e.Key, e.Limit)
+		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, words.Count(e.Limit, "buffered byte"))
 	case FieldNotAllowed:
 		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, some(e.Allowed))
 	case BudgetReserved:
-		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %d tokens per %s; wait for one to end", e.Key, e.Limit, e.Per)
+		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
 	default:
-		return fmt.Sprintf("the key %s has used its budget of %d tokens per %s; the next begins in %v", e.Key, e.Limit, e.Per, e.RetryAfter)
+		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next begins in %v", e.Key, words.Count(e.Limit, "token"), e.Per, e.RetryAfter)
 	}
 }
 

@@ -92,7 +92,7 @@ var rooms = []room{
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
 	{path: "agent"},
 	{path: "agent/agenttest", only: []string{}},
-	{path: "gateway/access", only: []string{"", "internal/glob"}, third: []string{"golang.org/x/time/rate"}},
+	{path: "gateway/access", only: []string{"", "internal/glob", "internal/words"}, third: []string{"golang.org/x/time/rate"}},
 	{path: "gateway/recall"},
 	{path: "gateway", files: true},
 	{path: "console"},
