@@ -316,7 +316,7 @@ func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	}
-	if err := r.circles(r.player, records, results); err != nil {
+	if err := r.circles(r.player, calls, records, results); err != nil {
 		return "", err
 	}
 	over, err := r.enough(ctx, calls, results, records)

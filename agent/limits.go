@@ -39,7 +39,8 @@ type Limits struct {
 	Repeats int
 	Window  int
 	// ErrorTurns is after how many turns in a row of which every call failed the
-	// run ends; zero means 5, negative never.
+	// run ends; zero means 5, negative never. Calls of a response that was cut off
+	// have failed too.
 	ErrorTurns int
 	// Blanks is how often an empty answer is asked for again; zero means 2,
 	// negative never.
@@ -124,14 +125,14 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 // circles looks for calls that come to the same again and again, and for turns in
 // which nothing works (quirk I1). A result that changes is progress. Calls without a
 // record were refused before they came to a tool.
-func (r *run) circles(p *player, records []tool.Record, results []*dragoman.ToolResult) error {
+func (r *run) circles(p *player, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
 	l, s := &r.cast.first.Limits, &r.state
 	failed := len(results) > 0
 	for i := range records {
 		rec := &records[i]
 		failed = failed && !rec.OK
 		if most := orDefault(l.Repeats, defaultRepeats); most > 0 && !polls(p.box, rec.Key) {
-			if times := s.repeated(digest(rec, results), max(orDefault(l.Window, defaultWindow), most+1)); times > most {
+			if times := s.repeated(digest(rec, calls, results), max(orDefault(l.Window, defaultWindow), most+1)); times > most {
 				return &LoopError{Tool: rec.Tool, Times: times}
 			}
 		}
@@ -140,8 +141,15 @@ func (r *run) circles(p *player, records []tool.Record, results []*dragoman.Tool
 		s.Failures = 0
 		return nil
 	}
+	return r.failedTurn()
+}
+
+// failedTurn counts a turn in which every call failed, and returns an error if there were
+// too many in a row.
+func (r *run) failedTurn() error {
+	s := &r.state
 	s.Failures++
-	if most := orDefault(l.ErrorTurns, defaultErrorTurns); most > 0 && s.Failures >= most {
+	if most := orDefault(r.cast.first.Limits.ErrorTurns, defaultErrorTurns); most > 0 && s.Failures >= most {
 		return &LoopError{Times: s.Failures}
 	}
 	return nil
@@ -170,20 +178,33 @@ func polls(box *tool.Box, k tool.Key) bool {
 	return ok && s.Settings().Polling
 }
 
-// digest identifies a call with what it came to: its words, and what else it
-// returned, such as a picture of the screen.
-func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
+// digest identifies a call with its result: the text, and other content such as a
+// screenshot. The arguments are those of the call: in a record, two different secrets look
+// the same.
+func digest(rec *tool.Record, calls []*dragoman.ToolCall, results []*dragoman.ToolResult) string {
+	args := rec.Raw
+	for _, c := range calls {
+		if c.ID == rec.CallID {
+			args = c.Arguments
+		}
+	}
 	b := appendSized(make([]byte, 0, 512), rec.Key.String())
-	b = appendSized(b, sameArguments(make([]byte, 0, 128), []byte(rec.Raw)))
+	b = appendSized(b, sameArguments(make([]byte, 0, 128), []byte(args)))
 	b = appendSized(b, rec.ErrorKind)
 	if rec.Cut != nil { // its text names the stored output, which each call has for itself
-		sum := sha256.Sum256(appendSized(b, rec.Cut.Whole[:]))
-		return hex.EncodeToString(sum[:16])
+		b = appendSized(b, rec.Cut.Whole[:])
+	} else {
+		b = appendSized(b, rec.Plain)
 	}
-	b = appendSized(b, rec.Plain)
 	for _, res := range results {
 		if res.CallID != rec.CallID {
 			continue
+		}
+		if e := res.Envelope; e != nil {
+			b = appendSized(appendSized(b, e.Format), e.JSON)
+		}
+		if rec.Cut != nil {
+			continue // Cut.Whole covers the parts
 		}
 		for _, p := range res.Content {
 			if _, text := p.(*dragoman.Text); text {

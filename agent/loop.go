@@ -281,6 +281,7 @@ func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.
 		r.state.Phase = calling
 	case cutOff:
 		r.answerOpen(resp, output)
+		return "", r.failedTurn()
 	case pause:
 		r.pauses++
 		if most := orDefault(r.cast.first.Limits.Pauses, defaultPauses); r.pauses > most {

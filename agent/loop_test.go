@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -356,6 +357,91 @@ func TestL9_LongOutputsAreComparedAsAWhole(t *testing.T) {
 			if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
 				t.Errorf("%s, spill %v: %v", name, spill, err)
 			}
+		}
+	}
+}
+
+// The model reads the native form of a result, so a native form that changes is progress,
+// even if the text for other models stays the same.
+func TestL9_ANativeResultThatChangesIsNoLoop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		frame func(n int) int
+		chars int
+		loops bool
+	}{
+		"another each time":          {func(n int) int { return n }, 0, false},
+		"always the same":            {func(int) int { return 1 }, 0, true},
+		"another beside a cut text":  {func(n int) int { return n }, 20, false},
+		"the same beside a cut text": {func(int) int { return 1 }, 20, true},
+	} {
+		n := 0
+		show := tool.New("show", "Shows the screen.", func(context.Context, word) (tool.Output, error) {
+			n++
+			native := &dragoman.Native{Format: "anthropic.messages", JSON: json.RawMessage(fmt.Sprintf(`[{"type":"text","text":"frame %d"}]`, tc.frame(n)))}
+			return tool.Output{Envelope: native, Content: []dragoman.Part{&dragoman.Text{Text: "a picture of the whole screen"}}}, nil
+		}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = tc.chars }))
+		m := model()
+		for i := range 12 {
+			m.script = append(m.script, calls(fmt.Sprintf("c%d show", i)))
+		}
+		_, err := agent.Agent{Model: m, Tools: []tool.Tool{show}}.Run(t.Context(), "go")
+		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Records have no secrets, so two calls with different keys have equal records.
+func TestL9_CallsWithDifferentSecretsAreDifferentCalls(t *testing.T) {
+	check := tool.New("check", "Checks a key.", func(context.Context, word) (string, error) { return "wrong", nil })
+	for name, tc := range map[string]struct {
+		step  int
+		loops bool
+	}{"another key each time": {1, false}, "always the same key": {0, true}} {
+		m := model()
+		for i := range 12 {
+			m.script = append(m.script, calls(fmt.Sprintf(`c%d check {"word":"sk-proj-abcdefghijklmnopqrstuvwxyz%04dabcdefghijklmnop"}`, i, i*tc.step)))
+		}
+		res, err := agent.Agent{Model: m, Tools: []tool.Tool{check}}.Run(t.Context(), "go")
+		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, rec := range res.Records {
+			if strings.Contains(rec.Raw, "sk-proj") {
+				t.Errorf("%s: the record has the key: %s", name, rec.Raw)
+			}
+		}
+	}
+}
+
+// Calls that were cut off are calls that failed: a model that never completes one would
+// otherwise use all turns of the run.
+func TestL9_TurnsOfCallsThatWereCutOffEndTheRun(t *testing.T) {
+	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopMalformedCall} {
+		cut := func(i int) *dragoman.Response {
+			resp := calls(fmt.Sprintf(`c%d look {"word":"%d"}`, i, i))
+			resp.Stop.Reason = reason
+			return resp
+		}
+		var did counted
+		m := model()
+		for i := range 12 {
+			m.script = append(m.script, cut(i))
+		}
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), failing("fall")}}
+		res, err := a.Run(t.Context(), "go")
+		var loop *agent.LoopError
+		if !errors.As(err, &loop) || loop.Tool != "" || loop.Times != 5 || res.Turns != 5 || did.String() != "" {
+			t.Errorf("%s: %v, %d turns, ran %q", reason, err, res.Turns, did.String())
+		}
+		a.Limits.ErrorTurns = 3
+		a.Model = model(cut(1), calls("f fall"), cut(2))
+		if _, err = a.Run(t.Context(), "go"); !errors.As(err, &loop) || loop.Times != 3 {
+			t.Errorf("%s beside a call that failed: %v", reason, err)
+		}
+		a.Model = model(cut(1), cut(2), calls("g look"), cut(3), cut(4))
+		if _, err = a.Run(t.Context(), "go"); err != nil {
+			t.Errorf("%s with a call that worked in between: %v", reason, err)
 		}
 	}
 }
