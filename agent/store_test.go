@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -256,5 +257,53 @@ func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
 		if !strings.Contains(got.Text(), tc.want) {
 			t.Errorf("%s: the model reads %q", name, got.Text())
 		}
+	}
+}
+
+// A process died while a call ran. The next one has a new version of the tool, which changes
+// the arguments: nothing of the turn runs, not even a call that was never begun.
+func TestL14_ACallThatWasBegunWithOtherArgumentsRunsNothingOfItsTurn(t *testing.T) {
+	var store session.Memory
+	first := must[*session.Session](t)(session.Create(t.Context(), &store, session.Info{ID: "s"}))
+	var next *session.Session
+	var did counted
+	agentOf := func(m dragoman.Model, account string, pays func()) agent.Agent {
+		pay := tool.New("pay", "Pays.", func(_ context.Context, w word) (string, error) {
+			did.mu.Lock()
+			did.runs = append(did.runs, "pay:"+w.Word)
+			did.mu.Unlock()
+			pays()
+			return "paid", nil
+		}, tool.Set(func(s *tool.Settings) {
+			s.Exclusive = true // in the order of the calls
+			s.Hooks.Pre = []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) {
+				in.Arguments = bytes.ReplaceAll(in.Arguments, []byte("account"), []byte(account))
+				return in, nil
+			}}
+		}))
+		return agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look", tool.Set(func(s *tool.Settings) { s.Exclusive = true })), pay}}
+	}
+	dies := func() { // another process writes: this one cannot any more
+		next = must[*session.Session](t)(session.Open(t.Context(), &store, "s"))
+		if err := next.SetMetadata(t.Context(), json.RawMessage(`{"by":"next"}`)); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := agentOf(model(calls(`p pay {"word":"account"}`, `l look {"word":"l"}`)), "old", dies).Run(t.Context(), "go", agent.In(first))
+	if !errors.Is(err, session.ErrConflict) || did.String() != "pay:old" {
+		t.Fatalf("%v, ran %q", err, did.String())
+	}
+	for range 2 {
+		swapped := agentOf(model(), "new", func() {})
+		if _, err = swapped.Resume(t.Context(), nil, agent.In(next)); !errors.Is(err, tool.ErrConflict) {
+			t.Errorf("with other arguments: %v", err)
+		}
+	}
+	if did.String() != "pay:old" {
+		t.Errorf("with other arguments ran %q", did.String())
+	}
+	res, err := agentOf(model(), "old", func() {}).Resume(t.Context(), nil, agent.In(next))
+	if err != nil || did.String() != "pay:old look:l" || res.Records[0].ErrorKind != tool.ErrorUncertain {
+		t.Errorf("with the same arguments: %v, ran %q, %+v", err, did.String(), res.Records)
 	}
 }

@@ -649,7 +649,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	case prior.Attempts == 0:
 		return false, nil
 	case prior.Arguments != intent.Arguments && !(x.turn.Again && x.verdict == Approved):
-		x.breakOff(fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number))
+		x.breakOff(x.otherArguments())
 		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:
 		x.given(prior.Result)

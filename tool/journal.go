@@ -2,6 +2,8 @@ package tool
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -45,11 +47,42 @@ type Journal interface {
 }
 
 // Recaller is what a [Journal] may also be: it tells what it knows of a call without
-// beginning it. It is asked in turns that were handed in before ([Turn.Again]) about
-// calls that are not to run: one that a human rejects now may have run in a process
-// that died before it could say so.
+// beginning it. It is asked in turns that were handed in before ([Turn.Again]): about
+// calls that are not to run, because one that a human rejects now may have run in a
+// process that died before it could say so; and about calls that are to run, so that
+// none does if one was begun before with other arguments.
 type Recaller interface {
 	Recall(ctx context.Context, call CallRef) (Prior, error)
+}
+
+// compareJournal compares the calls that are about to run with what the journal knows of
+// them, if the turn was handed in before. If one was begun with other arguments, none of
+// them runs. Arguments that a human has changed since are no conflict.
+func (b *batch) compareJournal(ctx context.Context) error {
+	j, ok := b.runner.Journal.(Recaller)
+	if !ok || !b.turn.Again {
+		return nil
+	}
+	var wrong []error
+	for _, x := range b.calls {
+		if x.settled() || x.verdict == Approved {
+			continue
+		}
+		prior, err := contained(func() (Prior, error) {
+			ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+			defer cancel()
+			return j.Recall(ctx, x.ref())
+		})
+		if err == nil && prior.Attempts > 0 && prior.Arguments != x.input.Hash() { // Begin reports a failure
+			wrong = append(wrong, x.otherArguments())
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// otherArguments is the error of a call that was begun before with other arguments.
+func (x *execution) otherArguments() error {
+	return fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number)
 }
 
 // recalled answers a call that is not to run with what the journal knows of it. It

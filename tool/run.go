@@ -196,7 +196,8 @@ func (b *Batch) Settled() []*dragoman.ToolResult {
 // Errors of a turn.
 var (
 	// ErrConflict says that a call has the identity of another with other
-	// content: a replayed stream, a tampered state. Nothing of the turn ran.
+	// content: a replayed stream, a tampered state. Nothing of the turn ran, unless
+	// only the journal knows of the other call and is no [Recaller].
 	ErrConflict = errors.New("tool: one call id stands for two different calls")
 	// ErrRepeated says that a turn was handed in again while it is run, or so
 	// long after it that its results are not kept any more, and were not given in
@@ -302,6 +303,9 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	b.parallel(b.calls, func(x *execution) { x.step(ctx, (*execution).prepare) })
 	for _, x := range b.calls {
 		x.step(ctx, (*execution).approve)
+	}
+	if err := b.compareJournal(ctx); err != nil {
+		return &Batch{}, err
 	}
 	b.execute(ctx)
 	return b.collect()
