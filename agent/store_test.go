@@ -307,3 +307,63 @@ func TestL14_ACallThatWasBegunWithOtherArgumentsRunsNothingOfItsTurn(t *testing.
 		t.Errorf("with the same arguments: %v, ran %q, %+v", err, did.String(), res.Records)
 	}
 }
+
+// losesResults is a session of a process that dies after its calls ran and before their
+// results are in the conversation. The journal has them.
+type losesResults struct {
+	*session.Session
+	dies bool
+}
+
+func (s *losesResults) SaveRecords(ctx context.Context, ms []dragoman.Message, state []byte, run string, records []tool.Record) error {
+	if s.dies {
+		return errDisk
+	}
+	return s.Session.SaveRecords(ctx, ms, state, run, records)
+}
+
+// dying is a session in memory whose process dies behind the first calls.
+func dying(t *testing.T) *losesResults {
+	t.Helper()
+	return &losesResults{must[*session.Session](t)(session.Create(t.Context(), new(session.Memory), session.Info{})), true}
+}
+
+// reborn runs an agent until its process dies, and resumes the run in the next one.
+func reborn(t *testing.T, a agent.Agent) (*agent.Result, error) {
+	t.Helper()
+	s := dying(t)
+	if _, err := a.Run(t.Context(), "go", agent.In(s)); !errors.Is(err, errDisk) {
+		t.Fatalf("the first process: %v", err)
+	}
+	s.dies = false
+	return a.Resume(t.Context(), nil, agent.In(s))
+}
+
+// A call failed and its process died. The failure has the same effect on the run that is
+// resumed, although the call does not run again.
+func TestL14_AReplayedFailureDoesWhatTheFailureSettingSays(t *testing.T) {
+	for _, tc := range []struct {
+		failure tool.Failure
+		raise   bool
+		runs    int
+		fails   bool
+		lost    string
+	}{
+		{tool.FailureContinue, false, 2, false, "[]"},
+		{tool.FailureDegrade, false, 1, false, "[fall]"},
+		{tool.FailureFail, false, 1, true, "[]"},
+		{tool.FailureContinue, true, 1, true, "[]"},
+	} {
+		runs := 0
+		fall := tool.New("fall", "Fails.", func(context.Context, word) (string, error) { runs++; return "", errors.New("broken") },
+			tool.Set(func(s *tool.Settings) { s.Failure = tc.failure }))
+		a := agent.Agent{Model: model(calls("a fall"), calls("b fall")), Tools: []tool.Tool{fall}, Runner: &tool.Runner{RaiseOnError: tc.raise}}
+		res, err := reborn(t, a)
+		if errors.Is(err, tool.ErrFailed) != tc.fails || !tc.fails && err != nil {
+			t.Errorf("%s, raise %v: %v", tc.failure, tc.raise, err)
+		}
+		if runs != tc.runs || fmt.Sprint(res.Degraded) != tc.lost || !res.Records[0].Replayed {
+			t.Errorf("%s, raise %v: ran %d times, lost %v, %+v", tc.failure, tc.raise, runs, res.Degraded, res.Records)
+		}
+	}
+}

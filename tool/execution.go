@@ -59,8 +59,9 @@ func (x *execution) replay(before *seen) {
 	x.record.Replayed, x.record.Executed = true, false
 }
 
-// given answers with a result that the call has already.
-func (x *execution) given(res *dragoman.ToolResult) {
+// given answers with a result that the call has already. It returns the failure that the
+// result reports.
+func (x *execution) given(res *dragoman.ToolResult) *failure {
 	if x.started.IsZero() {
 		x.started = x.runner.now()
 	}
@@ -71,6 +72,16 @@ func (x *execution) given(res *dragoman.ToolResult) {
 	}
 	*x.record = x.newRecord(f)
 	x.record.Replayed, x.record.Executed = true, false
+	return f
+}
+
+// journaled answers with the result that the journal has of the call. The process that ran
+// it may have died before the failure had its effect on the run, so it has it now.
+func (x *execution) journaled(prior Prior) {
+	f := x.given(prior.Result)
+	x.record.Attempt = prior.Attempts
+	x.ended()
+	x.applyFailure(f)
 }
 
 // step takes a step of the call unless it is settled. Code of the host that is not
@@ -652,9 +663,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		x.breakOff(x.otherArguments())
 		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:
-		x.given(prior.Result)
-		x.record.Attempt = prior.Attempts
-		x.ended()
+		x.journaled(prior)
 		return true, nil
 	case prior.Arguments != intent.Arguments, // which a human has changed since they were begun
 		!intent.Idempotent && prior.Attempts > intent.Continues:

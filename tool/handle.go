@@ -415,6 +415,12 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 	x.result = res
 	*x.record = x.newRecord(f)
 	x.ended()
+	x.applyFailure(f)
+}
+
+// applyFailure does to the run what the failure settings say. A nil failure changes
+// nothing.
+func (x *execution) applyFailure(f *failure) {
 	raise := x.runner.RaiseOnError && f.raises()
 	if f == nil || !f.kind.executed() && !f.tripped && !raise {
 		return

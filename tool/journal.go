@@ -105,9 +105,7 @@ func (x *execution) recalled(ctx context.Context) bool {
 	case prior.Attempts <= x.continues():
 		return false
 	case prior.Result != nil:
-		x.given(prior.Result)
-		x.record.Attempt = prior.Attempts
-		x.ended()
+		x.journaled(prior)
 	default:
 		x.fail(ctx, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName()))
 	}
