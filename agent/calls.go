@@ -132,6 +132,7 @@ func (r *run) call(ctx context.Context) error {
 	pending := r.state.Pending
 	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Again: r.again})
 	r.again = false
+	r.findAgain(batch.Records)
 	r.collect()
 	if len(batch.Results) != len(run) { // nothing ran
 		return errorf("%w", err)

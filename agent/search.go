@@ -162,10 +162,38 @@ func (p *player) searchTool() (tool.Tool, error) {
 		b.WriteString("Found, and loaded:\n")
 		for _, s := range found {
 			s = p.distinct(s)
-			fmt.Fprintf(&b, "- %s: %s\n", s.QualifiedName(), firstLine(s.Description))
+			fmt.Fprintf(&b, "%s%s\n", foundLine(&s), firstLine(s.Description))
 		}
 		return b.String(), nil
 	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = tool.FromAgent, true }))
+}
+
+// foundLine is the beginning of the line about a tool in the result of our search.
+func foundLine(s *dragoman.ToolSpec) string { return "- " + s.QualifiedName() + ": " }
+
+// findAgain remembers what our search found in a process that died before it stored that:
+// the journal has the result, and the search does not run again.
+func (r *run) findAgain(records []tool.Record) {
+	p := r.player
+	if p.finder == nil {
+		return
+	}
+	key := tool.KeyOf(p.finder.Spec())
+	for i := range records {
+		rec := &records[i]
+		if !rec.Replayed || !rec.OK || rec.Key != key {
+			continue
+		}
+		var found []dragoman.ToolSpec
+		for line := range strings.Lines(rec.Plain) {
+			for _, s := range p.hidden {
+				if named := p.distinct(s); strings.HasPrefix(line, foundLine(&named)) {
+					found = append(found, s)
+				}
+			}
+		}
+		r.find(found)
+	}
 }
 
 // find remembers what was found.

@@ -367,3 +367,24 @@ func TestL14_AReplayedFailureDoesWhatTheFailureSettingSays(t *testing.T) {
 		}
 	}
 }
+
+// A search found a tool and its process died. The model reads that the tool is loaded, so
+// it is.
+func TestL6_ToolsThatWereFoundBeforeACrashStayFound(t *testing.T) {
+	var did counted
+	m := model(calls(`s tool_search {"query":"dive"}`), calls(`d deep_dive {"word":"1"}`))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{
+		did.tool("look"), did.tool("deep_dive", tool.Deferred()), did.tool("deep", tool.Deferred()), did.tool("climb", tool.Deferred()),
+	}}
+	res, err := reborn(t, a)
+	if err != nil || did.String() != "deep_dive:1" || !res.Records[0].Replayed {
+		t.Errorf("%v, ran %q, %+v", err, did.String(), res.Records)
+	}
+	var sent []string
+	for _, s := range m.asked[1].Tools {
+		sent = append(sent, s.Name)
+	}
+	if got := strings.Join(sent, " "); got != "look read_tool_output tool_search deep_dive" {
+		t.Errorf("sent %s", got)
+	}
+}
