@@ -130,6 +130,11 @@ func (r *run) call(ctx context.Context) error {
 	run, over := r.affordable(run)
 	aside = append(aside, over...)
 	pending := r.state.Pending
+	if r.guarded.err() != nil { // by an earlier process: nothing runs, and the journal knows what did
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		cancel(r.guarded.err())
+	}
 	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Again: r.again})
 	r.again = false
 	r.findAgain(batch.Records)
@@ -275,7 +280,7 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []
 		}
 	}
 	r.messages = append(r.messages, dragoman.ToolResults(results...))
-	r.state.Pending, r.state.Settled, r.state.Done, r.state.Phase = nil, nil, nil, asking
+	r.state.Pending, r.state.Settled, r.state.Done, r.state.Stopped, r.state.Phase = nil, nil, nil, nil, asking
 	if forced(p.Settings.ToolChoice) {
 		r.state.Chosen = true
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/lazyctx"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -108,13 +109,65 @@ func (g *guardState) err() error {
 	return g.stopped
 }
 
-func (g *guardState) add(ev Guarded, stop *GuardrailError) {
+// add takes what a guardrail said. It reports whether that is the first stop of the run.
+func (g *guardState) add(ev Guarded, stop *GuardrailError) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.told = append(g.told, ev)
-	if g.stopped == nil {
-		g.stopped = stop
+	if g.stopped != nil || stop == nil {
+		return false
 	}
+	g.stopped = stop
+	return true
+}
+
+// guard takes what a guardrail of tools said. A stop is stored at once: the journal gets
+// the result of the call next, and the process that resumes the run does not ask the
+// guardrail again.
+func (r *run) guard(ctx context.Context, ev Guarded, stop *GuardrailError) {
+	if !r.guarded.add(ev, stop) || r.store == nil {
+		return
+	}
+	ctx, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	s := r.current() // it does not change while tools run
+	s.Stopped = stop.stored()
+	err := s.detach(ctx, r.detacher())
+	var b []byte
+	if err == nil {
+		b, err = s.encode()
+	}
+	if err == nil {
+		err = r.store.Save(ctx, nil, b)
+	}
+	if err != nil {
+		r.log().Error("a stop by a guardrail could not be stored", "run", r.state.Run, "guardrail", stop.Name, "error", err)
+	}
+}
+
+// storedStop is a [GuardrailError] in a state.
+type storedStop struct {
+	Name   string `json:"name"`
+	Stage  Stage  `json:"stage"`
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+func (e *GuardrailError) stored() *storedStop {
+	s := &storedStop{Name: e.Name, Stage: e.Stage, Reason: e.Reason}
+	if e.Err != nil {
+		s.Error = tool.ModelText(e.Err)
+	}
+	return s
+}
+
+// err is the error that was stored.
+func (s *storedStop) err() *GuardrailError {
+	e := &GuardrailError{Name: s.Name, Stage: s.Stage, Reason: s.Reason}
+	if s.Error != "" {
+		e.Err = errors.New(s.Error)
+	}
+	return e
 }
 
 // verdict asks a guardrail. One that fails or panics has stopped the run.
@@ -215,7 +268,7 @@ func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 			continue
 		}
 		if r != nil {
-			r.guarded.add(Guarded{info.Turn, rail.Name, StageToolInput, v}, stop)
+			r.guard(ctx, Guarded{info.Turn, rail.Name, StageToolInput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {
@@ -236,7 +289,7 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 			continue
 		}
 		if r != nil {
-			r.guarded.add(Guarded{info.Turn, rail.Name, StageToolOutput, v}, stop)
+			r.guard(ctx, Guarded{info.Turn, rail.Name, StageToolOutput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {

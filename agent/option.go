@@ -56,7 +56,9 @@ type Store interface {
 	// Load returns the conversation and the state that was saved last; nil: none.
 	Load(ctx context.Context) (messages []dragoman.Message, state []byte, err error)
 	// Save adds messages and replaces the state, both or neither. It is durable
-	// when it returns. The state, which is JSON, is not changed afterwards.
+	// when it returns. The state, which is JSON, is not changed afterwards. Save may be
+	// called while other goroutines use the journal: a guardrail that stops the run is
+	// stored while tools run.
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 

@@ -244,6 +244,9 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	}
 	r.player = p
 	r.again = r.state.Phase == calling
+	if r.state.Stopped != nil {
+		r.guarded.stopped = r.state.Stopped.err()
+	}
 	r.state.Background = r.state.Background || r.cast.background()
 	if r.state.Phase == finished {
 		if r.result.Output = r.state.Output; r.result.Output == "" {
@@ -299,6 +302,7 @@ func (r *run) recall(stored []byte) error {
 			ErrState, s.s.Turn, s.s.Run, r.state.Turn, r.state.Run)
 	default:
 		r.state.Ledger = s.s.Ledger // a process may have ended behind a decision
+		r.state.Stopped = s.s.Stopped
 	}
 	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
 		return fmt.Errorf("%w: the conversation has calls that wait, and the state is one from before them", ErrState)
@@ -536,12 +540,16 @@ func (r *run) prepareSave(ctx context.Context) {
 	if err == nil {
 		return
 	}
-	log := p.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	log.Warn("an action before saving the run failed; the run is saved anyway", "run", r.state.Run, "error", err)
+	r.log().Warn("an action before saving the run failed; the run is saved anyway", "run", r.state.Run, "error", err)
 	r.tell(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
+}
+
+// log is that of the current agent.
+func (r *run) log() *slog.Logger {
+	if l := r.player.Log; l != nil {
+		return l
+	}
+	return slog.Default()
 }
 
 // turn tells a callback where the run is.

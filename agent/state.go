@@ -82,6 +82,8 @@ type state struct {
 	// Failed is why a run that is over has no answer that counts.
 	Failed *failedRun `json:"failed,omitempty"`
 
+	// Stopped is the guardrail that stopped the run while the tools of the turn ran.
+	Stopped *storedStop `json:"stopped,omitempty"`
 	// Pending are the calls of the turn that wait, Settled the results of the
 	// others.
 	Pending []tool.Pending         `json:"pending,omitempty"`
@@ -173,6 +175,9 @@ func (s *state) encode() ([]byte, error) {
 	w.StringFieldIf("output", s.Output)
 	if s.Failed != nil {
 		w.value("failed", s.Failed)
+	}
+	if s.Stopped != nil {
+		w.value("stopped", s.Stopped)
 	}
 	w.list("pending", s.Pending, len(s.Pending))
 	w.list("settled", s.Settled, len(s.Settled))

@@ -388,3 +388,61 @@ func TestL6_ToolsThatWereFoundBeforeACrashStayFound(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 }
+
+// A guardrail stopped the run because of a call, and the process died before the turn was
+// stored. The journal has the result of the call, so the guardrail does not see it again:
+// the run stays stopped, and no call runs.
+func TestL7_AStopByAGuardrailSurvivesACrash(t *testing.T) {
+	stopped := func(name string, a agent.Agent, s *losesResults, did *counted, ran, results string) {
+		t.Helper()
+		asked := len(a.Model.(*scripted).asked)
+		for range 2 {
+			res, err := a.Resume(t.Context(), nil, agent.In(s))
+			if !errors.Is(err, agent.ErrGuardrail) || !strings.Contains(err.Error(), "words") || !strings.Contains(err.Error(), "not these") || did.String() != ran {
+				t.Errorf("%s: %v, ran %q", name, err, did.String())
+			}
+			if got := script(res.Messages); !strings.HasSuffix(got, results) {
+				t.Errorf("%s:\n%s", name, got)
+			}
+		}
+		if n := len(a.Model.(*scripted).asked); n != asked {
+			t.Errorf("%s: the model was asked again", name)
+		}
+	}
+
+	var did counted
+	s := dying(t)
+	a := agent.Agent{
+		Model: model(calls(`a look {"word":"x"}`, `b pay {"word":"y"}`)),
+		Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+		Guardrails: agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{{Name: "words", Check: func(_ context.Context, _ tool.Info, out tool.Output) (agent.Verdict, error) {
+			bad := strings.Contains(out.Content[0].(*dragoman.Text).Text, "did x")
+			return agent.Verdict{Stop: bad, Reason: "not these"}, nil
+		}}}},
+	}
+	if _, err := a.Run(t.Context(), "go", agent.In(s)); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	s.dies = false
+	stopped("at the output", a, s, &did, "look:x", "tool: result a ok result b error\n")
+
+	did = counted{}
+	s = dying(t)
+	checks := 0
+	a = agent.Agent{
+		Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
+		Guardrails: agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "words", Check: func(context.Context, tool.Info, tool.Input) (agent.Verdict, error) {
+			checks++
+			return agent.Verdict{Stop: checks == 2, Reason: "not these"}, nil // behind the approval
+		}}}},
+	}
+	res, err := a.Run(t.Context(), "go", agent.In(s))
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if _, err := a.Resume(t.Context(), nil, agent.In(s), agent.Approve(res.Pending[0])); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	s.dies = false
+	stopped("at the input, behind the approval", a, s, &did, "", "tool: result a error\n")
+}
