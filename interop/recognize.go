@@ -18,17 +18,17 @@ func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 	if jsonwire.Check(obj) != nil {
 		return ""
 	}
-	var others []dragoman.CallAccessor
+	var others []callGuard
 	for _, e := range r.listing {
 		if e.What != "call" || e.Shadowed != "" {
 			continue
 		}
 		a := r.calls[e.From]
-		rec, ok := a.(dragoman.Recognizer)
+		yes, known := a.recognizes(obj)
 		switch {
-		case !ok:
+		case !known:
 			others = append(others, a)
-		case rec.Recognizes(obj):
+		case yes:
 			return e.From
 		}
 	}
@@ -99,7 +99,7 @@ func builtInCall(obj json.RawMessage) dragoman.Format {
 }
 
 // sanitizeContributed makes a call of a contributed format safe for a history.
-func (r *Registry) sanitizeContributed(a dragoman.CallAccessor, out *dragoman.Native, rep *dragoman.Report) {
+func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *dragoman.Report) {
 	c, _, err := a.InspectCall(out.JSON)
 	if err != nil || c == nil || c.Payload == dragoman.PayloadText {
 		return

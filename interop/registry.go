@@ -50,10 +50,10 @@ type Registry struct {
 	found int
 
 	accepts  []dragoman.Format
-	schemas  map[dragoman.Format]dragoman.SchemaAccessor
-	calls    map[dragoman.Format]dragoman.CallAccessor
-	results  map[dragoman.Format]dragoman.ResultAccessor
-	adapters map[adapterKey]dragoman.Adapter
+	schemas  map[dragoman.Format]schemaGuard
+	calls    map[dragoman.Format]callGuard
+	results  map[dragoman.Format]resultGuard
+	adapters map[adapterKey]adapterGuard
 	// listing are the contributions, and owners who serves what; the built-in
 	// formats come last and serve what is left.
 	listing []Entry
@@ -135,22 +135,22 @@ func New(o Options) *Registry {
 		r.accepts = append(r.accepts, c.Accepts...)
 		for _, a := range c.Schemas {
 			if claim(Entry{Source: c.Source, What: "schema", From: a.Format()}) {
-				put(&r.schemas, a.Format(), a)
+				put(&r.schemas, a.Format(), schemaGuard{guard{c.Source, a.Format()}, a})
 			}
 		}
 		for _, a := range c.Calls {
 			if claim(Entry{Source: c.Source, What: "call", From: a.Format()}) {
-				put(&r.calls, a.Format(), a)
+				put(&r.calls, a.Format(), callGuard{guard{c.Source, a.Format()}, a})
 			}
 		}
 		for _, a := range c.Results {
 			if claim(Entry{Source: c.Source, What: "result", From: a.Format()}) {
-				put(&r.results, a.Format(), a)
+				put(&r.results, a.Format(), resultGuard{guard{c.Source, a.Format()}, a})
 			}
 		}
 		for _, a := range c.Adapters {
 			if claim(Entry{Source: c.Source, What: string(a.Kind()) + " adapter", From: a.From(), To: a.To()}) {
-				put(&r.adapters, adapterKey{a.Kind(), a.From(), a.To()}, a)
+				put(&r.adapters, adapterKey{a.Kind(), a.From(), a.To()}, adapterGuard{guard{c.Source, a.From()}, a.Kind(), a.To(), a})
 			}
 		}
 	}

@@ -95,19 +95,41 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", s.Source.Format, err)
 			continue
 		}
-		if s.Name != "" && len(specs) == 1 { // the name is the author's; the rest is in the source
-			named := *s
-			named.Parameters = specs[0].Parameters
-			if named.Description == "" {
-				named.Description = specs[0].Description
-			}
-			named.Source = specs[0].Source
-			specs = []dragoman.ToolSpec{named}
+		if s.Name != "" && len(specs) == 1 {
+			specs = []dragoman.ToolSpec{completed(s, &specs[0])}
 		}
 		out = append(out, specs...)
 	}
 	if out == nil {
 		return tools
+	}
+	return out
+}
+
+// completed returns a named tool with everything that its source says and the tool itself
+// leaves out. The name and the namespace are the tool's own.
+func completed(s, read *dragoman.ToolSpec) dragoman.ToolSpec {
+	out := *read
+	out.Name, out.Namespace, out.NamespaceDescription, out.NamespaceExtra = s.Name, s.Namespace, s.NamespaceDescription, s.NamespaceExtra
+	if s.Description != "" {
+		out.Description = s.Description
+	}
+	if s.Strict != dragoman.StrictOff {
+		out.Strict = s.Strict
+	}
+	out.Deferred = out.Deferred || s.Deferred
+	if s.OutputSchema != nil {
+		out.OutputSchema = s.OutputSchema
+	}
+	out.Examples = slices.Concat(read.Examples, s.Examples)
+	if s.Annotations != (dragoman.Annotations{}) {
+		out.Annotations = s.Annotations
+	}
+	if s.Cache != nil {
+		out.Cache = s.Cache
+	}
+	if s.Extra != nil {
+		out.Extra = s.Extra
 	}
 	return out
 }

@@ -16,7 +16,12 @@ func guarded(c dragoman.Contribution) dragoman.Contribution {
 		out.Schemas = append(out.Schemas, schemaGuard{guard{c.Source, a.Format()}, a})
 	}
 	for _, a := range c.Calls {
-		out.Calls = append(out.Calls, callGuard{guard{c.Source, a.Format()}, a})
+		g := callGuard{guard{c.Source, a.Format()}, a}
+		if rec, ok := a.(dragoman.Recognizer); ok {
+			out.Calls = append(out.Calls, recognizingGuard{g, rec})
+			continue
+		}
+		out.Calls = append(out.Calls, g)
 	}
 	for _, a := range c.Results {
 		out.Results = append(out.Results, resultGuard{guard{c.Source, a.Format()}, a})
@@ -63,6 +68,12 @@ type callGuard struct {
 func (g callGuard) InspectCall(obj json.RawMessage) (_ *dragoman.ToolCall, _ dragoman.Report, err error) {
 	defer g.catch("inspect call", &err)
 	return g.accessor.InspectCall(obj)
+}
+
+// recognizingGuard is a [callGuard] whose accessor is a [dragoman.Recognizer].
+type recognizingGuard struct {
+	callGuard
+	dragoman.Recognizer
 }
 
 type resultGuard struct {
