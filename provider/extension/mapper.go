@@ -18,7 +18,8 @@ func ToNative(messages []dragoman.Message, native []json.RawMessage, f func(m *d
 	out := slices.Clone(native)
 	for i := range messages {
 		o, err := NewObject(native[i])
-		if err != nil || f(&messages[i], &o) != nil {
+		m := copied(&messages[i])
+		if err != nil || f(&m, &o) != nil {
 			return native
 		}
 		out[i] = o.JSON()
@@ -33,13 +34,88 @@ func FromNative(native []json.RawMessage, messages []dragoman.Message, f func(na
 	if len(messages) != len(native) {
 		return messages
 	}
-	out := slices.Clone(messages)
+	out := make([]dragoman.Message, len(messages))
 	for i := range out {
-		out[i].Parts = slices.Clone(out[i].Parts)
+		out[i] = copied(&messages[i])
 		o, err := NewObject(native[i])
 		if err != nil || f(&o, &out[i]) != nil {
 			return messages
 		}
 	}
 	return out
+}
+
+// copied returns a message whose parts and fields can be changed without changing m.
+func copied(m *dragoman.Message) dragoman.Message {
+	out := *m
+	out.Parts = copiedParts(m.Parts)
+	out.Cache, out.Origin, out.Native = pointer(m.Cache), pointer(m.Origin), pointer(m.Native)
+	out.Extra = copiedExtra(m.Extra)
+	return out
+}
+
+func copiedParts(parts []dragoman.Part) []dragoman.Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			if c := pointer(p); c != nil {
+				c.Cache, c.Extra = pointer(c.Cache), copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.Reasoning:
+			if c := pointer(p); c != nil {
+				c.Summary, c.Details = slices.Clone(c.Summary), slices.Clone(c.Details)
+				c.Origin, c.Extra = pointer(c.Origin), copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.Media:
+			if c := pointer(p); c != nil {
+				c.Cache, c.Extra = pointer(c.Cache), copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.ToolCall:
+			if c := pointer(p); c != nil {
+				c.Problem, c.Cache, c.Extra = pointer(c.Problem), pointer(c.Cache), copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.ToolResult:
+			if c := pointer(p); c != nil {
+				c.Content = copiedParts(c.Content)
+				c.Envelope, c.Cache, c.Extra = pointer(c.Envelope), pointer(c.Cache), copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.Refusal:
+			if c := pointer(p); c != nil {
+				c.Extra = copiedExtra(c.Extra)
+				out[i] = c
+			}
+		case *dragoman.Data:
+			if c := pointer(p); c != nil {
+				out[i] = c
+			}
+		case *dragoman.Opaque:
+			if c := pointer(p); c != nil {
+				out[i] = c
+			}
+		}
+	}
+	return out
+}
+
+func copiedExtra(e *dragoman.Extra) *dragoman.Extra {
+	c := pointer(e)
+	if c != nil {
+		c.Fields = slices.Clone(c.Fields)
+	}
+	return c
+}
+
+// pointer returns a pointer to a copy; nil for nil.
+func pointer[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }

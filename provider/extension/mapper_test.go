@@ -3,6 +3,7 @@ package extension_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -53,5 +54,71 @@ func TestX6_AMappingThatDoesNotLineUpReturnsWhatItWasGiven(t *testing.T) {
 	}
 	if out := extension.FromNative([]json.RawMessage{native[0], json.RawMessage(`[]`)}, messages, read); &out[0] != &messages[0] {
 		t.Errorf("%v", out)
+	}
+}
+
+// A mapping changes copies: what was given stays as it is, whether the mapping succeeds
+// or fails half-way.
+func TestX6_MappingDoesNotChangeTheMessagesThatItWasGiven(t *testing.T) {
+	messages := func() []dragoman.Message {
+		var out []dragoman.Message
+		for range 2 {
+			extra := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/mood", Value: json.RawMessage(`1`)}}}
+			out = append(out, dragoman.Message{Role: dragoman.RoleAssistant, Cache: &dragoman.CacheHint{}, Extra: extra, Parts: []dragoman.Part{
+				&dragoman.Text{Text: "a", Cache: &dragoman.CacheHint{}}, &dragoman.Reasoning{Text: "b", Summary: []string{"b"}}, &dragoman.Media{URL: "c"},
+				&dragoman.ToolCall{ID: "d", Problem: &dragoman.CallProblem{Message: "d"}}, &dragoman.ToolResult{CallID: "e", Content: []dragoman.Part{&dragoman.Text{Text: "e"}}},
+				&dragoman.Refusal{Text: "f"}, &dragoman.Data{JSON: json.RawMessage(`1`)}, &dragoman.Opaque{Type: "g"}, (*dragoman.Text)(nil), nil,
+			}})
+		}
+		return out
+	}
+	scribble := func(m *dragoman.Message) {
+		m.Cache.TTL, m.Extra.Fields[0].Path = "x", "/x"
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if p != nil {
+					p.Text, p.Cache.TTL = "x", "x"
+				}
+			case *dragoman.Reasoning:
+				p.Text, p.Summary[0] = "x", "x"
+			case *dragoman.Media:
+				p.URL = "x"
+			case *dragoman.ToolCall:
+				p.ID, p.Problem.Message = "x", "x"
+			case *dragoman.ToolResult:
+				p.CallID, p.Content[0].(*dragoman.Text).Text = "x", "x"
+			case *dragoman.Refusal:
+				p.Text = "x"
+			case *dragoman.Data:
+				p.JSON = json.RawMessage(`2`)
+			case *dragoman.Opaque:
+				p.Type = "x"
+			}
+		}
+	}
+	native := []json.RawMessage{json.RawMessage(`{"role":"a"}`), json.RawMessage(`{"role":"b"}`)}
+	for _, failing := range []string{"", `"b"`} {
+		given := messages()
+		out := extension.FromNative(native, given, func(o *extension.Object, m *dragoman.Message) error {
+			scribble(m)
+			if string(o.Get("role")) == failing {
+				return errors.New("no")
+			}
+			return nil
+		})
+		if !reflect.DeepEqual(given, messages()) {
+			t.Errorf("failing %q: the messages became %+v", failing, given)
+		}
+		if changed := out[0].Parts[0].(*dragoman.Text).Text == "x"; changed != (failing == "") {
+			t.Errorf("failing %q: got %+v", failing, out[0])
+		}
+		extension.ToNative(given, native, func(m *dragoman.Message, _ *extension.Object) error {
+			scribble(m)
+			return nil
+		})
+		if !reflect.DeepEqual(given, messages()) {
+			t.Errorf("ToNative: the messages became %+v", given)
+		}
 	}
 }
