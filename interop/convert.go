@@ -53,10 +53,15 @@ func (r *Registry) readShapedCall(format dragoman.Format, obj json.RawMessage, a
 
 // InspectResult gives the canonical view of a result. An error told only in
 // the text is not lifted: without a flag the outcome is unknown. A Gemini part that holds a
-// result, and the toolResult inside a Bedrock block, are read as the result.
+// result, and the toolResult inside a Bedrock block, are read as the result. A result whose
+// only content is data of the type [EnvelopeType] has its Envelope, and the text for other
+// formats as content.
 func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
 	var rep dragoman.Report
 	res, err := r.readShapedResult(obj.Format, obj.JSON, extra.At(""), &rep)
+	if err == nil {
+		res = unwrapEnvelope(res)
+	}
 	return res, rep, err
 }
 

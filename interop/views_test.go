@@ -72,3 +72,27 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 		t.Errorf("%v, %v", rep, err)
 	}
 }
+
+// The view of a result that carries an explicit envelope has the envelope and its text.
+func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
+	const envelope = `{"type":"provider_native_tool_result","format":"anthropic.messages","content":[{"type":"text","text":"native"}],"_metadata":{"k":1},"text":"plain"}`
+	for format, obj := range map[dragoman.Format]string{
+		dragoman.FormatGeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,
+		dragoman.FormatBedrockResult: `{"toolResult":{"toolUseId":"c1","content":[{"json":` + envelope + `}]}}`,
+	} {
+		res, _, err := interop.Default().InspectResult(native(format, obj))
+		if err != nil || res.Envelope == nil || res.Envelope.Format != dragoman.FormatAnthropicResult || string(res.Envelope.JSON) != `[{"type":"text","text":"native"}]` || res.Text() != "plain" {
+			t.Errorf("%s: %+v, %v", format, res, err)
+		}
+	}
+	// Text is not an envelope, and neither is other data.
+	for format, obj := range map[dragoman.Format]string{
+		dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":"{\"type\":\"provider_native_tool_result\",\"format\":\"anthropic.messages\",\"content\":[]}"}`,
+		dragoman.FormatGeminiResult:    `{"name":"f","response":{"type":"provider_native_tool_result"}}`,
+	} {
+		res, _, err := interop.Default().InspectResult(native(format, obj))
+		if err != nil || res.Envelope != nil || len(res.Content) != 1 {
+			t.Errorf("%s: %+v, %v", format, res, err)
+		}
+	}
+}
