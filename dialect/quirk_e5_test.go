@@ -55,3 +55,35 @@ func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *t
 		}
 	}
 }
+
+// If all tools of a request were dropped, a choice that names one of them is an error in every
+// dialect. A request that declares no tools has no choice (quirk E3, requirement R6).
+func TestQuirkE5_AForcedToolIsAnErrorIfAllToolsWereDropped(t *testing.T) {
+	off := false
+	for _, c := range codecs {
+		encode := func(mode dragoman.ChoiceMode, tools ...dragoman.ToolSpec) (dialect.Encoded, error) {
+			choice := &dragoman.ToolChoice{Mode: mode}
+			if mode == dragoman.ChoiceTool {
+				choice.Tools = []dragoman.ToolRef{{Name: "broken"}}
+			}
+			return c.EncodeRequest(&dragoman.Request{
+				Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: tools, ToolChoice: choice, ParallelToolCalls: &off,
+			}, dialect.EncodeOptions{})
+		}
+		broken := dragoman.ToolSpec{Name: "broken", Parameters: json.RawMessage(`{"type":`)}
+		if _, err := encode(dragoman.ChoiceTool, broken); !errors.Is(err, dragoman.ErrUnsupported) || !strings.Contains(err.Error(), "names a tool that is not sent") {
+			t.Errorf("%s, the forced tool was dropped: %v", c.Dialect(), err)
+		}
+		for _, mode := range []dragoman.ChoiceMode{dragoman.ChoiceTool, dragoman.ChoiceRequired} {
+			enc, err := encode(mode)
+			if err != nil || strings.Contains(string(enc.Body), "tool") {
+				t.Errorf("%s, %s without tools: %v %s", c.Dialect(), mode, err, enc.Body)
+				continue
+			}
+			var serious *dragoman.LossError
+			if !errors.As(enc.Report.Err(dragoman.Serious), &serious) || serious.Losses[0].Path != "/tool_choice" {
+				t.Errorf("%s, %s without tools: %s", c.Dialect(), mode, enc.Report)
+			}
+		}
+	}
+}

@@ -402,7 +402,7 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 	if !wirekit.KnownChoice(c.Mode) {
 		return nil, fmt.Errorf("gemini: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
-	if c.Mode == dragoman.ChoiceTool && !e.cached {
+	if c.Mode == dragoman.ChoiceTool && !e.cached && len(e.req.Tools) > 0 {
 		// A named tool that is not there is an error, never silently auto
 		// (quirk E5).
 		if len(c.Tools) != 1 {

@@ -203,7 +203,7 @@ func sentNames(member []byte) map[string]bool {
 func (e *requestEncoder) choiceOfNothing() {
 	c := e.req.ToolChoice
 	if c != nil && len(e.req.Tools) == 0 && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 	}
 }
 

@@ -246,8 +246,11 @@ func (e *requestEncoder) choice(tools int) error {
 		return err
 	}
 	if tools == 0 {
+		if err := wirekit.ForcesNone("openaichat", e.req); err != nil {
+			return err
+		}
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		}
 		if e.req.ParallelToolCalls != nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")

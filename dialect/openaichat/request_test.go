@@ -89,7 +89,7 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
 	hosted := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
 	for name, choice := range map[string]*dragoman.ToolChoice{
-		"required": {Mode: dragoman.ChoiceRequired}, "a tool": {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "bash"}}}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
+		"required": {Mode: dragoman.ChoiceRequired}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {

@@ -108,8 +108,11 @@ func (e *requestEncoder) choice(tools int) error {
 		}
 	}
 	if tools == 0 && !e.toolsElsewhere() {
+		if err := wirekit.ForcesNone("openairesponses", e.req); err != nil {
+			return err
+		}
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		} else if c != nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/tool_choice", "no tools remain to choose from")
 		}

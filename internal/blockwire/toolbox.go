@@ -67,14 +67,15 @@ func (t *Toolbox) Holds(ref dragoman.ToolRef) bool {
 }
 
 // Check refuses a choice that nobody can write. A named tool that is not there is
-// an error, never silently auto (quirk E5).
+// an error, never silently auto (quirk E5). A request without any tools has no choice to
+// write (quirk E3).
 func (t *Toolbox) Check(c *dragoman.ToolChoice) error {
 	switch {
 	case c == nil:
 		return nil
 	case !wirekit.KnownChoice(c.Mode):
 		return fmt.Errorf("%s: %w: at /tool_choice: no such mode as %.40q", t.API, dragoman.ErrInvalid, string(c.Mode))
-	case c.Mode != dragoman.ChoiceTool:
+	case c.Mode != dragoman.ChoiceTool, len(t.Specs) == 0:
 		return nil
 	case len(c.Tools) != 1:
 		return fmt.Errorf("%s: a forced tool choice names %d tools, want one: %w", t.API, len(c.Tools), dragoman.ErrUnsupported)

@@ -39,6 +39,20 @@ func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) b
 	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
 }
 
+// ForcesNone refuses a choice that forces a tool where none of the request's tools is sent, in
+// the words of api: the tool was dropped (quirk E5). A request without any tools has no choice
+// to write (quirk E3).
+func ForcesNone(api string, req *dragoman.Request) error {
+	c := req.ToolChoice
+	if c == nil || c.Mode != dragoman.ChoiceTool || len(req.Tools) == 0 {
+		return nil
+	}
+	if len(c.Tools) != 1 {
+		return fmt.Errorf("%s: a forced tool choice names %d tools, want one: %w", api, len(c.Tools), dragoman.ErrUnsupported)
+	}
+	return fmt.Errorf("%s: tool choice %q names a tool that is not sent: %w", api, c.Tools[0].Name, dragoman.ErrUnsupported)
+}
+
 // ReportChoice reports the members of a tool choice, and of its references to
 // tools, that only their own dialect knows.
 func ReportChoice(rep *dragoman.Report, c *dragoman.ToolChoice, d dragoman.Dialect) {
