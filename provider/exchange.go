@@ -131,6 +131,9 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if payload, err = x.withoutTools(body, payload); err != nil {
+		return err
+	}
 	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, tools.losses(rep.Losses), tools.losses(enc.Report.Losses), x.extended.Report.Losses)}
 	if err := x.strict(); err != nil {
 		return err

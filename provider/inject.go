@@ -1,9 +1,13 @@
 package provider
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // injected describes the list of tools that an extension wrote into the payload before the
@@ -16,17 +20,17 @@ type injected struct {
 // injectedTools reports whether an extension wrote a list of tools. The list replaces the
 // tools of the request.
 func (x *exchange) injectedTools() injected {
-	place := "tools"
-	if p := nativePlaces[x.limits.Dialect].tools; p != "" {
-		place = p
-	}
-	tools := x.extended.Payload.Get(place)
+	tools := x.extended.Payload.Get(cmp.Or(nativePlaces[x.limits.Dialect].tools, "tools"))
 	return injected{any: tools != nil, none: tools != nil && len(elements(tools)) == 0}
 }
 
 // request removes settings that servers refuse without tools if the extension wrote an
-// empty list (quirk E3).
+// empty list (quirk E3). Beside other tools of an extension the settings are kept: the tools
+// that they need are declared, and the list of the extension replaces them.
 func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
+	if t.any && !t.none {
+		req.Tools = withChosen(req.Tools, req.ToolChoice)
+	}
 	if !t.none {
 		return
 	}
@@ -38,6 +42,59 @@ func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 		req.ParallelToolCalls = nil
 		rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "an extension sends no tools")
 	}
+}
+
+// withChosen returns the tools of a request with those that only its choice names. There is
+// at least one.
+func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.ToolSpec {
+	out := slices.Clone(tools)
+	declare := func(s dragoman.ToolSpec) {
+		if !slices.ContainsFunc(out, func(o dragoman.ToolSpec) bool { return o.Name == s.Name && o.Namespace == s.Namespace }) {
+			out = append(out, s)
+		}
+	}
+	if c != nil {
+		for _, ref := range c.Tools {
+			if ref.Native == nil && ref.Name != "" && ref.Kind != dragoman.ToolHosted {
+				declare(dragoman.ToolSpec{Name: ref.Name, Namespace: ref.Namespace, Kind: ref.Kind})
+			}
+		}
+	}
+	if len(out) == 0 {
+		declare(dragoman.ToolSpec{Name: "tool"})
+	}
+	return out
+}
+
+// withoutTools removes the settings that servers refuse without tools from a payload whose
+// list of tools a [extension.Decorator] emptied (quirk E3).
+func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
+	places := nativePlaces[x.limits.Dialect]
+	if bytes.Equal(before, payload) {
+		return payload, nil
+	}
+	o, err := extension.NewObject(payload)
+	if err != nil {
+		return nil, err
+	}
+	place := cmp.Or(places.tools, "tools")
+	if tools := o.Get(place); tools == nil || len(elements(tools)) > 0 {
+		return payload, nil
+	}
+	for _, setting := range places.toolSettings {
+		if o.Get(setting) == nil {
+			continue
+		}
+		if setting == "parallel_tool_calls" {
+			x.extended.Report.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "an extension sends no tools")
+		} else {
+			x.extended.Report.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "an extension sends no tools to choose from")
+		}
+		if err := o.Delete(setting); err != nil {
+			return nil, err
+		}
+	}
+	return o.JSON(), nil
 }
 
 // losses removes the losses of the request's tools if those tools are not sent.

@@ -134,9 +134,9 @@ func toolsOf(t *testing.T, body []byte, place string) json.RawMessage {
 // An empty list of an extension counts as present: no tools are sent, so neither are the
 // fields that are about tools (quirk E3).
 func TestR6_NoFlagsAreSentIfAnExtensionInjectsNoTools(t *testing.T) {
-	each(t, func(t *testing.T, c dialect.Codec) {
+	eachInjector(t, json.RawMessage("[]"), func(t *testing.T, c dialect.Codec, e extension.Extension) {
 		server := serve(t, c, say(textAnswer("Yes.")))
-		model := server.client(&provider.Client{Extensions: extensions(t, earlyInjector{injector{place: toolsPlace(c.Dialect()), tools: json.RawMessage("[]")}})})
+		model := server.client(&provider.Client{Extensions: extensions(t, e)})
 		req := question()
 		no := false
 		req.ToolChoice, req.ParallelToolCalls = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, &no
@@ -154,6 +154,68 @@ func TestR6_NoFlagsAreSentIfAnExtensionInjectsNoTools(t *testing.T) {
 			t.Errorf("the choice is not reported: %v", resp.Losses)
 		}
 	})
+}
+
+// eachInjector tests every dialect with an extension that writes a list of tools, before
+// and after the request is encoded.
+func eachInjector(t *testing.T, tools json.RawMessage, test func(t *testing.T, c dialect.Codec, e extension.Extension)) {
+	t.Helper()
+	each(t, func(t *testing.T, c dialect.Codec) {
+		i := injector{place: toolsPlace(c.Dialect()), tools: tools}
+		t.Run("early", func(t *testing.T) { test(t, c, earlyInjector{i}) })
+		t.Run("late", func(t *testing.T) { test(t, c, lateInjector{i}) })
+	})
+}
+
+// A choice among tools that only an extension knows is sent beside them.
+func TestR6_ChoiceIsKeptBesideToolsOfAnExtension(t *testing.T) {
+	no := false
+	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "of_extension"}}}
+	required := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+	for name, tc := range map[string]struct {
+		choice  *dragoman.ToolChoice
+		noTools bool
+	}{"required without other tools": {required, true}, "forced without other tools": {forced, true}, "forced": {forced, false}} {
+		each(t, func(t *testing.T, c dialect.Codec) {
+			own := nativeTools(t, c, "of_extension")
+			place := toolsPlace(c.Dialect())
+			send := func(e extension.Extension, tools []dragoman.ToolSpec) (*dragoman.Response, extension.Object) {
+				server := serve(t, c, say(textAnswer("Yes.")))
+				client := &provider.Client{}
+				if e != nil {
+					client.Extensions = extensions(t, e)
+				}
+				req := question()
+				req.Tools, req.ToolChoice, req.ParallelToolCalls = tools, tc.choice, &no
+				resp, err := server.client(client).Generate(t.Context(), req)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				o, err := extension.NewObject(server.requests()[0].body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return resp, o
+			}
+			tools := question().Tools
+			if tc.noTools {
+				tools = nil
+			}
+			resp, got := send(earlyInjector{injector{place: place, tools: own}}, tools)
+			same, want := send(nil, []dragoman.ToolSpec{{Name: "of_extension", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}})
+			if string(got.Get(place)) != string(own) {
+				t.Errorf("%s: the tools are %s", name, got.Get(place))
+			}
+			for _, field := range []string{"tool_choice", "parallel_tool_calls", "/toolConfig/toolChoice", "/toolConfig/functionCallingConfig"} {
+				if string(got.Get(field)) != string(want.Get(field)) {
+					t.Errorf("%s: %s is %s, want %s", name, field, got.Get(field), want.Get(field))
+				}
+			}
+			if resp.Losses.String() != same.Losses.String() {
+				t.Errorf("%s: the losses are %s, want %s", name, resp.Losses, same.Losses)
+			}
+		})
+	}
 }
 
 // A request is not refused for a loss in tools that are not sent.

@@ -11,18 +11,20 @@ import (
 
 // nativePlaces are the places of a dialect's messages: in a request, in a whole response,
 // and in a chunk of a stream. An empty place is the whole body. A list has one element for
-// each message. The last field is the place of the tools in a request; empty means "tools".
+// each message. The tools of a request are at tools; empty means "tools". The settings at
+// toolSettings are refused without tools.
 var nativePlaces = map[dragoman.Dialect]struct {
 	request, answer string
 	deltas          []string
 	tools           string
+	toolSettings    []string
 }{
-	dragoman.OpenAIChat:      {"messages", "/choices/0/message", []string{"/choices/0/delta", "/choices/0/message"}, ""},
-	dragoman.OpenAIResponses: {"input", "output", nil, ""}, // a stream has whole items
-	dragoman.Anthropic:       {"messages", "", []string{"/message"}, ""},
-	dragoman.Gemini:          {"contents", "/candidates/0/content", []string{"/candidates/0/content"}, ""},
-	dragoman.Ollama:          {"messages", "message", []string{"message"}, ""},
-	dragoman.Bedrock:         {"messages", "/output/message", nil, "/toolConfig/tools"},
+	dragoman.OpenAIChat:      {"messages", "/choices/0/message", []string{"/choices/0/delta", "/choices/0/message"}, "", []string{"tool_choice", "parallel_tool_calls"}},
+	dragoman.OpenAIResponses: {"input", "output", nil, "", []string{"tool_choice", "parallel_tool_calls"}}, // a stream has whole items
+	dragoman.Anthropic:       {"messages", "", []string{"/message"}, "", []string{"tool_choice"}},
+	dragoman.Gemini:          {"contents", "/candidates/0/content", []string{"/candidates/0/content"}, "", []string{"/toolConfig/functionCallingConfig"}},
+	dragoman.Ollama:          {"messages", "message", []string{"message"}, "", nil},
+	dragoman.Bedrock:         {"messages", "/output/message", nil, "/toolConfig/tools", []string{"/toolConfig/toolChoice"}},
 }
 
 // toNative lets extensions map the messages of a request into its body.
