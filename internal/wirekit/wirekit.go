@@ -223,15 +223,31 @@ func withModel(raw []byte, model string, path []string) ([]byte, bool) {
 }
 
 // ReplayMessage returns the native form of a message that was not changed
-// since it came from dialect d, and that the target may see again.
+// since it came from dialect d, and that the target may see again. A message with a call
+// whose arguments are not JSON is rebuilt, with {} for them (requirement R7): servers that
+// parse the arguments of a history refuse every later request.
 func ReplayMessage(m *dragoman.Message, limits *dragoman.Limits, target *dragoman.Target, rebuild bool) ([]byte, bool) {
 	if rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
 		return nil, false
 	}
-	if !m.Native.Current(limits.Dialect, m.Fingerprint) {
+	if !m.Native.Current(limits.Dialect, m.Fingerprint) || brokenCall(m) {
 		return nil, false
 	}
 	return m.Native.Raw, true
+}
+
+// brokenCall reports whether a message has a call whose arguments are not JSON.
+func brokenCall(m *dragoman.Message) bool {
+	for _, p := range m.Parts {
+		c, ok := p.(*dragoman.ToolCall)
+		if !ok || c == nil || c.Problem == nil || c.Payload == dragoman.PayloadText || c.Hosted {
+			continue
+		}
+		if why := dragoman.CheckArguments(c.Arguments); why != nil && why.Code == dragoman.ProblemInvalidJSON {
+			return true
+		}
+	}
+	return false
 }
 
 // MayReplayReasoning reports whether opaque reasoning of a message may go to
