@@ -68,7 +68,7 @@ func TestA2_ThinkingIsOffWhereAnAssistantTextIsContinued(t *testing.T) {
 func TestA2_ToolsForAModelWithoutToolsAreAnError(t *testing.T) {
 	const body = `{"model":"MODEL","max_tokens":500,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`
 	w, upstream, refused := strictWorld(t)
-	for _, model := range []string{"openai/gpt-5-chat-latest", "openai/gpt-5-search-api", "bedrock/google.gemma-3-12b-it"} {
+	for _, model := range []string{"openai/gpt-5-chat-latest", "openai/gpt-5-search-api", "bedrock/google.gemma-3-12b-it", "bedrock/us.deepseek.r1-v1:0"} {
 		status, _, answer := ask(t, w.url+"/v1/messages", strings.Replace(body, "MODEL", model, 1))
 		if status != http.StatusBadRequest || !strings.Contains(answer, "tools") || len(refused()) > 0 || len(upstream.Seen("")) > 0 {
 			t.Errorf("%s: %d %s", model, status, answer)
@@ -127,6 +127,28 @@ func TestStrictToolsStayWithinTheLimitsOfAnthropic(t *testing.T) {
 		}
 		if n := strings.Count(seen[0], `"strict":true`); n != tc.strict || strings.Contains(losses, "/strict") != (tc.name != "few") {
 			t.Errorf("%s: %d strict tools, losses %q", tc.name, n, losses)
+		}
+	}
+}
+
+// Compatible servers refuse a function without parameters, which Gemini and OpenAI take.
+func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
+	w, upstream, refused := strictWorld(t)
+	for _, model := range []string{"deepseek/deepseek-v4-pro", "moonshot/kimi-k2.6", "xai/grok-4.6"} {
+		before := len(upstream.Seen(""))
+		for path, body := range map[string]string{
+			"/v1/chat/completions":                         `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}`,
+			"/v1beta/models/" + model + ":generateContent": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}]}`,
+		} {
+			status, _, answer := ask(t, w.url+path, body)
+			if status != http.StatusOK || len(refused()) > 0 {
+				t.Errorf("%s, %s: %d %s", model, path, status, answer)
+			}
+		}
+		for _, sent := range upstream.Seen("")[before:] {
+			if !strings.Contains(sent, `"parameters":{"type":"object","properties":{}}`) {
+				t.Errorf("%s: sent %s", model, sent)
+			}
 		}
 	}
 }

@@ -301,9 +301,17 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
 		r.subsetFits(s) &&
+		!r.needsParameters(s) &&
 		!(c.NoCacheBreakpoints && s.Cache != nil && src.Format == dragoman.FormatAnthropicTool) && // stands in it
 		// Responses reads an absent flag as a wish for strictness.
 		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
+}
+
+// needsParameters reports whether a tool has no parameters where the server wants them:
+// OpenAI takes a function without, compatible servers do not (quirk A20).
+func (r *Registry) needsParameters(s *dragoman.ToolSpec) bool {
+	return s.Kind == dragoman.ToolFunction && s.Parameters == nil && s.Name != "" &&
+		r.target.Dialect == dragoman.OpenAIChat && r.target.Caps.NoCustomTools
 }
 
 // subset is the server's own subset of JSON Schema, where it has one.
@@ -569,7 +577,8 @@ func (r *Registry) writeChatFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, n
 	w.BeginObject()
 	w.StringField("name", name)
 	w.StringFieldIf("description", low.description)
-	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || s.Source == nil {
+	own := s.Source != nil && s.Source.Format == dragoman.FormatChatFunction
+	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || !own || r.needsParameters(s) {
 		w.RawField("parameters", low.Schema)
 	}
 	if low.strict {
