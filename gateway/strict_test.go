@@ -33,10 +33,16 @@ var strictModels = []struct {
 	{"deepseek/deepseek-chat", dragoman.OpenAIChat},
 	{"moonshot/kimi-k2-thinking", dragoman.OpenAIChat},
 	{"moonshot/kimi-k2.6", dragoman.OpenAIChat},
+	{"moonshot/kimi-k3", dragoman.OpenAIChat},
+	{"xai/grok-4.6", dragoman.OpenAIChat},
+	{"zai/glm-5.3", dragoman.OpenAIChat},
+	{"qwen/qwen3-32b", dragoman.OpenAIChat},
+	{"openai/gpt-4o-search-preview", dragoman.OpenAIChat},
 	{"responses/o3-mini", dragoman.OpenAIResponses},
 	{"responses/gpt-4o", dragoman.OpenAIResponses},
 	{"responses/gpt-5", dragoman.OpenAIResponses},
 	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
+	{"responses/gpt-5-pro", dragoman.OpenAIResponses},
 	{"anthropic/claude-sonnet-4-20250514", dragoman.Anthropic},
 	{"anthropic/claude-opus-4-1", dragoman.Anthropic},
 	{"anthropic/claude-sonnet-4-5", dragoman.Anthropic},
@@ -72,7 +78,7 @@ func strictWorld(t *testing.T, how ...option) (w *world, upstream *strictupstrea
 	s := httptest.NewServer(upstream)
 	t.Cleanup(s.Close)
 	config := configOf(s.URL)
-	for _, name := range []string{"mistral", "xai", "groq", "qwen", "deepseek", "moonshot"} {
+	for _, name := range []string{"mistral", "xai", "groq", "qwen", "deepseek", "moonshot", "zai"} {
 		config += "  " + name + `: {base_url: "` + s.URL + `/v1", api_key_env: SIM_KEY, retries: 0}` + "\n"
 	}
 	return newWorldOf(t, s, config, how...), upstream, func() []*strictupstream.Refusal {
@@ -199,6 +205,9 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 		"siblings of a reference":  `{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/d","description":"x","default":"y","title":"T"}},"required":["a"],"additionalProperties":false}`,
 		"look-around":              `{"type":"object","properties":{"a":{"type":"string","pattern":"^(?!x)[a-z]+$"},"b":{"type":"string","pattern":"(a)\\1"}},"required":["a","b"],"additionalProperties":false}`,
 		"keywords of another type": `{"type":"object","properties":{"a":{"type":"string","properties":{"b":{"type":"string"}},"required":["b"]}},"required":["a"],"additionalProperties":false}`,
+		"tuple":                    `{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false}},"required":["a"],"additionalProperties":false}`,
+		"old tuple":                `{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"},{"type":"integer"}]}},"required":["a"],"additionalProperties":false}`,
+		"none":                     `{}`,
 		"definitions":              `{"type":"object","$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}`,
 	}
 	properties := func(n int, schema string) (all string) {

@@ -219,7 +219,7 @@ func (j *judge) claudeSampling(c *claude, a asked) *Refusal {
 	switch {
 	case !c.sampling && hasTemperature && temperature != 1:
 		return j.bad("", "", "`temperature` is deprecated for this model.")
-	case !c.sampling && hasTopP && topP < 0.99:
+	case !c.sampling && hasTopP:
 		return j.bad("", "", "`top_p` is deprecated for this model.")
 	case !c.sampling && hasTopK:
 		return j.bad("", "", "`top_k` is deprecated for this model.")

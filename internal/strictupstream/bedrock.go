@@ -2,6 +2,7 @@ package strictupstream
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,12 +20,18 @@ var claudeExtras = names("thinking top_k tool_choice anthropic_beta output_confi
 	"thinking": names("type budget_tokens display", nil), "output_config": names("effort format", nil),
 })
 
+// bedrockNoTools matches models that take no tools.
+var bedrockNoTools = regexp.MustCompile(`google\.gemma-3-12b|deepseek\.r1|amazon\.titan|meta\.llama3-(8b|70b)|mistral\.mi[sx]tral-[78]`)
+
 func (j *judge) bedrock(req map[string]any) *Refusal {
 	if at := bedrockShape.unknown(req, false); at != nil {
 		return j.bad("", "", "Unexpected field %s", brackets(at))
 	}
 	if r := j.bedrockLimits(req); r != nil {
 		return r
+	}
+	if bedrockNoTools.MatchString(j.model) && set(req, "toolConfig") {
+		return j.bad("", "", "This model doesn't support tool use.")
 	}
 	extras := obj(req, "additionalModelRequestFields")
 	switch {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ranged is a number with bounds.
@@ -155,6 +156,9 @@ func (j *judge) bedrockLimits(req map[string]any) *Refusal {
 				return j.bad("", "", "A cachePoint is not allowed in a toolResult.")
 			}
 		}
+	}
+	if points > 0 && claudeOf(j.model) == nil && !strings.Contains(j.model, "amazon.nova") {
+		return j.bad("", "", "You do not have access to explicit prompt caching")
 	}
 	if points > maxBreakpoints {
 		return j.bad("", "", "You can provide at most 4 cachePoint blocks, got %d.", points)

@@ -10,7 +10,8 @@ import (
 // before the colon.
 var (
 	ollamaPlain   = []string{"llama3", "llama3.1", "llama3.2", "llama3.3", "qwen2.5", "qwen2.5-coder", "mistral", "mistral-nemo", "gemma2", "gemma3", "phi3", "phi4", "tinyllama"}
-	ollamaNoTools = []string{"gemma2", "gemma3", "phi3", "phi4", "tinyllama", "llama3"}
+	ollamaNoTools = strings.Fields(`codellama codestral deepseek-coder-v2 deepseek-v3 gemma2 gemma3 gemma3n llama2 llama3 llama3.2-vision llava minicpm-v
+		phi3 phi4 phi4-reasoning qwen2.5vl tinyllama`)
 )
 
 // ollama ignores unknown fields, as the server does.

@@ -96,7 +96,7 @@ var (
 )
 
 var (
-	withoutTools   = regexp.MustCompile(`-search-(api|preview)|^gpt-5-chat-latest|^o1-(mini|preview)`)
+	withoutTools   = regexp.MustCompile(`-search-api|^gpt-5-chat-latest|^o1-(mini|preview)`)
 	onResponses    = regexp.MustCompile(`^gpt-5.*-(codex|pro)|-deep-research|^o[13]-pro`)
 	withoutSchemas = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-turbo|-\d{4}|$)|gpt-4o-2024-05-13|gpt-audio|o1-(mini|preview))`)
 )
@@ -131,6 +131,10 @@ func openAIVersion(name string) *openAIModel {
 		return &openAIModel{}
 	case strings.Contains(name, "-chat-latest"):
 		return &openAIModel{efforts: words("medium"), reasons: true, modern: true}
+	case strings.HasPrefix(name, "gpt-5-pro"):
+		return &openAIModel{efforts: words("high"), reasons: true, modern: true}
+	case strings.Contains(name, "-pro"):
+		return &openAIModel{efforts: words("medium high xhigh"), reasons: true, modern: true}
 	case strings.Contains(name, "-codex"):
 		return &openAIModel{efforts: words("low medium high xhigh"), reasons: true, modern: true}
 	case version == 500:
@@ -158,11 +162,17 @@ func (j *judge) chat(req map[string]any) *Refusal {
 	switch m := openAIModelOf(j.model); {
 	case isMistral(j.model):
 		return j.mistral(req)
-	case strings.HasPrefix(j.model, "grok-4"):
+	case strings.HasPrefix(j.model, "grok-"):
 		return j.grok(req)
+	case strings.HasPrefix(j.model, "glm-"):
+		return j.glm(req)
+	case strings.HasPrefix(strings.ToLower(j.model), "minimax-"):
+		return j.miniMax(req)
+	case strings.HasPrefix(j.model, "muse-"):
+		return j.muse(req)
 	case isGroq(j.model):
 		return j.groq(req)
-	case strings.HasPrefix(j.model, "qwen"):
+	case strings.HasPrefix(j.model, "qwen"), strings.HasPrefix(j.model, "qwq"):
 		return j.qwen(req)
 	case strings.HasPrefix(j.model, "deepseek-"):
 		return j.deepSeek(req)
@@ -191,6 +201,13 @@ func (j *judge) openAIChat(req map[string]any, m *openAIModel) *Refusal {
 		for _, key := range []string{"tools", "tool_choice", "parallel_tool_calls"} {
 			if set(req, key) {
 				return j.unsupported(key)
+			}
+		}
+	}
+	if strings.Contains(j.model, "-search-preview") {
+		for _, key := range []string{"temperature", "top_p", "presence_penalty", "frequency_penalty", "n"} {
+			if set(req, key) {
+				return j.bad("", "", "Model incompatible request argument supplied: %s", key)
 			}
 		}
 	}
@@ -302,16 +319,6 @@ func (j *judge) mistral(req map[string]any) *Refusal {
 
 var mistralID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
-// grok: even a penalty of 0 is refused.
-func (j *judge) grok(req map[string]any) *Refusal {
-	for _, key := range []string{"frequency_penalty", "presence_penalty"} {
-		if set(req, key) {
-			return j.bad("", "", "Model %s does not support parameter %s.", j.model, lowerCamel(key))
-		}
-	}
-	return nil
-}
-
 func (j *judge) responses(req map[string]any) *Refusal {
 	m := openAIModelOf(j.model)
 	if m == nil {
@@ -415,8 +422,14 @@ func (j *judge) groq(req map[string]any) *Refusal {
 	return nil
 }
 
+// qwenStreams matches the open models that think only in streams.
+var qwenStreams = regexp.MustCompile(`^(qwen3-\d+b(-a\d+b)?$|qwq|qvq)`)
+
 // qwen applies the rules of Qwen on DashScope, which has no file parts.
 func (j *judge) qwen(req map[string]any) *Refusal {
+	if qwenStreams.MatchString(j.model) && req["stream"] != true && req["enable_thinking"] != false {
+		return j.bad("invalid_parameter_error", "", "parameter.enable_thinking must be set to false for non-streaming calls")
+	}
 	for _, m := range objects(req, "messages") {
 		for _, part := range objects(m, "content") {
 			if str(part, "type") == "file" {

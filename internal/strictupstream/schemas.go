@@ -19,6 +19,8 @@ type schemaRules struct {
 	closed, complete bool
 	// items requires items in every array.
 	items bool
+	// oneItems refuses a list of schemas as items.
+	oneItems bool
 	// besideRef lists the keywords that are allowed next to $ref; nil allows all.
 	besideRef []string
 	// simplePatterns refuses look-around and back references.
@@ -41,8 +43,8 @@ var (
 		forbidden: strings.Fields("oneOf not minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems contains"),
 		formats:   append([]string{"uri"}, strictFormats...), closed: true, simplePatterns: true,
 	}
-	// moonshotSchema applies to the tools of Kimi models.
-	moonshotSchema = &schemaRules{besideRef: []string{}}
+	// moonshotSchema applies to the tools of Kimi models. It has no tuples (quirk A15).
+	moonshotSchema = &schemaRules{forbidden: strings.Fields("prefixItems unevaluatedItems"), besideRef: []string{}, oneItems: true}
 	// geminiJSONSchema applies to parametersJsonSchema and responseJsonSchema.
 	geminiJSONSchema = &schemaRules{besideRef: []string{"description", "default"}}
 	geminiTypes      = &schemaRules{items: true, gemini: true}
@@ -127,6 +129,8 @@ func (r *schemaRules) checkType(schema map[string]any, at string) string {
 	switch {
 	case r.items && isType("array") && !set(schema, "items") && !set(schema, "prefixItems"):
 		return fmt.Sprintf("In context=%s, array schema missing items.", at)
+	case r.oneItems && list(schema, "items") != nil:
+		return fmt.Sprintf("At path '%s.items': items must be an object", at)
 	case r.closed && (isType("object") || set(schema, "properties")) && schema["additionalProperties"] != false:
 		return fmt.Sprintf("In context=%s, 'additionalProperties' is required to be supplied and to be false.", at)
 	}

@@ -17,7 +17,8 @@
 //     stop sequences, cache breakpoints;
 //   - media that the named model cannot read;
 //   - broken conversations, by the rules of package rulecheck;
-//   - forced calls while DeepSeek and Kimi think, and their calls without reasoning_content;
+//   - forced calls while DeepSeek and Kimi think, their calls without reasoning_content, and
+//     tools that are not functions with an object as parameters;
 //   - reasoning without a signature, and signatures, encrypted reasoning, items, responses
 //     and conversations that this server did not issue.
 //

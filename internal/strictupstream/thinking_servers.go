@@ -1,19 +1,31 @@
 package strictupstream
 
 import (
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var (
 	deepSeekThinks = regexp.MustCompile(`^deepseek-(v4|reasoner)`)
 	kimiThinks     = regexp.MustCompile(`^kimi-(k2-thinking|k2\.[5-9]|k[3-9])`)
-	kimiAlways     = regexp.MustCompile(`^kimi-(k2-thinking|k2\.7-code)`)
+	// kimiFixed matches the models whose sampling is fixed.
+	kimiFixed  = regexp.MustCompile(`^kimi-(k2\.[5-9]|k[3-9])`)
+	kimiAlways = regexp.MustCompile(`^kimi-(k2-thinking|k2\.7-code)`)
 )
 
 // deepSeek applies the rules of DeepSeek. Its models think unless the request switches
 // thinking off.
 func (j *judge) deepSeek(req map[string]any) *Refusal {
+	for i, m := range objects(req, "messages") {
+		if role := str(m, "role"); !slices.Contains([]string{"system", "user", "assistant", "tool"}, role) {
+			return j.bad("invalid_request_error", "", "Failed to deserialize the JSON body into the target type: messages[%d].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`", i, role)
+		}
+	}
+	if r := j.plainFunctions(req); r != nil {
+		return r
+	}
 	if typ := str(obj(req, "response_format"), "type"); typ == "json_schema" {
 		return j.bad("invalid_request_error", "", "This response_format type is unavailable now")
 	}
@@ -37,6 +49,9 @@ func (j *judge) deepSeek(req map[string]any) *Refusal {
 
 // kimi applies the rules of Kimi at Moonshot.
 func (j *judge) kimi(req map[string]any) *Refusal {
+	if r := j.plainFunctions(req); r != nil {
+		return r
+	}
 	for i, t := range objects(req, "tools") {
 		if why := moonshotSchema.check(obj(obj(t, "function"), "parameters"), "parameters"); why != "" {
 			return j.bad("", "", "Invalid request: tools.%d.function.parameters is not a valid moonshot flavored json schema, details: <%s>", i, why)
@@ -45,20 +60,54 @@ func (j *judge) kimi(req map[string]any) *Refusal {
 	if !kimiThinks.MatchString(j.model) {
 		return nil
 	}
-	if n, ok := number(req, "temperature"); ok && n != 1 && !kimiAlways.MatchString(j.model) && str(obj(req, "thinking"), "type") != "disabled" {
-		return j.bad("", "", "invalid temperature: only 1 is allowed for this model")
+	off := str(obj(req, "thinking"), "type") == "disabled"
+	if kimiFixed.MatchString(j.model) {
+		if r := j.kimiSampling(req, off); r != nil {
+			return r
+		}
 	}
-	if str(obj(req, "thinking"), "type") == "disabled" {
+	if off {
 		if kimiAlways.MatchString(j.model) {
 			return j.bad("", "", "thinking cannot be disabled for this model")
 		}
 		return nil
 	}
-	if forcesCall(req) {
+	if forcesCall(req) && strings.HasPrefix(j.model, "kimi-k2") {
 		return j.bad("", "", "tool_choice 'specified' is incompatible with thinking enabled")
 	}
 	if i := bareCallTurn(req); i >= 0 {
 		return j.bad("", "", "thinking is enabled but reasoning_content is missing in assistant tool call message at index %d", i)
+	}
+	return nil
+}
+
+// kimiSampling refuses all values but those that the mode has.
+func (j *judge) kimiSampling(req map[string]any, off bool) *Refusal {
+	fixed := map[string]float64{"temperature": 1, "top_p": 0.95, "n": 1, "presence_penalty": 0, "frequency_penalty": 0}
+	if off {
+		fixed["temperature"] = 0.6
+	}
+	for _, key := range slices.Sorted(maps.Keys(fixed)) {
+		if n, ok := number(req, key); ok && n != fixed[key] {
+			return j.bad("", "", "invalid %s: only %v is allowed for this model", key, fixed[key])
+		}
+	}
+	return nil
+}
+
+// plainFunctions refuses tools that are not functions whose parameters are an object
+// (quirks A20, A43).
+func (j *judge) plainFunctions(req map[string]any) *Refusal {
+	for i, t := range objects(req, "tools") {
+		f := obj(t, "function")
+		switch typ := str(t, "type"); {
+		case typ != "function":
+			return j.bad("invalid_request_error", "", "tools[%d].type: unknown variant `%s`, expected `function`", i, typ)
+		case str(f, "name") == "":
+			return j.bad("invalid_request_error", "", "tools[%d]: missing field `name`", i)
+		case str(obj(f, "parameters"), "type") != "object":
+			return j.bad("invalid_request_error", "", "Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: null'.", str(f, "name"))
+		}
 	}
 	return nil
 }
