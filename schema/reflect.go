@@ -79,7 +79,7 @@ func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v: %v", ErrInvalid, t, err)
 	}
-	out, err = tidy(raw)
+	out, err = tidy(plainText(raw))
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
@@ -88,6 +88,29 @@ func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	}
 	return out, nil
 }
+
+// plainText undoes the HTML escapes of encoding/json, which the reflector cannot turn off.
+func plainText(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' || i+1 == len(raw) {
+			out = append(out, raw[i])
+			continue
+		}
+		if i+6 <= len(raw) {
+			if c, ok := htmlEscapes[string(raw[i:i+6])]; ok {
+				out = append(out, c)
+				i += 5
+				continue
+			}
+		}
+		out = append(out, raw[i], raw[i+1])
+		i++
+	}
+	return out
+}
+
+var htmlEscapes = map[string]byte{`\u0026`: '&', `\u003c`: '<', `\u003e`: '>'}
 
 // docTag is how the reflector asks for a field's description.
 func docTag(t reflect.Type, field string) string {

@@ -286,6 +286,17 @@ func TestTagsAreKeptOrRefused(t *testing.T) {
 	}
 }
 
+func TestTextsOfTagsAreNotHTML(t *testing.T) {
+	type in struct {
+		F string `json:"f" doc:"a <b> & \\u003c c" jsonschema:"enum=a&b,pattern=<.*>"`
+	}
+	got, err := For[in]()
+	const want = `{"type":"object","properties":{"f":{"type":"string","description":"a <b> & \\u003c c","enum":["a&b"],"pattern":"<.*>"}},"required":["f"],"additionalProperties":false}`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s %v\nwant %s", got, err, want)
+	}
+}
+
 func TestTagsOfOtherLibrariesAreKeptOrRefused(t *testing.T) {
 	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
 	of := func(typ reflect.Type, tag string) reflect.Type {

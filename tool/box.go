@@ -294,7 +294,8 @@ func (b *Box) Lost() []string {
 // ApprovalKeys are the keys under which decisions on a tool of this box may be
 // found, the canonical one first.
 func (b *Box) ApprovalKeys(k Key) []string {
-	return k.ApprovalKeys(b.find(Bare(k.Name)) != nil)
+	// A tool in a namespace may have the dotted name of a deferred tool as its own key.
+	return k.ApprovalKeys(b != nil && slices.ContainsFunc(b.entries, func(e *entry) bool { return e.key.ApprovalKey() == k.Name }))
 }
 
 // Listing is what a list of tools shows of one.

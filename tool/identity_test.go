@@ -171,12 +171,14 @@ func TestI5_TheSyntheticNamespaceIsStrippedOnlyForTheHandler(t *testing.T) {
 }
 
 func TestI6_ApprovalKeysNeverFallBackToAnotherTool(t *testing.T) {
-	box := mustBox(t, echo("a"), echo("a", tool.InNamespace("n", "d")), echo("a", tool.Deferred()), echo("b", tool.Deferred()))
+	box := mustBox(t, echo("a"), echo("a", tool.InNamespace("n", "d")), echo("a", tool.Deferred()), echo("b", tool.Deferred()), echo("n.a", tool.Deferred()))
 	for k, want := range map[tool.Key][]string{
 		tool.Bare("a"):             {"a"},
 		tool.Namespaced("n", "a"):  {"n.a"},
 		tool.DeferredTopLevel("a"): {"deferred_top_level:a"},
 		tool.DeferredTopLevel("b"): {"deferred_top_level:b", "b"},
+		// The dotted name is the key of the tool in the namespace.
+		tool.DeferredTopLevel("n.a"): {"deferred_top_level:n.a"},
 	} {
 		if got := box.ApprovalKeys(k); !slices.Equal(got, want) {
 			t.Errorf("%v is filed under %q, want %q", k, got, want)
