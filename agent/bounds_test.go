@@ -621,3 +621,10 @@ func TestL13_StateWithoutAVersionIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestT16_AgentWithAnUnknownFailurePolicyIsRefused(t *testing.T) {
+	a := agent.Agent{Model: model(), Runner: &tool.Runner{Failure: "contniue"}}
+	if err := a.Check(); !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "contniue") {
+		t.Error(err)
+	}
+}

@@ -245,6 +245,9 @@ func (p *player) prepare() error {
 	if err := p.hide(); err != nil {
 		wrong("%v", err)
 	}
+	if p.Runner != nil && !slices.Contains([]tool.Failure{tool.FailureDefault, tool.FailureContinue, tool.FailureDegrade, tool.FailureFail}, p.Runner.Failure) {
+		wrong("its Runner has the failure policy %q, which does not exist; use continue, degrade or fail", p.Runner.Failure)
+	}
 	config := p.Toolbox
 	config.Hooks = p.Guardrails.around(config.Hooks)
 	config.Recent = 1 // nobody else sees this toolbox, and the result has all records

@@ -100,6 +100,9 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 		}
 		out.entries = append(out.entries, e)
 	}
+	if c := b.config.Collisions; c != CollisionsFail && c != CollisionsWin {
+		errs = append(errs, fmt.Errorf("%w: there is no collision policy %q; leave it empty or use win", ErrDefinition, string(c)))
+	}
 	if b.config.Collisions == CollisionsWin {
 		stay, lost := Winners(out.named())
 		kept := make([]*entry, len(stay))
@@ -200,6 +203,9 @@ func prepareEntry(t Tool) (*entry, error) {
 		if e.output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return wrong("the schema of its output", err)
 		}
+	}
+	if err := e.settings.Failure.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.key.QualifiedName(), err)
 	}
 	e.breaker = newBreaker(e.settings.Breaker)
 	return e, nil

@@ -1174,3 +1174,20 @@ func TestT7_ARecordOfACallThatDidNotRunHasItsPlainText(t *testing.T) {
 		t.Errorf("the plain text is %q", rec.Plain)
 	}
 }
+
+// A misspelled setting must not mean the default.
+func TestT16_AnUnknownFailurePolicyIsAnError(t *testing.T) {
+	const word = "contniue"
+	_, err := tool.NewBox(echo("a", tool.Set(func(s *tool.Settings) { s.Failure = word })))
+	if !errors.Is(err, tool.ErrDefinition) || !strings.Contains(err.Error(), word) {
+		t.Errorf("tool: %v", err)
+	}
+	_, err = (&tool.Runner{Failure: word}).Start("r").Do(t.Context(), mustBox(t, echo("a")), tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("1", "a", "")}})
+	if !errors.Is(err, tool.ErrDefinition) || !strings.Contains(err.Error(), word) {
+		t.Errorf("runner: %v", err)
+	}
+	_, err = tool.Config{Collisions: "wins"}.Box(echo("a"))
+	if !errors.Is(err, tool.ErrDefinition) || !strings.Contains(err.Error(), "wins") {
+		t.Errorf("toolbox: %v", err)
+	}
+}

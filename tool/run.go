@@ -340,6 +340,9 @@ type batch struct {
 // begin takes a turn, if every call of it is what it was when its id was seen
 // before (quirk I5) and none would run a second time.
 func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
+	if err := r.runner.Failure.check(); err != nil {
+		return nil, fmt.Errorf("the runner: %w", err)
+	}
 	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), records: make([]Record, len(turn.Calls))}
 	r.mu.Lock()
 	defer r.mu.Unlock()

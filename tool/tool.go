@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -194,6 +195,17 @@ const (
 	// FailureFail cancels the calls beside it and ends the turn with an error.
 	FailureFail Failure = "fail"
 )
+
+// check refuses words that are not in the list: one that is misspelled must not mean
+// [FailureContinue].
+func (f Failure) check() error {
+	switch f {
+	case FailureDefault, FailureContinue, FailureDegrade, FailureFail:
+		return nil
+	default:
+		return fmt.Errorf("%w: there is no failure policy %q; use continue, degrade or fail", ErrDefinition, string(f))
+	}
+}
 
 // settingsOf are those of a tool that has any.
 func settingsOf(t Tool) Settings {
