@@ -287,3 +287,42 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 		}
 	})
 }
+
+// Histories of one vendor have what others refuse: parallel calls, failed and empty results,
+// images in results, calls of tools that are not declared, ids of any form, blank texts,
+// reasoning without a signature, and instructions between the turns.
+func TestNoHistoryIsRefusedByTheUpstream(t *testing.T) {
+	text := func(s string) dragoman.Part { return &dragoman.Text{Text: s} }
+	called := func(id, name, args string) *dragoman.ToolCall {
+		return &dragoman.ToolCall{ID: id, Name: name, Payload: dragoman.PayloadObject, Arguments: args}
+	}
+	turn := func(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
+		return dragoman.Message{Role: role, Parts: parts}
+	}
+	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="}
+	a, b := called("functions.get_weather:0", "get_weather", `{"city":"Oslo"}`), called("call_"+strings.Repeat("x", 30), "get_weather", `{"city":"Rome"}`)
+	other := called("toolu_01", "undeclared.tool", `{}`)
+	histories := map[string][]dragoman.Message{
+		"parallel calls, one failed": {turn(dragoman.RoleAssistant, text("I look."), a, b), turn(dragoman.RoleTool, a.Result(text("4 °C")), b.Fail("no such city"))},
+		"empty result":               {turn(dragoman.RoleAssistant, a), turn(dragoman.RoleTool, a.Result())},
+		"image in a result":          {turn(dragoman.RoleAssistant, a, b), turn(dragoman.RoleTool, a.Result(text("a map"), image), b.Result(image))},
+		"undeclared tool":            {turn(dragoman.RoleAssistant, other), turn(dragoman.RoleTool, other.Result(text("done")))},
+		"question after a result":    {turn(dragoman.RoleAssistant, a), turn(dragoman.RoleTool, a.Result(text("4 °C"))), turn(dragoman.RoleUser, text("And in Rome?"))},
+		"two loops with the same id": {turn(dragoman.RoleAssistant, a), turn(dragoman.RoleTool, a.Result(text("4 °C"))), turn(dragoman.RoleAssistant, a), turn(dragoman.RoleTool, a.Result(text("5 °C")))},
+		"blank text":                 {turn(dragoman.RoleAssistant, text(" \n")), turn(dragoman.RoleUser, text("Go on."))},
+		"two questions":              {turn(dragoman.RoleUser, text("Please.")), turn(dragoman.RoleUser, text("Now."))},
+		"instructions in between":    {turn(dragoman.RoleAssistant, text("Hm.")), turn(dragoman.RoleSystem, text("Be brief.")), turn(dragoman.RoleUser, text("Go on."))},
+		"unsigned reasoning":         {turn(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "I think."}, a), turn(dragoman.RoleTool, a.Result(text("4 °C")))},
+	}
+	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
+		for name, history := range histories {
+			req := &dragoman.Request{
+				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
+				Messages: append([]dragoman.Message{userSays("What is the weather in Oslo?")}, history...),
+			}
+			if _, err := c.ask(req); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
