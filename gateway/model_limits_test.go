@@ -152,3 +152,24 @@ func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
 		}
 	}
 }
+
+// The history of a Chat client may come from another server than the one that gets it.
+func TestQuirkB13_IDsOfChatClientsFitTheServer(t *testing.T) {
+	const body = `{"model":"MODEL","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"ID","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"ID","content":"1"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]}`
+	w, upstream, _ := strictWorld(t)
+	for _, tc := range []struct{ model, id, want string }{
+		{"mistral/mistral-large-latest", "aB3dE6gH9", `"id":"aB3dE6gH9"`},
+		{"mistral/mistral-large-latest", "call_abc", ""},
+		{"moonshot/kimi-k2-thinking", "functions.f:4", `"id":"functions.f:4"`},
+		{"moonshot/kimi-k2-thinking", "f_4", `"id":"f_4"`},
+		{"moonshot/kimi-k2-thinking", "call_abc", `"id":"functions.f:0"`},
+		{"deepseek/deepseek-chat", "call_00_abc", `"id":"call_00_abc"`},
+	} {
+		before := len(upstream.Seen(""))
+		status, _, answer := ask(t, w.url+"/v1/chat/completions", strings.NewReplacer("MODEL", tc.model, "ID", tc.id).Replace(body))
+		seen := upstream.Seen("")[before:]
+		if status != http.StatusOK || len(seen) != 1 || !strings.Contains(seen[0], tc.want) {
+			t.Errorf("%s, %s: %d %s, sent %s", tc.model, tc.id, status, answer, seen)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/schema"
@@ -205,6 +206,24 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 // KeepID says that the target minted a call id itself: it goes back as it is,
 // whatever the rule says (quirk B14).
 func (r *Registry) KeepID(id string) { r.ids.mark(id, kept) }
+
+// MayMint reports whether the target can have made an id for a call of a tool. A server
+// with a rule of its own makes no ids that break the rule. Kimi numbers calls, with or
+// without the prefix "functions.".
+func (r *Registry) MayMint(id, name string) bool {
+	rule := r.target.Caps.ID
+	if rule == nil {
+		return true
+	}
+	if !rule.Numbered {
+		return LegalID(id, *rule)
+	}
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, "functions."), name)
+	if !ok || len(rest) < 2 || rest[0] != ':' && rest[0] != '_' {
+		return false
+	}
+	return strings.Trim(rest[1:], "0123456789") == ""
+}
 
 // AnnounceID says that a call id stands in the request, so that the alias of
 // another id is never made to look like it. An encoder that writes some

@@ -51,7 +51,8 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
 				reg.AnnounceID(p.ID)
-				if minted && !p.Synthetic {
+				// A history from a client does not name the provider of its ids.
+				if minted && !p.Synthetic && (m.Origin.Provider != "" || reg.MayMint(p.ID, p.Name)) {
 					reg.KeepID(p.ID)
 				}
 			case *dragoman.ToolResult:
