@@ -83,6 +83,12 @@ func refusal(path string, body map[string]any) string {
 					return `{"type":"error","error":{"type":"invalid_request_error","message":"This model does not accept an effort."},"message":"This model does not accept an effort."}`
 				}
 			}
+			if t, ok := thinking.(map[string]any); ok && typ == "enabled" {
+				budget, _ := t["budget_tokens"].(float64)
+				if most, ok := body["max_tokens"].(float64); ok && (budget < 1024 || budget >= most) {
+					return `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens must be greater than thinking.budget_tokens"}}`
+				}
+			}
 			messages, _ := body["messages"].([]any)
 			if last, _ := json.Marshal(messages[len(messages)-1]); typ == "enabled" && (strings.Contains(string(last), "tool_result") || strings.Contains(string(last), "toolResult")) {
 				before, _ := json.Marshal(messages[len(messages)-2])
@@ -228,6 +234,31 @@ func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
 		if tc.not != "" && !strings.Contains(losses, "/reasoning") {
 			t.Errorf("%s: the loss is not reported: %q", tc.body, losses)
 		}
+	}
+}
+
+// Claude up to 4.5 takes a budget in place of an effort, also from a client of
+// Anthropic's dialect, whose max_tokens may be less than the budget.
+func TestA2_BudgetsForEffortsStayBelowMaxTokens(t *testing.T) {
+	url, upstream := strictGateway(t, `  house: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0}
+`)
+	const body = `{"model":"house/claude-haiku-4-5","max_tokens":%d,%s,"messages":[{"role":"user","content":"hi"}]}`
+	for _, asked := range []string{
+		`"output_config":{"effort":"high"}`, `"thinking":{"type":"adaptive"}`,
+		`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}`,
+	} {
+		for maxTokens, want := range map[int]string{4000: `"budget_tokens":3999`, 512: `"max_tokens":512`} {
+			status, losses, answer := ask(t, url+"/v1/messages", fmt.Sprintf(body, maxTokens, asked))
+			last := upstream.bodies[len(upstream.bodies)-1]
+			if status != http.StatusOK || !strings.Contains(last, want) || !strings.Contains(losses, "/reasoning/budget_tokens") {
+				t.Errorf("%s with max_tokens %d: %d %s, losses %q\nsent %s", asked, maxTokens, status, answer, losses, last)
+			}
+		}
+	}
+	// A budget of the client's own is sent unchanged: with interleaved thinking it may be more.
+	const own = `{"model":"house/claude-sonnet-4-5","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":9000},"messages":[{"role":"user","content":"hi"}]}`
+	if status, _, answer := ask(t, url+"/v1/messages", own); status != http.StatusOK || !strings.Contains(upstream.bodies[len(upstream.bodies)-1], `"budget_tokens":9000`) {
+		t.Errorf("%d %s", status, answer)
 	}
 }
 

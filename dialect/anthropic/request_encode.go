@@ -249,10 +249,10 @@ func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
 
 // budget is a thinking budget that the API takes: not too small, and less than
 // max_tokens. Only with interleaved thinking may it be more; a client of this
-// dialect may have asked for that in a header, so its numbers stand.
+// dialect may have asked for that in a header, so its own numbers stand.
 func (e *requestEncoder) budget(n int64) int64 {
 	const at = "/reasoning/budget_tokens"
-	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.own() {
+	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.ownBudget() {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below max_tokens, which is %d", n, *most)
 		n = *most - 1
 	}
@@ -266,10 +266,16 @@ func (e *requestEncoder) budget(n int64) int64 {
 // own reports whether the request came from a client of this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
+// ownBudget reports whether the budget is the client's own number, and not one that
+// stands for an effort or for adaptive thinking.
+func (e *requestEncoder) ownBudget() bool {
+	return e.own() && e.req.Reasoning != nil && e.req.Reasoning.BudgetTokens != nil
+}
+
 // roomToThink reports whether any budget fits below max_tokens.
 func (e *requestEncoder) roomToThink() bool {
 	most := e.req.MaxOutputTokens
-	return most == nil || *most > MinThinkingBudget || e.own()
+	return most == nil || *most > MinThinkingBudget || e.ownBudget()
 }
 
 // thinks is the API's word for how to think; empty for none.

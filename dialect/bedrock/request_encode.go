@@ -151,7 +151,7 @@ func (e *requestEncoder) inference() {
 		w.IntField("maxTokens", n)
 	}
 	typ := e.thinks()
-	thinks := typ != "" && typ != "disabled" && !e.own()
+	thinks := typ == "adaptive" && !e.own() || typ == "enabled" && !e.ownBudget()
 	// refused reports whether a value is not to be written: the model accepts none, or it
 	// accepts only other values while it thinks.
 	refused := func(key string, ok bool) bool {
@@ -208,7 +208,7 @@ func (e *requestEncoder) maxTokens() (int64, bool) {
 	if n := e.req.MaxOutputTokens; n != nil {
 		return *n, true
 	}
-	if e.thinks() != "enabled" || e.own() {
+	if e.thinks() != "enabled" || e.ownBudget() {
 		return 0, false
 	}
 	n := wirekit.Sum(max(*e.reasoning().BudgetTokens, MinThinkingBudget), defaultMaxTokens)
@@ -236,11 +236,17 @@ func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
 // own reports whether the request came from a client of this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
+// ownBudget reports whether the budget is the client's own number, and not one that
+// stands for an effort or for adaptive thinking.
+func (e *requestEncoder) ownBudget() bool {
+	return e.own() && e.req.Reasoning != nil && e.req.Reasoning.BudgetTokens != nil
+}
+
 // budget is a thinking budget that Claude takes: not too small, and less than
 // maxTokens, but that a client of this dialect may know better.
 func (e *requestEncoder) budget(n int64) int64 {
 	const at = "/reasoning/budget_tokens"
-	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.own() {
+	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.ownBudget() {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below maxTokens, which is %d", n, *most)
 		n = *most - 1
 	}
@@ -254,7 +260,7 @@ func (e *requestEncoder) budget(n int64) int64 {
 // roomToThink reports whether any budget fits below maxTokens.
 func (e *requestEncoder) roomToThink() bool {
 	most := e.req.MaxOutputTokens
-	return most == nil || *most > MinThinkingBudget || e.own()
+	return most == nil || *most > MinThinkingBudget || e.ownBudget()
 }
 
 // thinks is Claude's word for how to think; empty for none.

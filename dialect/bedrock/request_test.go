@@ -512,6 +512,28 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 	}
 }
 
+// A budget that stands for adaptive thinking is bounded like one of another dialect; the
+// client's own number is not.
+func TestBudgetForAdaptiveThinkingIsBoundedInItsOwnDialect(t *testing.T) {
+	caps := dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Caps: dragoman.Capabilities{ThinkingBudgets: true}}}
+	for name, tc := range map[string]struct{ config, thinking, maxTokens, temperature, budget string }{
+		"lowered":    {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"adaptive"}`, "3000", "null", "2999"},
+		"no bound":   {`{"temperature":0.5}`, `{"type":"adaptive"}`, "12288", "null", "8192"},
+		"own number": {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"enabled","budget_tokens":9000}`, "3000", "0.5", "9000"},
+	} {
+		req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":`+tc.config+`,"additionalModelRequestFields":{"thinking":`+tc.thinking+`}}`)
+		v, enc := encode(t, req, caps)
+		for path, want := range map[[2]string]string{{"inferenceConfig", "maxTokens"}: tc.maxTokens, {"inferenceConfig", "temperature"}: tc.temperature} {
+			if got := js(field(v, path[0], path[1])); got != want {
+				t.Errorf("%s: %v is %s, want %s: %s", name, path, got, want, enc.Body)
+			}
+		}
+		if got := js(field(v, "additionalModelRequestFields", "thinking", "budget_tokens")); got != tc.budget {
+			t.Errorf("%s: a budget of %s, want %s: %s", name, got, tc.budget, enc.Body)
+		}
+	}
+}
+
 func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T) {
 	signed := &dragoman.Reasoning{Signature: "c2ln"}
 	withheld := &dragoman.Reasoning{Redacted: true, Encrypted: "AAEC"}
