@@ -116,7 +116,9 @@ var indirections = map[string]indirection{
 		},
 	},
 	"git": {
-		global: strings.Fields("-c --config-env --exec-path=*"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file"),
+		// The config of another repository names commands, such as core.fsmonitor, and any
+		// folder of files may be one, also without the name .git.
+		global: strings.Fields("-c -C --config-env --exec-path=* --git-dir --bare"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file"),
 		flags: strings.Fields("--upload-pack --receive-pack --exec --ext-diff --extcmd --open-files-in-pager"),
 		subcommands: map[string]indirection{
 			"config": {always: "it can set commands that git runs"}, "rebase": {flags: strings.Fields("-x -i --exec --interactive --strategy")},

@@ -27,6 +27,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`tar xf a.tar --to-command=sh`, `tar xf a.tar --to-com=sh`, `tar -x -I sh -f a`, `tar xIf sh a`, `tar cf a b --checkpoint=1 --checkpoint-action=exec=sh`, `tar --use-compress-program sh -xf a`,
 		`sort --compress-program=sh f`, `sort --compress-prog sh f`, `split --filter=sh f`,
 		`git -c core.pager=sh log`, `git -C d -c core.pager=sh log`, `git -calias.x=!sh x`, `git --config-env=core.pager=X log`, `git --exec-path=/tmp status`,
+		`git -C d status`, `git --no-pager -C d status`, `git --git-dir=d status`, `git --git-dir d status`, `git --bare status`,
 		`git config core.pager sh`, `git rebase -x sh main`, `git rebase --exec=sh main`, `git bisect run sh`, `git submodule foreach sh`, `git grep -Osh x`,
 		`git clone -u sh x`, `git fetch --upload-pack=sh x`, `git fetch --upload-p sh x`, `git difftool -x sh`, `git log --ext-diff`,
 		`rg --pre sh x`, `rg --pre=sh x`, `man -P sh ls`, `man --pager=sh ls`, `man -Hsh ls`,
@@ -46,7 +47,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 	for _, allowed := range []string{
 		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`, `sed --line-length 5 -n l f`,
 		`awk '{print $1}' f`, `awk -F: 'NR==1{print $2}' f`, `tar -xzf a.tgz`, `tar czf a.tgz b`, `tar tvf a.tar`, `sort -u -k2 f`,
-		`git log --oneline -5`, `git log -c`, `git diff --text`, `git log --cc`, `git status`, `git commit -m x`, `git -C d status`, `git rebase main`, `git grep x`, `git push -u origin main`,
+		`git log --oneline -5`, `git log -c`, `git diff --text`, `git log --cc`, `git status`, `git commit -m x`, `git diff -C`, `git --no-pager log`, `git rebase main`, `git grep x`, `git push -u origin main`,
 		`rg -n x`, `man ls`, `make`, `make -j4 test`, `make -k all`, `make test-a`, `go test -run=x ./...`, `go build -o x .`, `go build -ldflags=-X=main.version=1 .`, `go env GOROOT`, `rsync -av a b`,
 		`python3 manage.py -c x`, `python3 -m pytest -k x`, `npm run lint --fix`, `npm ls --all`, `docker ps -a`, `cargo test -q`,
 	} {
@@ -71,16 +72,16 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 		}
 	}
 	// All words of the command are named, or what follows goes to a script that is.
-	list, err := Allow("python -c pass", "less README", "npm run build", "docker run hello", "git -c color.ui=false log", "git -c color.ui=false diff ...", "sed e", "python tools/x.py ...", "rsync -e ssh ...", "go run ./cmd/x ...")
+	list, err := Allow("python -c pass", "less README", "npm run build", "docker run hello", "git -c color.ui=false log", "git -c color.ui=false diff ...", "git -C docs log ...", "sed e", "python tools/x.py ...", "rsync -e ssh ...", "go run ./cmd/x ...")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, allowed := range []string{"python -c pass", "less README", "npm run build", "git -c color.ui=false log", "git -c color.ui=false diff x", "sed e", "python tools/x.py -v", "rsync -e ssh a b:c", "go run ./cmd/x y"} {
+	for _, allowed := range []string{"python -c pass", "less README", "npm run build", "git -c color.ui=false log", "git -c color.ui=false diff x", "git -C docs log -5", "sed e", "python tools/x.py -v", "rsync -e ssh a b:c", "go run ./cmd/x y"} {
 		if _, err := list.Check(allowed); err != nil {
 			t.Errorf("%s: %v", allowed, err)
 		}
 	}
-	for _, refused := range []string{"git -c color.ui=false diff --ext-diff", "rsync -e ssh --rsync-path=x a b:c"} {
+	for _, refused := range []string{"git -c color.ui=false diff --ext-diff", "git -C other log", "rsync -e ssh --rsync-path=x a b:c"} {
 		if _, err := list.Check(refused); !errors.Is(err, ErrNotAllowed) {
 			t.Errorf("%s: %v", refused, err)
 		}

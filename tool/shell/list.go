@@ -72,7 +72,7 @@ var ErrPattern = errors.New("shell: not a pattern for commands")
 // with -exec, …), only a pattern without * and ... allows it.
 //
 // Some programs run others through their arguments. Where the known ways to do so
-// (git -c, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
+// (git -c and -C, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
 // with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
 // a pattern with * or ... for a program that runs whatever it is given (python, perl,
 // docker, npm run, less, vim) is an error. [Options.Indirect] permits both. The list of
