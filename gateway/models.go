@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
 )
 
@@ -85,7 +84,7 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 // notAllowed says that a key may not ask for a model.
 func (s *setup) notAllowed(k *access.Key, model string) error {
 	return refusal(&access.RefusedError{
-		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Meant: words.Near(model, s.names(k.Allows)),
+		Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models, Meant: s.near(model, k.Allows),
 	})
 }
 

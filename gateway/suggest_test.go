@@ -79,6 +79,7 @@ func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
     local-small: {to: sim/echo}
     "cloud-*": {to: sim/echo}
     "try-*": {to: "sim/*"}
+    "house/of/*": {to: sim/echo}
 `)
 	const none = "did you mean"
 	for _, tc := range []struct {
@@ -98,6 +99,11 @@ func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
 		{"boss", "try-ecko", http.StatusNotFound, "did you mean try-echo?"},
 		{"team", "try-ecko", http.StatusForbidden, none},
 		{"boss", "cloudy*", http.StatusNotFound, none},
+		{"boss", "cluod-large", http.StatusNotFound, "did you mean cloud-large?"},
+		{"boss", "hous/of/m", http.StatusNotFound, "did you mean house/of/m?"},
+		{"boss", "mouse-of/m", http.StatusNotFound, none},
+		{"boss", "house/", http.StatusNotFound, none},
+		{"team", "cluod-large", http.StatusForbidden, none},
 	} {
 		for path, body := range map[string]string{
 			"/v1/chat/completions": `{"model":"` + tc.model + `","messages":[{"role":"user","content":"hi"}]}`,

@@ -283,13 +283,17 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 		way, err = s.opened[r.Pattern].way(model)
 	}
 	if err != nil || !ok {
-		names := s.names(allowed)
+		var more []string
 		if ok {
-			names = append(names, r.simulated(allowed)...)
+			more = r.simulated(allowed)
+		}
+		meant := s.near(model, allowed, more...)
+		if meant != "" {
+			meant = "; did you mean " + meant + "?"
 		}
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), words.Meant(model, names)), Err: err,
+			Message: fmt.Sprintf("there is no model %.80q here%s%s", model, s.known(allowed), meant), Err: err,
 		}
 	}
 	return way, nil
@@ -309,6 +313,52 @@ func (r *Route) simulated(allowed func(string) bool) []string {
 		}
 	}
 	return names
+}
+
+// maxMeant is the longest name for which another one is suggested.
+const maxMeant = 128
+
+// near returns a name that is served and allowed, and similar to the one that a client
+// asked for; empty if there is none. more are further names.
+func (s *setup) near(model string, allowed func(string) bool, more ...string) string {
+	names := append(s.names(allowed), more...)
+	if len(model) > maxMeant || slices.Contains(names, model) {
+		return ""
+	}
+	if name := words.Near(model, names); name != "" {
+		return name
+	}
+	best, least := "", 0
+	for i := range s.routes.patterns {
+		route := &s.routes.patterns[i].route
+		name, far := respelled(model, route.Pattern)
+		if name != "" && route.To != "sim/*" && (best == "" || far < least) && allowed(name) {
+			best, least = name, far
+		}
+	}
+	return best
+}
+
+// respelled returns a name with its beginning replaced by that of a pattern such as
+// "work/*" or "claude-*", if the two are similar, and by how much they differ: for
+// "wrok/m" and "work/*" it is "work/m".
+func respelled(model, pattern string) (name string, far int) {
+	begin, ok := strings.CutSuffix(pattern, "*")
+	if !ok || strings.Contains(begin, "*") || len(begin) < 2 || !strings.ContainsRune("/-:._", rune(begin[len(begin)-1])) {
+		return "", 0
+	}
+	sep := begin[len(begin)-1:]
+	parts := strings.SplitAfterN(model, sep, strings.Count(begin, sep)+1)
+	rest := parts[len(parts)-1]
+	if len(parts) <= strings.Count(begin, sep) || rest == "" {
+		return "", 0
+	}
+	head := strings.TrimSuffix(model, rest)
+	far = words.Distance(strings.ToLower(head), strings.ToLower(begin))
+	if far > (max(len(head), len(begin))-len(sep))/3 {
+		return "", 0
+	}
+	return begin + rest, far
 }
 
 // names lists the names that are served and allowed.
