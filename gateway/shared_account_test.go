@@ -266,9 +266,16 @@ func TestReferencesFailWhereTheNextModelCannotResolveThem(t *testing.T) {
 		}
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	})
-	status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":[{"type":"item_reference","id":"msg_up"},{"role":"user","content":"x"}]}`)
-	if status != http.StatusNotFound || !strings.Contains(text, "Item with id 'msg_up' not found") || asked != 1 {
-		t.Errorf("%d %s, asked %d times", status, text, asked)
+	for body, want := range map[string]string{
+		`{"model":"m","input":[{"type":"item_reference","id":"msg_up"},{"role":"user","content":"x"}]}`: "Item with id 'msg_up' not found",
+		`{"model":"m","input":"x","conversation":"conv_up"}`:                                            "Conversation with id 'conv_up' not found",
+		`{"model":"m","input":"x","conversation":{"id":"conv_up"}}`:                                     "Conversation with id 'conv_up' not found",
+	} {
+		asked = 0
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body)
+		if status != http.StatusNotFound || !strings.Contains(text, want) || asked != 1 {
+			t.Errorf("%s: %d %s, asked %d times", body, status, text, asked)
+		}
 	}
 }
 
