@@ -85,23 +85,26 @@ const (
 
 // APIError is an error that a model API reported, or that we report in its
 // dialect.
+//
+//stored:value error
 type APIError struct {
-	Class ErrorClass
+	Class ErrorClass `json:"class,omitzero"`
 	// Status is the HTTP status; 0 inside a stream.
-	Status  int
-	Message string
+	Status  int    `json:"status,omitzero" hash:"-"`
+	Message string `json:"message,omitzero"`
 	// Type, Code and Param are the provider's own words.
-	Type  string
-	Code  string
-	Param string
+	Type  string `json:"type,omitzero"`
+	Code  string `json:"code,omitzero"`
+	Param string `json:"param,omitzero"`
 	// RequestID is the provider's id of the request.
-	RequestID string
+	RequestID string `json:"request_id,omitzero" hash:"-"`
 	// RetryAfter is the wait the provider asked for; zero means none.
-	RetryAfter time.Duration
+	RetryAfter time.Duration `json:"retry_after,omitzero" hash:"-"`
 	// Native is the error object as it came.
-	Native *Native
-	// Err is the cause on our side, if any.
-	Err error
+	Native *Native `json:"native,omitzero"`
+	// Err is the cause on our side, if any. Of it, the text is stored, and which
+	// errors of this package it wraps.
+	Err error `json:"cause,omitzero" hash:"-"`
 }
 
 func (e *APIError) Error() string {

@@ -35,67 +35,67 @@ const (
 // id, model, time, first usage, and of a [Model] what encoding the request lost.
 // Response.Output is empty.
 type ResponseStart struct {
-	Response Response
+	Response Response `json:"response"`
 }
 
 // PartStart opens a part. Part is a skeleton of the final one: its kind, and
 // for a call its id and name.
 type PartStart struct {
-	Choice int
+	Choice int `json:"choice,omitzero"`
 	// Index is the position of the part in the choice, over all its messages.
-	Index int
+	Index int `json:"index,omitzero"`
 	// Message is the position in the output of the message the part belongs to.
-	Message int
-	Part    Part
+	Message int  `json:"message,omitzero"`
+	Part    Part `json:"part,omitzero"`
 	// Header is the message's role, name, phase and extras, on the first part
 	// of each message; nil on others.
-	Header *Message
+	Header *Message `json:"header,omitzero"`
 }
 
 // PartDelta carries a fragment for display. A fragment of a call's arguments
 // is never executable; wait for its PartEnd.
 type PartDelta struct {
-	Choice int
-	Index  int
+	Choice int `json:"choice,omitzero"`
+	Index  int `json:"index,omitzero"`
 	// Kind is that of the part, so that who shows text need not remember starts.
-	Kind PartKind
+	Kind PartKind `json:"kind,omitzero"`
 	// Text is appended to what the part's kind grows: text, thinking, refusal,
 	// arguments.
-	Text string
+	Text string `json:"text,omitzero"`
 	// Summary is the position of the reasoning summary that Text belongs to,
 	// counted from 1; 0 means the thinking itself.
-	Summary int
+	Summary int `json:"summary,omitzero"`
 }
 
 // PartEnd closes a part with its final value. It is the only event that
 // carries a call to run, and it comes once.
 type PartEnd struct {
-	Choice int
-	Index  int
-	Part   Part
+	Choice int  `json:"choice,omitzero"`
+	Index  int  `json:"index,omitzero"`
+	Part   Part `json:"part,omitzero"`
 	// Header replaces that of the message's start, where the end of a message
 	// knows more: its status, its sidecar. Nil keeps the one of the start.
-	Header *Message
+	Header *Message `json:"header,omitzero"`
 }
 
 // ResponseEnd closes a stream that reached its terminal marker.
 type ResponseEnd struct {
 	// Stop of choice 0; Stops holds those of the others.
-	Stop  Stop
-	Stops []Stop
-	Usage Usage
+	Stop  Stop   `json:"stop,omitzero"`
+	Stops []Stop `json:"stops,omitzero"`
+	Usage Usage  `json:"usage,omitzero"`
 	// Response holds what the terminal event said of the whole (extras, tier,
 	// model). Its Output is empty, unless an extension changed messages whose parts
 	// were already sent: then it is the whole output of choice 0, and replaces that of
 	// the events.
-	Response Response
+	Response Response `json:"response"`
 }
 
 // StreamError closes a stream that broke or reported an error.
 type StreamError struct {
-	Err *APIError
+	Err *APIError `json:"error,omitzero"`
 	// Usage is what was counted until then, as far as it was told.
-	Usage Usage
+	Usage Usage `json:"usage,omitzero"`
 }
 
 // Chunk is the native form of the events that follow it, up to the next
@@ -105,11 +105,11 @@ type StreamError struct {
 // written from what they say. Taking the Chunk away would leave its events to
 // the one before. Raw is valid until the decoder is fed again.
 type Chunk struct {
-	Dialect Dialect
-	Raw     []byte
+	Dialect Dialect `json:"dialect,omitzero"`
+	Raw     []byte  `json:"raw,omitzero"`
 	// Loss is what is lost where Raw is not written, because none of the events
 	// tells it: an event of a type that has no canonical form. Nil is nothing.
-	Loss *Loss
+	Loss *Loss `json:"loss,omitzero"`
 }
 
 // Type implements [Event].

@@ -3,7 +3,6 @@ package dragoman
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,19 +15,20 @@ import (
 // The package comment states the rules of the stored form.
 const storedVersion = 1
 
-// storer writes stored JSON. The first error sticks.
+//go:generate go run ./internal/storedgen
+
+// storer writes stored JSON. The first error sticks. The code that calls it for
+// each field is generated from the structs and their tags; internal/storedgen
+// says how to add a field.
 type storer struct {
 	w   jsonwire.Writer
 	err error
 }
 
-func store(what string, write func(*storer)) ([]byte, error) { return storeSized(what, 0, write) }
+func newStorer(size int) storer { return storer{w: jsonwire.Writer{Buf: make([]byte, 0, size)}} }
 
-// storeSized is store for what takes about so many bytes.
-func storeSized(what string, size int, write func(*storer)) ([]byte, error) {
-	var s storer
-	s.w.Buf = make([]byte, 0, size)
-	write(&s)
+// done returns what was written.
+func (s *storer) done(what string) ([]byte, error) {
 	if s.err != nil {
 		return nil, fmt.Errorf("dragoman: storing %s: %w", what, s.err)
 	}
@@ -47,8 +47,7 @@ func (s *storer) fail(err error) {
 	}
 }
 
-// str, flag and num write a member unless it is zero; the opt forms write it
-// unless it is nil.
+// str, flag and num write a member unless it is zero.
 func (s *storer) str(name, v string) { s.w.StringFieldIf(name, v) }
 
 func (s *storer) flag(name string, v bool) {
@@ -63,24 +62,6 @@ func (s *storer) num(name string, v int64) {
 	}
 }
 
-func (s *storer) optBool(name string, v *bool) {
-	if v != nil {
-		s.w.BoolField(name, *v)
-	}
-}
-
-func (s *storer) optNum(name string, v *int64) {
-	if v != nil {
-		s.w.IntField(name, *v)
-	}
-}
-
-func (s *storer) optNumber(name string, v *Number) {
-	if v != nil {
-		s.w.StringField(name, string(*v))
-	}
-}
-
 // bytes writes native bytes unless they are nil.
 func (s *storer) bytes(name string, v []byte) {
 	if v != nil {
@@ -89,6 +70,7 @@ func (s *storer) bytes(name string, v []byte) {
 	}
 }
 
+// native writes native bytes: a string, or an object if they are not UTF-8.
 func (s *storer) native(v []byte) {
 	switch {
 	case v == nil:
@@ -102,46 +84,19 @@ func (s *storer) native(v []byte) {
 	}
 }
 
-func (s *storer) mirror(f Fingerprint) {
-	if f != (Fingerprint{}) {
-		s.w.StringField("mirror", f.String())
-	}
-}
-
-func storeOpt[T any](s *storer, name string, v *T, write func(*T, *storer)) {
-	if v != nil {
-		s.w.Key(name)
-		write(v, s)
-	}
-}
-
-func storeList[T any](s *storer, name string, list []T, write func(*T, *storer)) {
-	if list == nil {
-		return
-	}
-	s.w.Key(name)
-	s.w.BeginArray()
-	for i := range list {
-		write(&list[i], s)
-	}
-	s.w.EndArray()
-}
-
-func storeString(v *string, s *storer) { s.w.String(*v) }
-
-func storeNative[T ~[]byte](v *T, s *storer) { s.native(*v) }
-
-// load reads one stored value into dst. As is the custom, null changes
-// nothing. A value that others hold says no version, but should it say a newer
-// one all the same, that is believed.
-func load[T any](data []byte, what string, dst *T, read func(*jsonwire.Reader) T) error {
+// load reads one stored value into dst. A null changes nothing, as is the
+// custom. A value that is stored by itself must have a version, which is
+// checked first: in another version, a member may mean something else. A value
+// inside another has none, but a newer one is refused all the same.
+func load[T any](data []byte, what string, top bool, dst *T, read func(*jsonwire.Reader) T) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
-	if err := checkVersion(data, false); errors.Is(err, ErrVersion) {
+	if err := checkVersion(data, top); err != nil && (top || errors.Is(err, ErrVersion)) {
 		return fmt.Errorf("dragoman: stored %s: %w", what, err)
 	}
-	r := jsonwire.NewReader(data)
+	r := jsonwire.Borrow(data)
+	defer r.Return()
 	v := read(r)
 	if err := r.End(); err != nil {
 		return fmt.Errorf("dragoman: stored %s: %w", what, err)
@@ -150,20 +105,9 @@ func load[T any](data []byte, what string, dst *T, read func(*jsonwire.Reader) T
 	return nil
 }
 
-// loadTop is load for a value that is stored by itself. The version is looked
-// at before anything else, since another version may mean anything else.
-func loadTop[T any](data []byte, what string, dst *T, read func(*jsonwire.Reader) T) error {
-	if string(bytes.TrimSpace(data)) == "null" {
-		return nil
-	}
-	if err := checkVersion(data, true); err != nil {
-		return fmt.Errorf("dragoman: stored %s: %w", what, err)
-	}
-	return load(data, what, dst, read)
-}
-
 func checkVersion(data []byte, demanded bool) error {
-	r := jsonwire.NewReader(data)
+	r := jsonwire.Borrow(data)
+	defer r.Return()
 	if !demanded && (r.Kind() != '{' || !bytes.Contains(data, []byte(`"v"`))) {
 		return nil
 	}
@@ -213,8 +157,8 @@ func loadList[T any](r *jsonwire.Reader, read func(*jsonwire.Reader) T) []T {
 
 func loadWord[T ~string](r *jsonwire.Reader) T { return T(r.String()) }
 
-// loadNative reads native bytes: a string, or {"base64": "…"}.
-func loadNative[T ~[]byte](r *jsonwire.Reader) T {
+// loadBytes reads native bytes: a string, or {"base64": "…"}.
+func loadBytes[T ~[]byte](r *jsonwire.Reader) T {
 	switch r.Kind() {
 	case 'n':
 		r.Skip()
@@ -239,30 +183,4 @@ func loadNative[T ~[]byte](r *jsonwire.Reader) T {
 	default:
 		return T(r.String())
 	}
-}
-
-func loadMirror(r *jsonwire.Reader) Fingerprint {
-	var f Fingerprint
-	if text := r.String(); text != "" {
-		if err := f.UnmarshalText([]byte(text)); err != nil {
-			r.Fail(err)
-		}
-	}
-	return f
-}
-
-// String is the fingerprint in hexadecimal.
-func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
-
-// MarshalText writes the fingerprint in hexadecimal.
-func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads 32 hexadecimal digits.
-func (f *Fingerprint) UnmarshalText(b []byte) error {
-	var g Fingerprint
-	if n, err := hex.Decode(g[:], b[:min(len(b), 2*len(g))]); err != nil || n != len(g) || len(b) != 2*len(g) {
-		return fmt.Errorf("dragoman: %.40q is no fingerprint (want %d hexadecimal digits)", b, 2*len(g))
-	}
-	*f = g
-	return nil
 }

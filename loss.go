@@ -70,21 +70,27 @@ func (s *Severity) UnmarshalText(b []byte) error {
 }
 
 // Loss is one line of a conversion report.
+//
+//stored:value loss
 type Loss struct {
-	Kind     LossKind
-	Severity Severity
+	Kind     LossKind `json:"kind"`
+	Severity Severity `json:"severity"`
 	// Path is a JSON pointer. Of a decoder it leads into the wire body; of an
 	// encoder into the stored JSON of the canonical value, of a stream into that of
 	// the response it collects to. A member that is not modelled stands there under
 	// its native name, what was invented where it would stand, and the pointer goes
 	// on inside native JSON, which is stored as a string.
-	Path string
+	Path string `json:"path"`
 	// Detail says what happened, in a few words.
-	Detail string
+	Detail string `json:"detail"`
 	// From and To are the names before and after, where one was replaced by
 	// another (see [Report.AddRename]); empty otherwise.
-	From, To string
+	From string `json:"from" stored:"if=renamed"`
+	To   string `json:"to" stored:"if=renamed"`
 }
+
+// renamed reports whether the loss names what was replaced by what.
+func (l *Loss) renamed() bool { return l.From != "" || l.To != "" }
 
 func (l Loss) String() string {
 	return fmt.Sprintf("%s (%s) %s: %s", l.Kind, l.Severity, l.Path, l.Detail)
@@ -92,8 +98,10 @@ func (l Loss) String() string {
 
 // Report lists what a conversion could not keep as it was. The zero value is
 // an empty report: nothing was lost.
+//
+//stored:top report
 type Report struct {
-	Losses []Loss
+	Losses []Loss `json:"losses,omitzero"`
 }
 
 // Add appends a loss. A nil report takes none.

@@ -20,25 +20,27 @@ const (
 // follow each other: a model's turn is a run of assistant messages, because
 // some APIs write it as several items. Encoders join and split as their
 // dialect wants.
+//
+//stored:top message
 type Message struct {
-	Role  Role
-	Parts []Part
+	Role Role `json:"role,omitzero"`
 	// Name is the participant's name where a dialect has one.
-	Name string
+	Name string `json:"name,omitzero"`
 	// Phase is the part a message plays in a turn ("commentary",
 	// "final_answer") where a dialect says so.
-	Phase string
+	Phase string `json:"phase,omitzero"`
 	// Status of a whole message: empty means complete.
-	Status Status
+	Status Status `json:"status,omitzero"`
+	Parts  []Part `json:"parts,omitzero" hash:"after=Cache"`
 	// Cache asks the provider to remember the prompt up to and including this
 	// message. Nil asks for nothing.
-	Cache *CacheHint
+	Cache *CacheHint `json:"cache,omitzero"`
 	// Origin is what minted the message; nil means it was authored here.
-	Origin *Origin
+	Origin *Origin `json:"origin,omitzero" hash:"-"`
 	// Native is the message as it came, for replay to the same dialect.
-	Native *Sidecar
+	Native *Sidecar `json:"native,omitzero" hash:"-"`
 	// Extra holds members of the native message that are not modelled.
-	Extra *Extra
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // Status says whether a message or a call reached its end: [StatusComplete],
@@ -53,10 +55,12 @@ const (
 )
 
 // CacheHint asks for a prompt-cache breakpoint.
+//
+//stored:value cache hint
 type CacheHint struct {
 	// TTL is how long the provider should remember ("5m", "1h"). Empty means
 	// the provider's default.
-	TTL string
+	TTL string `json:"ttl,omitzero"`
 }
 
 // UserText is a user message of one text part.

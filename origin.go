@@ -20,12 +20,14 @@ const (
 // Origin says what minted a thing: a call id, a signature, a reasoning block.
 // An empty field is unknown, and unknown matches anything: a history that a
 // client sends carries no more than its dialect.
+//
+//stored:value origin
 type Origin struct {
-	Dialect  Dialect
-	Provider string
+	Dialect  Dialect `json:"dialect,omitzero"`
+	Provider string  `json:"provider,omitzero"`
 	// Scope is a keyed hash of endpoint and account; never the account itself.
-	Scope string
-	Model string
+	Scope string `json:"scope,omitzero"`
+	Model string `json:"model,omitzero"`
 }
 
 // Match says which fields of an origin must agree before something minted by
@@ -61,25 +63,31 @@ func (o *Origin) Matches(target Origin, m Match) bool {
 // it came from while Mirror still equals the fingerprint of the canonical
 // form; a canonical value that was edited (redacted, compacted, corrected) no
 // longer matches and is rebuilt.
+//
+//stored:value sidecar
 type Sidecar struct {
-	Dialect Dialect
-	Raw     json.RawMessage
-	Mirror  Fingerprint
+	Dialect Dialect         `json:"dialect,omitzero"`
+	Raw     json.RawMessage `json:"raw,omitzero"`
+	Mirror  Fingerprint     `json:"mirror,omitzero"`
 }
 
 // Field is one native member that the canonical model has no place for. Path
 // is a JSON pointer relative to the native object that held it.
+//
+//stored:value field
 type Field struct {
-	Path  string
-	Value json.RawMessage
+	Path  string          `json:"path,omitzero"`
+	Value json.RawMessage `json:"value,omitzero"`
 }
 
 // Extra holds the native members of an object that are not modelled, in wire
 // order. They go back to their own dialect and are reported as lost toward
 // every other one.
+//
+//stored:value extra
 type Extra struct {
-	Dialect Dialect
-	Fields  []Field
+	Dialect Dialect `json:"dialect,omitzero"`
+	Fields  []Field `json:"fields,omitzero"`
 }
 
 // For returns the fields that may be written in dialect d.
@@ -132,7 +140,9 @@ const (
 )
 
 // Native is one wire object together with the name of its shape.
+//
+//stored:value native object
 type Native struct {
-	Format Format
-	JSON   json.RawMessage
+	Format Format          `json:"format,omitzero"`
+	JSON   json.RawMessage `json:"json,omitzero"`
 }

@@ -6,60 +6,64 @@ import (
 )
 
 // Request asks a model for one turn.
+//
+//stored:top request
 type Request struct {
-	Model string
+	Model string `json:"model,omitzero" hash:"-"`
 	// Instructions are the system text that stands outside the conversation.
 	// Dialects without such a place write it as the first message.
-	Instructions []Part
-	Messages     []Message
-	Tools        []ToolSpec
+	Instructions []Part     `json:"instructions,omitzero"`
+	Messages     []Message  `json:"messages,omitzero" hash:"after=Extra"`
+	Tools        []ToolSpec `json:"tools,omitzero" hash:"after=Messages"`
 	// ToolChoice nil means the provider's default.
-	ToolChoice *ToolChoice
+	ToolChoice *ToolChoice `json:"tool_choice,omitzero"`
 	// ParallelToolCalls nil means the provider's default.
-	ParallelToolCalls *bool
+	ParallelToolCalls *bool `json:"parallel_tool_calls,omitzero"`
 	// Output asks for structured output; nil means text.
-	Output    *OutputFormat
-	Reasoning *ReasoningSettings
-	Sampling  Sampling
+	Output    *OutputFormat      `json:"output,omitzero"`
+	Reasoning *ReasoningSettings `json:"reasoning,omitzero"`
+	Sampling  Sampling           `json:"sampling,omitzero"`
 	// MaxOutputTokens nil means the provider's default, or the dialect's where
 	// the wire demands a number.
-	MaxOutputTokens *int64
+	MaxOutputTokens *int64 `json:"max_output_tokens,omitzero"`
 	// Cache asks for a breakpoint at the end of the prompt, wherever that is.
-	Cache    *CacheHint
-	CacheKey string
+	Cache    *CacheHint `json:"cache,omitzero"`
+	CacheKey string     `json:"cache_key,omitzero"`
 	// Metadata is passed through in order.
-	Metadata []KeyValue
+	Metadata []KeyValue `json:"metadata,omitzero"`
 	// User identifies the end user to the provider.
-	User        string
-	ServiceTier string
+	User        string `json:"user,omitzero"`
+	ServiceTier string `json:"service_tier,omitzero"`
 	// Verbosity is "low", "medium" or "high"; empty means the default.
-	Verbosity string
+	Verbosity string `json:"verbosity,omitzero"`
 	// Store asks the provider to keep the response; nil means its default where
 	// the request came from, and false where it did not: a provider that keeps
 	// responses by default must be told.
-	Store *bool
+	Store *bool `json:"store,omitzero"`
 	// PreviousResponseID continues a conversation the provider stores.
-	PreviousResponseID string
+	PreviousResponseID string `json:"previous_response_id,omitzero"`
 	// Stream asks for events instead of one response.
-	Stream bool
+	Stream bool `json:"stream,omitzero"`
 	// StreamUsage asks for usage at the end of a stream, where a dialect sends
 	// it only on request.
-	StreamUsage bool
+	StreamUsage bool `json:"stream_usage,omitzero"`
 
 	// Contributions of the request's tools to the interop registry; their Accepts
 	// are ignored. Never stored, never sent.
-	Contributions []Contribution
+	Contributions []Contribution `json:"-"`
 
 	// Native is the request as it came, for replay to the same dialect.
-	Native *Sidecar
+	Native *Sidecar `json:"native,omitzero" hash:"-"`
 	// Extra holds members that are not modelled.
-	Extra *Extra
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // KeyValue is one entry of an ordered map of strings.
+//
+//stored:value metadata
 type KeyValue struct {
-	Key   string
-	Value string
+	Key   string `json:"key,omitzero"`
+	Value string `json:"value,omitzero"`
 }
 
 // OutputKind says what shape an answer must have: [OutputText], [OutputJSON] or
@@ -74,17 +78,19 @@ const (
 )
 
 // OutputFormat asks for structured output.
+//
+//stored:value output format
 type OutputFormat struct {
-	Kind OutputKind
+	Kind OutputKind `json:"kind,omitzero"`
 	// Name of the schema; empty means "response".
-	Name        string
-	Description string
-	Schema      json.RawMessage
-	Strict      Strictness
+	Name        string          `json:"name,omitzero"`
+	Description string          `json:"description,omitzero"`
+	Schema      json.RawMessage `json:"schema,omitzero"`
+	Strict      Strictness      `json:"strict,omitzero"`
 	// Dialect is the one whose wire the schema came from, and to which it goes
 	// back unchanged; empty means that it was authored here.
-	Dialect Dialect
-	Extra   *Extra
+	Dialect Dialect `json:"dialect,omitzero"`
+	Extra   *Extra  `json:"extra,omitzero"`
 }
 
 // ReasoningMode says whether the model may think before it answers:
@@ -100,37 +106,42 @@ const (
 )
 
 // ReasoningSettings control a model's thinking.
+//
+//stored:value reasoning settings
 type ReasoningSettings struct {
-	Mode ReasoningMode
+	Mode ReasoningMode `json:"mode,omitzero"`
 	// Effort is "none", "minimal", "low", "medium", "high", "xhigh" or "max";
 	// empty means the provider's default.
-	Effort string
+	Effort string `json:"effort,omitzero"`
 	// BudgetTokens bounds the thinking with ReasoningBudget.
-	BudgetTokens *int64
+	BudgetTokens *int64 `json:"budget_tokens,omitzero"`
 	// Summary asks for a visible summary: "auto", "concise", "detailed",
 	// "omitted"; empty means the default.
-	Summary string
+	Summary string `json:"summary,omitzero"`
 	// Encrypted asks for reasoning the caller can replay without a store; nil
 	// means the provider's default.
-	Encrypted *bool
-	Extra     *Extra
+	Encrypted *bool  `json:"encrypted,omitzero"`
+	Extra     *Extra `json:"extra,omitzero"`
 }
 
 // Sampling holds the knobs of the sampler. Nil means the provider's default.
 // Numbers keep the text they were written in.
+//
+//stored:value sampling
 type Sampling struct {
-	Temperature      *Number
-	TopP             *Number
-	TopK             *int64
-	FrequencyPenalty *Number
-	PresencePenalty  *Number
-	Seed             *int64
-	Stop             []string
+	Temperature      *Number  `json:"temperature,omitzero"`
+	TopP             *Number  `json:"top_p,omitzero"`
+	TopK             *int64   `json:"top_k,omitzero"`
+	FrequencyPenalty *Number  `json:"frequency_penalty,omitzero"`
+	PresencePenalty  *Number  `json:"presence_penalty,omitzero"`
+	Seed             *int64   `json:"seed,omitzero"`
+	Stop             []string `json:"stop,omitzero"`
 	// Candidates is how many answers to make; nil means one.
-	Candidates *int64
+	Candidates *int64 `json:"candidates,omitzero"`
 }
 
-// Number is a JSON number in its own spelling, so that 1.0 stays 1.0.
+// Number is a JSON number in its own spelling, so that 1.0 stays 1.0. It is
+// stored as a string.
 type Number string
 
 // Num is a number for [Sampling], in its shortest spelling.

@@ -7,34 +7,36 @@ import (
 )
 
 // Response is what a model answered.
+//
+//stored:top response
 type Response struct {
-	ID    string
-	Model string
+	ID    string `json:"id,omitzero"`
+	Model string `json:"model,omitzero" hash:"-"`
 	// Created is when the provider says it was made; zero means unknown.
-	Created time.Time
+	Created time.Time `json:"created,omitzero"`
 	// Output is what the model added to the conversation: append it to the
 	// history as it is. Dialects that answer in items give several messages.
-	Output []Message
-	Stop   Stop
-	Usage  Usage
+	Output []Message `json:"output,omitzero"`
+	Stop   Stop      `json:"stop,omitzero"`
+	Usage  Usage     `json:"usage,omitzero"`
 	// Alternatives are further candidates, when more than one was asked for.
-	Alternatives []Candidate
-	ServiceTier  string
+	Alternatives []Candidate `json:"alternatives,omitzero"`
+	ServiceTier  string      `json:"service_tier,omitzero"`
 	// Error is set when the provider reports a failed response in a
 	// well-formed answer.
-	Error  *APIError
-	Origin *Origin
-	Native *Sidecar
-	Extra  *Extra
+	Error  *APIError `json:"error,omitzero"`
+	Origin *Origin   `json:"origin,omitzero" hash:"-"`
+	Native *Sidecar  `json:"native,omitzero" hash:"-"`
+	Extra  *Extra    `json:"extra,omitzero"`
 
 	// Losses tells what encoding the request and decoding this answer could not
 	// keep. A [Model] fills it in, of a stream in its ResponseEnd; those of the
 	// request are in its ResponseStart, too. Never stored, never sent.
-	Losses Report
+	Losses Report `json:"-"`
 
 	// Failover reports which model of a chain responded, and why others failed. It is nil
 	// if the [Model] is not a chain. It is never stored or sent.
-	Failover *Failover
+	Failover *Failover `json:"-"`
 }
 
 // Failover describes how a chain of models came to a response.
@@ -54,12 +56,14 @@ type FailedModel struct {
 }
 
 // Candidate is one further answer to a request.
+//
+//stored:value candidate
 type Candidate struct {
 	// Index is its position, starting at 1.
-	Index  int
-	Output []Message
-	Stop   Stop
-	Extra  *Extra
+	Index  int       `json:"index,omitzero"`
+	Output []Message `json:"output,omitzero"`
+	Stop   Stop      `json:"stop,omitzero"`
+	Extra  *Extra    `json:"extra,omitzero"`
 }
 
 // Text joins the text parts of the output.
@@ -88,14 +92,16 @@ func (r *Response) ToolCalls() []*ToolCall {
 
 // Usage counts tokens. Input and Output are totals: Input includes what was
 // read from and written to a cache, Output includes reasoning.
+//
+//stored:value usage
 type Usage struct {
-	Input      Count
-	CacheRead  Count
-	CacheWrite Count
-	Output     Count
-	Reasoning  Count
+	Input      Count `json:"input,omitzero"`
+	CacheRead  Count `json:"cache_read,omitzero"`
+	CacheWrite Count `json:"cache_write,omitzero"`
+	Output     Count `json:"output,omitzero"`
+	Reasoning  Count `json:"reasoning,omitzero"`
 	// Extra holds native counters that are not modelled.
-	Extra *Extra
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // Count is a number that may be unknown. Unknown is not zero.

@@ -29,15 +29,17 @@ const (
 
 // Stop is why a response ended: derived from its content and the provider's
 // word, never trusted from the word alone.
+//
+//stored:value stop
 type Stop struct {
-	Reason StopReason
+	Reason StopReason `json:"reason,omitzero"`
 	// Native is the provider's word.
-	Native string
+	Native string `json:"native,omitzero"`
 	// Sequence is the stop sequence that was written, for StopSequence.
-	Sequence string
+	Sequence string `json:"sequence,omitzero"`
 	// Details is the native record that explains the stop; replayed to its
 	// dialect.
-	Details *Native
+	Details *Native `json:"details,omitzero"`
 }
 
 // Runs reports whether calls may run after this stop.

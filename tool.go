@@ -23,53 +23,62 @@ const (
 
 // ToolSpec is the definition of a tool as its author wrote it. Encoding never
 // changes it: schemas are lowered into a copy, per target.
+//
+//stored:top tool
 type ToolSpec struct {
-	Kind ToolKind
+	Kind ToolKind `json:"kind,omitzero"`
 	// Name is the public name; the name on a wire may be an alias of it.
-	Name string
+	Name string `json:"name,omitzero"`
 	// Namespace groups tools; empty means none. All members of a namespace
 	// carry the same NamespaceDescription.
-	Namespace            string
-	NamespaceDescription string
-	Description          string
+	Namespace            string `json:"namespace,omitzero"`
+	NamespaceDescription string `json:"namespace_description,omitzero"`
+	Description          string `json:"description,omitzero"`
 	// Parameters is the author's JSON Schema for a function's arguments. Nil
 	// means no arguments.
-	Parameters json.RawMessage
+	Parameters json.RawMessage `json:"parameters,omitzero"`
 	// Grammar constrains a freeform tool's input; nil means any text.
-	Grammar *Grammar
-	Strict  Strictness
+	Grammar *Grammar   `json:"grammar,omitzero"`
+	Strict  Strictness `json:"strict,omitzero"`
 	// Deferred hides the definition until a tool search finds it.
-	Deferred bool
+	Deferred bool `json:"deferred,omitzero"`
 	// OutputSchema describes the results where a dialect can say so.
-	OutputSchema json.RawMessage
+	OutputSchema json.RawMessage `json:"output_schema,omitzero"`
 	// Examples are example arguments.
-	Examples    []json.RawMessage
-	Annotations Annotations
-	Cache       *CacheHint
+	Examples    []json.RawMessage `json:"examples,omitzero"`
+	Annotations Annotations       `json:"annotations,omitzero"`
+	Cache       *CacheHint        `json:"cache,omitzero"`
 	// Source is the tool as authored, when it came as a wire object. It passes
 	// unchanged to a target that accepts its format, as long as the rest of the
 	// spec still says the same.
-	Source *ToolSource
+	Source *ToolSource `json:"source,omitzero" hash:"if=hosted,after=NamespaceExtra"`
 	// Extra holds members of Source that are not modelled, NamespaceExtra those
 	// of the namespace object around it.
-	Extra          *Extra
-	NamespaceExtra *Extra
+	Extra          *Extra `json:"extra,omitzero"`
+	NamespaceExtra *Extra `json:"namespace_extra,omitzero"`
 }
 
+// hosted reports whether the tool is its source and nothing else.
+func (s *ToolSpec) hosted() bool { return s.Kind == ToolHosted }
+
 // ToolSource is a tool definition as its author wrote it.
+//
+//stored:value tool source
 type ToolSource struct {
-	Format Format
-	JSON   json.RawMessage
+	Format Format          `json:"format,omitzero"`
+	JSON   json.RawMessage `json:"json,omitzero"`
 	// Mirror is the fingerprint of the spec that JSON was read into. Zero means
 	// that the spec was built around JSON and never edited.
-	Mirror Fingerprint
+	Mirror Fingerprint `json:"mirror,omitzero" hash:"-"`
 }
 
 // Grammar is the syntax of a freeform tool's input.
+//
+//stored:value grammar
 type Grammar struct {
 	// Syntax is "lark" or "regex".
-	Syntax     string
-	Definition string
+	Syntax     string `json:"syntax,omitzero"`
+	Definition string `json:"definition,omitzero"`
 }
 
 // Strictness says whether a target's constrained decoding is asked for:
@@ -93,12 +102,14 @@ const (
 
 // Annotations are hints about a tool's effects. Nil means unknown; a hint
 // from another party is never proof.
+//
+//stored:value annotations
 type Annotations struct {
-	Title       string
-	ReadOnly    *bool
-	Destructive *bool
-	Idempotent  *bool
-	OpenWorld   *bool
+	Title       string `json:"title,omitzero"`
+	ReadOnly    *bool  `json:"read_only,omitzero"`
+	Destructive *bool  `json:"destructive,omitzero"`
+	Idempotent  *bool  `json:"idempotent,omitzero"`
+	OpenWorld   *bool  `json:"open_world,omitzero"`
 }
 
 // QualifiedName is "namespace.name", or the name alone.
@@ -132,25 +143,29 @@ const (
 )
 
 // ToolRef names a tool in a choice.
+//
+//stored:value tool reference
 type ToolRef struct {
-	Namespace string
-	Name      string
-	Kind      ToolKind
+	Namespace string   `json:"namespace,omitzero"`
+	Name      string   `json:"name,omitzero"`
+	Kind      ToolKind `json:"kind,omitzero"`
 	// Native is a reference to something we do not model (a hosted tool, an
 	// MCP server), as it came.
-	Native *Native
+	Native *Native `json:"native,omitzero"`
 	// Extra holds members of a reference that we do model.
-	Extra *Extra
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // ToolChoice says which tools the model may or must call.
+//
+//stored:value tool choice
 type ToolChoice struct {
-	Mode ChoiceMode
+	Mode ChoiceMode `json:"mode,omitzero"`
 	// Tools narrows auto and required to these tools; with ChoiceTool it holds
 	// exactly the forced one. Nil means all.
-	Tools  []ToolRef
-	Native *Native
-	Extra  *Extra
+	Tools  []ToolRef `json:"tools,omitzero" hash:"nil"`
+	Native *Native   `json:"native,omitzero"`
+	Extra  *Extra    `json:"extra,omitzero"`
 }
 
 // PayloadKind says what a call carries: [PayloadObject] or [PayloadText].
@@ -166,37 +181,37 @@ const (
 type ToolCall struct {
 	// ID pairs the call with its result. It is the provider's string, or one we
 	// made when there was none (then Synthetic is set). Never a tool's identity.
-	ID        string
-	Synthetic bool
+	ID        string `json:"id,omitzero"`
+	Synthetic bool   `json:"synthetic,omitzero" hash:"-"`
 	// ItemID is the identity of the native item, where that differs from ID.
-	ItemID    string
-	Name      string
-	Namespace string
-	Payload   PayloadKind
+	ItemID    string      `json:"item_id,omitzero"`
+	Name      string      `json:"name,omitzero"`
+	Namespace string      `json:"namespace,omitzero"`
+	Payload   PayloadKind `json:"payload,omitzero"`
 	// Arguments is the payload exactly as received: JSON text for an object
 	// payload (not necessarily valid), the input itself for a text payload.
 	// Empty means {} for an object.
-	Arguments string
+	Arguments string `json:"arguments,omitzero"`
 	// PayloadFormat names the wire format that the payload was read from, such as
 	// [FormatResponsesCustomCall], and PayloadMetadata is a JSON value that the accessor
 	// of a contributed format adds about the payload. A registry's InspectCall sets
 	// them; they are empty where a response was decoded, and reach no wire.
-	PayloadFormat   Format
-	PayloadMetadata json.RawMessage
+	PayloadFormat   Format          `json:"payload_format,omitzero" hash:"-"`
+	PayloadMetadata json.RawMessage `json:"payload_metadata,omitzero" hash:"-"`
 	// Problem says why the call must not run; nil means it may.
-	Problem *CallProblem
+	Problem *CallProblem `json:"problem,omitzero" hash:"-"`
 	// Hosted calls are run by the provider; they are never dispatched.
-	Hosted bool
-	Status Status
+	Hosted bool   `json:"hosted,omitzero"`
+	Status Status `json:"status,omitzero"`
 	// Async says that the model does not wait for the result.
-	Async bool
+	Async bool `json:"async,omitzero"`
 	// Caller is the native record of what made the call, echoed with its
 	// result; nil means the model itself.
-	Caller json.RawMessage
+	Caller json.RawMessage `json:"caller,omitzero"`
 	// Signature is opaque reasoning state bound to this call by its origin.
-	Signature string
-	Cache     *CacheHint
-	Extra     *Extra
+	Signature string     `json:"signature,omitzero"`
+	Cache     *CacheHint `json:"cache,omitzero"`
+	Extra     *Extra     `json:"extra,omitzero"`
 }
 
 // QualifiedName is "namespace.name", or the name alone.
@@ -232,12 +247,14 @@ const (
 )
 
 // CallProblem says why a call must not run, in words a model can act on.
+//
+//stored:value call problem
 type CallProblem struct {
-	Code    ProblemCode
-	Message string
+	Code    ProblemCode `json:"code,omitzero"`
+	Message string      `json:"message,omitzero"`
 	// Offset is the byte of Arguments at which the problem shows; -1 when it
 	// has no place.
-	Offset int64
+	Offset int64 `json:"offset,omitzero"`
 }
 
 func (p *CallProblem) Error() string {
@@ -261,27 +278,27 @@ const (
 
 // ToolResult answers one call.
 type ToolResult struct {
-	CallID string
+	CallID string `json:"call_id,omitzero"`
 	// Name and Namespace of the tool that answered, where known.
-	Name      string
-	Namespace string
+	Name      string `json:"name,omitzero"`
+	Namespace string `json:"namespace,omitzero"`
 	// Payload is that of the call being answered.
-	Payload PayloadKind
+	Payload PayloadKind `json:"payload,omitzero"`
 	// Content is text, media and data parts; empty is a result without output.
-	Content []Part
-	Outcome Outcome
+	Content []Part  `json:"content,omitzero"`
+	Outcome Outcome `json:"outcome,omitzero"`
 	// Display is for humans and never sent to a model.
-	Display string
+	Display string `json:"display,omitzero" hash:"-"`
 	// Envelope is a provider-native result that only a target that knows its
 	// format may use; others get Content.
-	Envelope *Native
+	Envelope *Native `json:"envelope,omitzero"`
 	// Synthetic says that we made the result because there was none.
-	Synthetic bool
-	ItemID    string
-	Status    Status
-	Caller    json.RawMessage
-	Cache     *CacheHint
-	Extra     *Extra
+	Synthetic bool            `json:"synthetic,omitzero" hash:"-"`
+	ItemID    string          `json:"item_id,omitzero"`
+	Status    Status          `json:"status,omitzero"`
+	Caller    json.RawMessage `json:"caller,omitzero"`
+	Cache     *CacheHint      `json:"cache,omitzero"`
+	Extra     *Extra          `json:"extra,omitzero"`
 }
 
 // Text joins the text of the result; data parts are written as JSON.

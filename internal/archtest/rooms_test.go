@@ -114,6 +114,7 @@ var rooms = []room{
 	{path: "internal/strictupstream", only: []string{"", "internal/rulecheck"}},
 	{path: "internal/strictupstream/strictproxy", only: []string{"internal/strictupstream"}, program: true},
 	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/eventstream", "internal/sse", "interop", "dialect"}},
+	{path: "internal/storedgen", only: []string{"internal/repotree"}, program: true},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},
 }
