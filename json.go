@@ -70,6 +70,14 @@ func (s *storer) bytes(name string, v []byte) {
 	}
 }
 
+// dropEmpty takes back the member just written if it is an empty object.
+func (s *storer) dropEmpty(name string) {
+	if before, ok := bytes.CutSuffix(s.w.Buf, []byte("{}")); ok {
+		before = before[:len(before)-len(name)-len(`"":`)]
+		s.w.Buf = bytes.TrimSuffix(before, []byte(","))
+	}
+}
+
 // native writes native bytes: a string, or an object if they are not UTF-8.
 func (s *storer) native(v []byte) {
 	switch {

@@ -1324,10 +1324,9 @@ func (r *Request) members(out *storer) {
 		out.w.Key("reasoning")
 		r.Reasoning.store(out)
 	}
-	if !r.Sampling.zero() {
-		out.w.Key("sampling")
-		r.Sampling.store(out)
-	}
+	out.w.Key("sampling")
+	r.Sampling.store(out)
+	out.dropEmpty("sampling")
 	if r.MaxOutputTokens != nil {
 		out.w.Key("max_output_tokens")
 		out.w.Int(*r.MaxOutputTokens)
@@ -1713,17 +1712,6 @@ func loadSampling(r *jsonwire.Reader) (v Sampling) {
 		}
 	}
 	return v
-}
-
-func (s *Sampling) zero() bool {
-	return s.Temperature == nil &&
-		s.TopP == nil &&
-		s.TopK == nil &&
-		s.FrequencyPenalty == nil &&
-		s.PresencePenalty == nil &&
-		s.Seed == nil &&
-		s.Stop == nil &&
-		s.Candidates == nil
 }
 
 func (s *Sampling) hash(h *hasher) {

@@ -143,9 +143,6 @@ func (e *emitter) structType(s *structType) {
 		}
 		e.load(s)
 	}
-	if s.zero {
-		e.linef("func (%s *%s) zero() bool {\nreturn %s\n}\n", recv, s.name, e.zeroTest(s, recv))
-	}
 	if s.hashed {
 		e.linef("func (%s *%s) hash(h *hasher) {", recv, s.name)
 		order, _ := s.hashOrder() // load has checked it
@@ -199,10 +196,13 @@ func (e *emitter) storeField(f *field, x string) {
 		}
 	}
 	switch {
+	case f.omit && f.typ.shape == object && !e.comparable(e.byName[f.typ.name]):
+		e.linef("out.w.Key(%[1]q)\n%[2]s.store(out)\nout.dropEmpty(%[1]q)", f.json, x)
+		return
 	case f.cond != "":
 		e.linef("if %s.%s() {", x[:strings.IndexByte(x, '.')], f.cond)
 	case f.omit:
-		e.linef("if %s {", e.isSet(&f.typ, x))
+		e.linef("if %s {", isSet(&f.typ, x))
 	}
 	e.linef("out.w.Key(%q)", f.json)
 	switch f.typ.shape {
@@ -210,34 +210,31 @@ func (e *emitter) storeField(f *field, x string) {
 		if f.typ.elem.shape != object {
 			x = "*" + x
 		}
-		e.storeValue(f.typ.elem, x)
+		e.value(storeCalls, f.typ.elem, x)
 	case list:
 		e.linef("out.w.BeginArray()\nfor i := range %s {", x)
-		e.storeValue(f.typ.elem, x+"[i]")
+		e.value(storeCalls, f.typ.elem, x+"[i]")
 		e.linef("}\nout.w.EndArray()")
 	default:
-		e.storeValue(&f.typ, x)
+		e.value(storeCalls, &f.typ, x)
 	}
 	if f.cond != "" || f.omit {
 		e.linef("}")
 	}
 }
 
-func (e *emitter) storeValue(t *goType, x string) {
-	switch t.shape {
-	case text:
-		e.linef("out.w.String(%s)", plain(t, x))
-	case flag:
-		e.linef("out.w.Bool(%s)", x)
-	case number:
-		e.linef("out.w.Int(%s)", plain(t, x))
-	case native:
-		e.linef("out.native(%s)", x)
-	case object:
-		e.linef("%s.store(out)", x)
-	case part:
-		e.linef("storePart(%s, out)", x)
+// What stores and what hashes a value.
+var (
+	storeCalls = map[shape]string{
+		text: "out.w.String(%s)", flag: "out.w.Bool(%s)", number: "out.w.Int(%s)", native: "out.native(%s)", object: "%s.store(out)", part: "storePart(%s, out)",
 	}
+	hashCalls = map[shape]string{
+		text: "h.str(%s)", flag: "h.bool(%s)", number: "h.num(%s)", native: "h.bytes(%s)", object: "%s.hash(h)", part: "h.part(%s)",
+	}
+)
+
+func (e *emitter) value(calls map[shape]string, t *goType, x string) {
+	e.linef(calls[t.shape], plain(t, x))
 }
 
 // plain converts a text or a number to the type that writers take.
@@ -253,7 +250,7 @@ func plain(t *goType, x string) string {
 }
 
 // isSet is the test whether a value is not zero.
-func (e *emitter) isSet(t *goType, x string) string {
+func isSet(t *goType, x string) string {
 	switch t.shape {
 	case text:
 		return x + ` != ""`
@@ -262,33 +259,10 @@ func (e *emitter) isSet(t *goType, x string) string {
 	case number:
 		return x + " != 0"
 	case object:
-		if e.byName[t.name].zero {
-			return "!" + x + ".zero()"
-		}
 		return x + " != (" + t.name + "{})"
 	default:
 		return x + " != nil"
 	}
-}
-
-// isZero is the opposite of isSet.
-func (e *emitter) isZero(t *goType, x string) string {
-	set := e.isSet(t, x)
-	if unset, ok := strings.CutPrefix(set, "!"); ok {
-		return unset
-	}
-	if strings.Contains(set, " != ") {
-		return strings.Replace(set, " != ", " == ", 1)
-	}
-	return "!" + set
-}
-
-func (e *emitter) zeroTest(s *structType, recv string) string {
-	var tests []string
-	for _, f := range s.fields {
-		tests = append(tests, e.isZero(&f.typ, recv+"."+f.name))
-	}
-	return strings.Join(tests, " &&\n")
 }
 
 func (e *emitter) load(s *structType) {
@@ -361,7 +335,7 @@ func (e *emitter) hashField(f *field, recv string) {
 	t, x := &f.typ, recv+"."+f.name
 	switch {
 	case f.hash.ifset:
-		e.linef("if %s {\nh.str(%q)", e.isSet(t, x), f.json)
+		e.linef("if %s {\nh.str(%q)", isSet(t, x), f.json)
 		defer e.linef("}")
 	case f.hash.cond != "" && t.shape != pointer:
 		e.linef("if h.present(%s.%s()) {", recv, f.hash.cond)
@@ -377,35 +351,18 @@ func (e *emitter) hashField(f *field, recv string) {
 		if t.elem.shape != object {
 			x = "*" + x
 		}
-		e.hashValue(t.elem, x)
+		e.value(hashCalls, t.elem, x)
 		e.linef("}")
 	case list:
 		if f.hash.nils {
 			e.linef("h.bool(%s != nil)", x)
 		}
 		e.linef("h.num(int64(len(%s)))\nfor i := range %s {", x, x)
-		e.hashValue(t.elem, x+"[i]")
+		e.value(hashCalls, t.elem, x+"[i]")
 		e.linef("}")
-	default:
-		e.hashValue(t, x)
-	}
-}
-
-func (e *emitter) hashValue(t *goType, x string) {
-	switch t.shape {
-	case text:
-		e.linef("h.str(%s)", plain(t, x))
-	case flag:
-		e.linef("h.bool(%s)", x)
-	case number:
-		e.linef("h.num(%s)", plain(t, x))
-	case native:
-		e.linef("h.bytes(%s)", x)
-	case object:
-		e.linef("%s.hash(h)", x)
-	case part:
-		e.linef("h.part(%s)", x)
 	case special:
 		e.linef("h.%s(%s)", specials[t.name].hash, x)
+	default:
+		e.value(hashCalls, t, x)
 	}
 }

@@ -85,7 +85,6 @@ type structType struct {
 	fields []field
 	hashed bool // a fingerprint covers it
 	inside bool // another stored struct holds it
-	zero   bool // its zero test is generated, because == does not work
 }
 
 // union is an interface with a fixed set of implementations.
@@ -139,11 +138,6 @@ func load(dir string) (*model, error) {
 	}
 	m.checkUnions()
 	m.markHashed()
-	for _, s := range m.structs {
-		for i := range s.fields {
-			m.markUse(&s.fields[i])
-		}
-	}
 	return m, errors.Join(m.errs...)
 }
 
@@ -287,6 +281,9 @@ func (m *model) fields(s *structType, def *ast.StructType) {
 			m.failf(f, "%s.%s: %v", s.name, out.name, err)
 		}
 		s.fields = append(s.fields, out)
+		if held := m.byName[strings.TrimLeft(out.typ.name, "*[]")]; held != nil {
+			held.inside = true
+		}
 	}
 	if _, err := s.hashOrder(); err != nil {
 		m.failf(def, "%s: %v", s.name, err)
@@ -521,37 +518,6 @@ func (m *model) markHashed() {
 	for _, s := range m.structs {
 		if m.has(s.name, "Fingerprint") {
 			visit(s)
-		}
-	}
-}
-
-// markUse notes what a field needs of the type it holds.
-func (m *model) markUse(f *field) {
-	t := &f.typ
-	if t.elem != nil {
-		t = t.elem
-	}
-	if t.shape != object {
-		return
-	}
-	s := m.byName[t.name]
-	s.inside = true
-	if t == &f.typ && f.omit {
-		m.markZero(s)
-	}
-}
-
-// markZero notes that the zero test of a struct is used.
-func (m *model) markZero(s *structType) {
-	if s.zero = !m.comparable(s); !s.zero {
-		return
-	}
-	for _, f := range s.fields {
-		switch f.typ.shape {
-		case object:
-			m.markZero(m.byName[f.typ.name])
-		case special:
-			m.errs = append(m.errs, fmt.Errorf("%s.%s: no test tells whether a %s is zero: hold the struct by pointer", s.name, f.name, s.name))
 		}
 	}
 }

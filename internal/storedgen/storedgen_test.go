@@ -92,7 +92,7 @@ func TestAFieldIsOneLine(t *testing.T) {
 		},
 		{
 			thing: `Box Box 'json:"box,omitzero"'`,
-			want:  []string{"if !t.Box.zero() {", "return b.Lid == nil", "t.Box.hash(h)"},
+			want:  []string{"t.Box.store(out)\n\tout.dropEmpty(\"box\")", "v.Box = loadBox(r)", "t.Box.hash(h)"},
 		},
 		{
 			thing: "Boxes []Box 'json:\"boxes,omitzero\" hash:\"nil\"'\nKey string 'json:\"key\" stored:\"if=heavy\" hash:\"if=heavy\"'",
