@@ -20,7 +20,7 @@
 //
 // Sessions and logs keep canonical values as JSON. Every struct of this package
 // implements json.Marshaler and json.Unmarshaler, but for three groups that
-// nobody stores: settings ([Target], [Limits] and the [Capabilities], [NameRule],
+// are not stored: settings ([Target], [Limits] and the [Capabilities], [NameRule],
 // [IDRule] and [ReplayRules] in them), machinery ([Collector], [Contribution],
 // [AdapterInput]), and what only the caller of a model sees ([Failover],
 // [FailedModel], [DecodeError], [LossError]). [MarshalPart], [UnmarshalPart], [MarshalEvent] and
@@ -31,10 +31,10 @@
 //     tool, an event, a report) carries "v", the version it was written in. A
 //     higher one is refused with [ErrVersion], a missing one is an error. Values
 //     inside others have no version of their own.
-//   - Members stand in a fixed order, named in snake_case. Zero members are
-//     left out, but for those of a [Loss]; a list that is empty but not nil is
-//     written, because for a tool choice the one means no tool and the other all
-//     of them.
+//   - Members stand in the order of the fields, under the names in their json
+//     tags. Zero members are left out, but for those of a [Loss]; a list that
+//     is empty but not nil is written, because for a tool choice the one means
+//     no tool and the other all of them.
 //   - Native JSON (arguments, sidecars, extras, schemas) stands in a string:
 //     encoding/json would compact and escape it otherwise, and its bytes must
 //     survive. Native bytes that are not UTF-8 stand in {"base64": "…"}, and

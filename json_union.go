@@ -93,7 +93,7 @@ func loadPartInto[T any, P interface {
 
 // MarshalEvent writes an event as stored JSON, with its version and "type".
 func MarshalEvent(ev Event) ([]byte, error) {
-	out := newStorer(96)
+	out := newStorer(160)
 	if isNilEvent(ev) {
 		out.fail(errors.New("the event is nil"))
 	} else {
