@@ -385,7 +385,7 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case !ok && (own || known || name == simName):
 		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
 	case !ok:
-		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model" + words.Meant(spec, c.wholeSpecs())}
+		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model" + c.suggestSpec(spec)}
 	case model == "":
 		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
 	case name == simName && !own:
@@ -427,6 +427,39 @@ func (c *Config) meant() []string {
 		}
 	}
 	return names
+}
+
+// suggestSpec returns a hint for a spec without a provider: an alias or a model of the
+// simulator with a similar name, the first provider known to serve a model of this name,
+// or a known model with a similar name.
+func (c *Config) suggestSpec(name string) string {
+	if hint := words.Meant(name, c.wholeSpecs()); hint != "" {
+		return hint
+	}
+	table, _ := c.modelTable() // an unreadable model file is an error when a model is opened
+	if table == nil {
+		table = models.Default()
+	}
+	openable := c.openable()
+	for _, p := range table.Providers() {
+		m, ok := table.Lookup(p, name)
+		if ok && !m.Resold && (m.How == models.ByName || m.How == models.ByPattern) && slices.Contains(openable, p) {
+			return "; did you mean " + p + "/" + name + "?"
+		}
+	}
+	var names []string
+	specs := map[string]string{}
+	for _, e := range table.Entries() {
+		for _, n := range slices.Concat(e.Match, e.Aliases) {
+			if specs[n] == "" && !strings.Contains(n, "*") && slices.Contains(openable, e.Provider) {
+				names, specs[n] = append(names, n), e.Provider+"/"+n
+			}
+		}
+	}
+	if near := words.Near(name, names); near != "" {
+		return "; did you mean " + specs[near] + "?"
+	}
+	return ""
 }
 
 // wholeSpecs are the specs that are known as a whole: aliases, and the models of the

@@ -680,3 +680,20 @@ func TestX15_SettingsThatATypeDoesNotUseAreRefused(t *testing.T) {
 		t.Errorf("a region of OpenAI: %v", err)
 	}
 }
+
+func TestSpecWithoutProviderIsSuggested(t *testing.T) {
+	config := &provider.Config{Aliases: map[string]string{"best": "openai/gpt-5"}}
+	for spec, want := range map[string]string{
+		"claude-opus-5-5":          "did you mean anthropic/claude-opus-5-5?",
+		"gpt-4.1-2025-04-14":       "did you mean openai/gpt-4.1-2025-04-14?",
+		"gemini-2.5-flahs":         "did you mean gemini/gemini-2.5-flash?",
+		"bset":                     "did you mean best?",
+		"planner":                  "did you mean sim/planner?",
+		"our-own-model-of-weather": "a model is written as provider/model",
+	} {
+		_, err := config.Open(spec)
+		if !errors.Is(err, provider.ErrSpec) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q at the end", spec, err, want)
+		}
+	}
+}
