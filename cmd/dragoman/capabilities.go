@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -50,7 +51,10 @@ func (l language) target(model, file string, set []string) (dragoman.Target, err
 func setCapability(caps *dragoman.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
-		return misused("--capability %w%s", err, words.Meant(name, capname.Flag.Names()))
+		if known := capname.Flag.Names(); !slices.Contains(known, name) {
+			return misused("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
+		}
+		return misused("--capability %w", err)
 	}
 	return nil
 }

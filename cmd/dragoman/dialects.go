@@ -44,11 +44,20 @@ func languages() []language {
 // languageNamed finds a language by its name, long or short, among all wire languages
 // and more.
 func languageNamed(name string, more ...language) (language, error) {
-	var known, names []string
-	for _, l := range append(languages(), more...) {
+	all := append(languages(), more...)
+	for _, l := range all {
 		if string(l.Dialect()) == name || slices.Contains(l.short, name) {
 			return l, nil
 		}
+	}
+	known, names := languageNames(all)
+	return language{}, misused("unknown wire language %q: known are %s%s", name, known, words.Meant(name, names))
+}
+
+// languageNames returns a list of languages for an error, and all of their names.
+func languageNames(all []language) (list string, names []string) {
+	var known []string
+	for _, l := range all {
 		if string(l.Dialect()) == l.short[0] {
 			known = append(known, l.short[0])
 		} else {
@@ -56,7 +65,7 @@ func languageNamed(name string, more ...language) (language, error) {
 		}
 		names = append(append(names, l.short...), string(l.Dialect()))
 	}
-	return language{}, misused("unknown wire language %q: known are %s%s", name, strings.Join(known, ", "), words.Meant(name, names))
+	return strings.Join(known, ", "), names
 }
 
 // convertibleNamed is languageNamed for what convert reads and writes, which is
@@ -97,7 +106,7 @@ func kindNamed(name string) (sniff.Kind, error) {
 	if name == "" || slices.Contains(sniff.Kinds, sniff.Kind(name)) {
 		return sniff.Kind(name), nil
 	}
-	return "", misused("--kind %q is none of request, response, stream, messages, tools", name)
+	return "", unknownValue("--kind", name, "request", "response", "stream", "messages", "tools")
 }
 
 // helpLanguages lists the languages for help texts.

@@ -44,9 +44,9 @@ func readDocument(in io.Reader) ([]byte, error) {
 			if strings.Contains(err.Error(), "unexpected end") {
 				offset = int64(len(bytes.TrimRight(data, " \t\r\n"))) // the end of the last line begins no other
 			}
-			return nil, failed("the input is no JSON: %w at %s", err, place(data, offset))
+			return nil, failed("the input is not valid JSON: %w at %s", err, place(data, offset))
 		}
-		return nil, failed("the input is no JSON: %w", err)
+		return nil, failed("the input is not valid JSON: %w", err)
 	}
 	return data, nil
 }

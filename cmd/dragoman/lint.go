@@ -341,7 +341,9 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	}
 	p, ok := schema.Named(target)
 	if !ok {
-		return nil, caps, misused("%w; schema surfaces are %s%s", unknown, strings.Join(surfaces(), ", "), words.Meant(target, surfaces()))
+		known, names := languageNames(languages())
+		return nil, caps, misused("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
+			strings.Join(surfaces(), ", "), words.Meant(target, append(names, surfaces()...)))
 	}
 	if known.model != "" || known.capabilities != nil {
 		return nil, caps, misused("--model and --capability are for a wire language, and %s is a schema surface", target)

@@ -196,6 +196,11 @@ func misused(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// unknownValue returns the error for a flag that takes one of some words.
+func unknownValue(flag, value string, known ...string) error {
+	return misused("unknown %s %q: known values are %s%s", flag, value, strings.Join(known, ", "), words.Meant(value, known))
+}
+
 // unopened adds source, the flag or variable that names a file or folder, to the error of
 // opening it.
 func unopened(source string, err error) error {

@@ -72,5 +72,5 @@ func asksSomething(l language, body []byte) bool {
 // expected says whether a refusal is the request's own fault.
 func expected(err error) bool {
 	return errors.Is(err, dragoman.ErrUnsupported) || errors.Is(err, dragoman.ErrInvalid) ||
-		strings.Contains(err.Error(), "no JSON")
+		strings.Contains(err.Error(), "not valid JSON")
 }

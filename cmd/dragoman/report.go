@@ -34,7 +34,7 @@ func parseFailOn(words []string) (failOn, error) {
 			}
 			f.any = true
 		default:
-			return f, misused("--fail-on %q is none of dropped, lowered, renamed, synthesized, moved, info, warn, serious", w)
+			return f, unknownValue("--fail-on", w, "dropped", "lowered", "renamed", "synthesized", "moved", "info", "warn", "serious")
 		}
 	}
 	return f, nil

@@ -238,7 +238,7 @@ func (o serveFlags) logger(w io.Writer) (*slog.Logger, error) {
 	case "off":
 		return nil, nil //nolint:nilnil // nobody is told
 	default:
-		return nil, misused("--log %q is none of text, json, off", o.log)
+		return nil, unknownValue("--log", o.log, "text", "json", "off")
 	}
 }
 

@@ -43,13 +43,13 @@ func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"serve", "--log", "loud"}, exitUsage, "none of text, json, off"},
+		{[]string{"serve", "--log", "loud"}, exitUsage, "known values are text, json, off"},
 		{[]string{"serve", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--config", bad + "x"}, exitFailed, "no such file"},
 		{[]string{"serve", "--listen", "nowhere"}, exitFailed, "host:port"},
 		{[]string{"serve", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
 		{[]string{"serve", "--check", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
-		{[]string{"serve", "--check", "--log", "loud"}, exitUsage, "none of text, json, off"},
+		{[]string{"serve", "--check", "--log", "loud"}, exitUsage, "known values are text, json, off"},
 		{[]string{"serve", "--check", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--check", "--listen", "0.0.0.0:80"}, exitFailed, "there are no keys"},
 		{[]string{"serve", "now"}, exitUsage, "unknown command"},

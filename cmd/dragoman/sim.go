@@ -20,6 +20,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -99,8 +100,12 @@ func (o simFlags) config() (sim.Config, error) {
 	if o.rate < 0 || math.IsNaN(o.rate) || math.IsInf(o.rate, 0) || o.first < 0 {
 		return c, misused("--rate and --first cannot be less than 0")
 	}
-	if c.Fault != "" && !slices.ContainsFunc(sim.Faults(), func(f sim.Fault) bool { return f.ID == c.Fault }) {
-		return c, misused("--fault %q is none of those that --faults lists", o.fault)
+	var faults []string
+	for _, f := range sim.Faults() {
+		faults = append(faults, f.ID)
+	}
+	if c.Fault != "" && !slices.Contains(faults, c.Fault) {
+		return c, misused("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Meant(c.Fault, faults))
 	}
 	if o.scenario == "" {
 		return c, nil

@@ -82,7 +82,7 @@ func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--listen", ":0"}, exitUsage, "--allow-remote"},
 		{[]string{"--listen", "example.com:0"}, exitUsage, "--allow-remote"},
 		{[]string{"--listen", "8080"}, exitUsage, "like 127.0.0.1:8080"},
-		{[]string{"--fault", "c99"}, exitUsage, "--faults lists"},
+		{[]string{"--fault", "c99"}, exitUsage, "--faults\" lists all"},
 		{[]string{"--rate", "-1"}, exitUsage, "less than 0"},
 		{[]string{"--rate", "NaN"}, exitUsage, "less than 0"},
 		{[]string{"--scenario", os.DevNull}, exitFailed, "no turn"},
