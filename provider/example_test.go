@@ -123,3 +123,23 @@ func ExampleChain() {
 	fmt.Println(resp.Text())
 	// Output: Yes.
 }
+
+// WithBaseURL points one model at a proxy or a server of your own. The URL has the form
+// that the vendor's own client takes: with /v1 for OpenAI, without for Anthropic.
+func ExampleWithBaseURL() {
+	server := pretend(`{"model":"m","message":{"role":"assistant","content":"Yes."},"done":true,"done_reason":"stop"}`)
+	defer server.Close()
+
+	model, err := provider.Open("ollama/m", provider.WithBaseURL(server.URL))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := model.Generate(context.Background(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("Coat?")}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Text())
+	// Output: Yes.
+}
