@@ -231,7 +231,7 @@ func (p *player) prepare() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, p.wrong(format, args...)) }
 	if p.Model == nil {
-		wrong("it has no Model")
+		wrong("the field Model is not set")
 	}
 	if len(p.Name) > maxName {
 		wrong("its name is longer than %d bytes", maxName)

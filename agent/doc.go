@@ -19,7 +19,8 @@
 // JSON, in this process or another, now or in a month. The state of a run in a store does
 // not hold the conversation: resume it with [In] and the same store. Resume also takes the
 // decisions. Undecided calls interrupt the run again; calls that ran do not run again.
-// Resuming uses no turn.
+// Resuming uses no turn. Without a store, replace the JSON after each resumption: a state
+// that is resumed twice runs its approved calls twice. A store refuses the second.
 //
 // # Sessions
 //

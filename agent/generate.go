@@ -101,7 +101,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	strict := s.source
 	for _, p := range strictSubsets() {
 		if strict, _, err = schema.Lower(strict, p); err != nil {
-			return nil, wrong(fmt.Errorf("%w; an output has no form but the strict one: use structs and slices", err))
+			return nil, wrong(fmt.Errorf("structured output is always strict, so use structs and slices instead of maps: %w", err))
 		}
 	}
 	if given != nil {

@@ -78,7 +78,7 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	if err != nil || p.City != "Oslo" || did.String() != "look:" || m.asked[1].Output.Name != "Forecast" {
 		t.Errorf("%v %v", p, err)
 	}
-	if _, _, err := agent.Generate[map[string]int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil || !strings.Contains(err.Error(), "use structs and slices") {
+	if _, _, err := agent.Generate[map[string]int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil || !strings.Contains(err.Error(), "use structs and slices instead of maps") {
 		t.Errorf("a map: %v", err)
 	}
 	late, _, err := agent.Generate[struct {

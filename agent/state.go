@@ -20,6 +20,9 @@ import (
 // was said and what humans decided: keep it where the conversation may be kept,
 // and take none from strangers.
 //
+// Resume a state once. Without a store nothing notices that the run went on, and its
+// approved calls run again; with one, Resume returns [ErrState].
+//
 // The JSON does not include long tool outputs that a run without a store holds in memory.
 // In a run that is resumed from JSON, the tool [tool.ReadOutputName] reports that they are
 // gone.
