@@ -114,7 +114,7 @@ there is no prompt, or it is "-", the input is the prompt.`,
 	o.commands.add(f)
 	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
-	f.IntVar(&o.turns, "max-turns", 0, "how often the model is asked (default 20)")
+	f.IntVar(&o.turns, "max-turns", 0, "how often the model is called at most; 0 means the default (default 20)")
 	f.BoolVar(&o.json, "json", false, "write events as lines of JSON")
 	f.BoolVar(&o.debug, "debug", false, "show what is sent to models and what they answer on standard error, without credentials")
 	return cmd
@@ -248,7 +248,7 @@ func (o *runFlags) check() error {
 	case o.last && o.session != "":
 		return misused("--continue and --session cannot be used together")
 	case o.turns < 0:
-		return misused("--max-turns %d: the model is asked at least once", o.turns)
+		return misused("--max-turns %d: must not be negative; 0 means the default, 20", o.turns)
 	}
 	if err := o.commands.check(); err != nil {
 		return err

@@ -217,7 +217,7 @@ func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 		args []string
 	}{
 		{exitUsage, `--allow: unknown tool "wrte_file": known tools are list_files, read_file, search_files, write_file, apply_patch, shell; did you mean write_file?`, []string{"--allow", "wrte_file", "hi"}},
-		{exitUsage, "--max-turns -3: ", []string{"--max-turns", "-3", "hi"}},
+		{exitUsage, "--max-turns -3: must not be negative; 0 means the default, 20", []string{"--max-turns", "-3", "hi"}},
 		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --dir " + quoteArg(absolute(dir)) + " --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
 	} {
 		if r := do(nil, tc.args...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
