@@ -224,10 +224,14 @@ type Approver interface {
 // byte for byte. It is stored as JSON and given back in [Turn.Resume], also in
 // another process; the package comment says what else that takes.
 type Pending struct {
-	Binding Binding       `json:"binding"`
-	Input   Input         `json:"input"`
-	Reason  string        `json:"reason,omitempty"`
-	Wanted  *InputRequest `json:"wanted,omitempty"`
+	Binding Binding `json:"binding"`
+	// Input is the final input. To show it, print string(Input.Arguments), or Input.Text
+	// for a freeform tool.
+	Input Input `json:"input"`
+	// Reason says why approval is needed. Wanted is set if the call needs a value rather
+	// than a verdict.
+	Reason string        `json:"reason,omitempty"`
+	Wanted *InputRequest `json:"wanted,omitempty"`
 	// Changed is that of the [ApprovalRequest].
 	Changed *PinChange `json:"changed,omitempty"`
 	// Definition is the tool as the human was asked about it, by the fields of
