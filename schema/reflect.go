@@ -79,7 +79,7 @@ func FromType(t reflect.Type) (out json.RawMessage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v: %v", ErrInvalid, t, err)
 	}
-	out, err = tidy(plainText(raw))
+	out, err = tidy(plainText(raw), ins.keys)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
@@ -200,6 +200,9 @@ func leafOf(t reflect.Type) *jsonschema.Schema {
 // silently get wrong or not survive.
 type inspector struct {
 	seen map[reflect.Type]bool
+	// signedKeys and textKeys report maps whose keys are of a signed integer kind: those
+	// read as numbers, and those read by UnmarshalText.
+	signedKeys, textKeys bool
 }
 
 func typeError(path, format string, args ...any) error {
@@ -235,11 +238,14 @@ func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Ty
 		if ins.again(t) {
 			return nil
 		}
-		switch k := t.Key(); k.Kind() {
-		case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		k := t.Key()
+		text := k.Implements(textReader) || reflect.PointerTo(k).Implements(textReader)
+		switch k.Kind() {
+		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+			ins.signedKeys, ins.textKeys = ins.signedKeys || !text, ins.textKeys || text
+		case reflect.String, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		default:
-			if !k.Implements(textReader) && !reflect.PointerTo(k).Implements(textReader) {
+			if !text {
 				return typeError(path, "%v is no key of a JSON object", k)
 			}
 		}
@@ -331,10 +337,29 @@ func (ins *inspector) fields(t reflect.Type, path string, names map[string]strin
 	return nil
 }
 
+// digits is the pattern that the reflector gives to keys of every signed integer kind.
+const digits = "^[0-9]+$"
+
+// keys corrects the pattern of a map's keys: numbers may be negative, and keys that a
+// type reads itself may be any text.
+func (ins *inspector) keys(n *node) {
+	patterns, others := n.get(kwPatternProperties), n.get(kwAdditionalProperties)
+	if patterns == nil || patterns.kind != isMap || len(patterns.members) != 1 || patterns.members[0].key != digits || others == nil || !others.isFalse() {
+		return
+	}
+	switch {
+	case ins.textKeys:
+		n.set(kwAdditionalProperties, patterns.members[0].val)
+		n.del(kwPatternProperties)
+	case ins.signedKeys:
+		patterns.members[0].key = "^-?[0-9]+$"
+	}
+}
+
 // tidy makes the reflector's document a plain schema: the root in place of a
 // reference to it, definitions that are used once written where they are
-// used, and the keywords in an order that reads well.
-func tidy(raw []byte) ([]byte, error) {
+// used, and the keywords in an order that reads well. Each schema is passed to each first.
+func tidy(raw []byte, each func(*node)) ([]byte, error) {
 	root, _, err := parse(raw, MaxSchemaNodes)
 	if err != nil {
 		return nil, err
@@ -350,6 +375,7 @@ func tidy(raw []byte) ([]byte, error) {
 	l.inlineOnce()
 	l.pruneDefs()
 	root.walk(func(n *node) {
+		each(n)
 		for i, m := range n.members {
 			if m.val.kind == isMap && m.kw == kwProperties {
 				for j, p := range m.val.members {

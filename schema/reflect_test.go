@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/big"
 	"net/netip"
 	"net/url"
@@ -153,6 +154,14 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 		{"a map of itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
 		{"no arguments", reflect.TypeFor[struct{}](), `{"type":"object","properties":{},"additionalProperties":false}`},
 		{"a map", reflect.TypeFor[map[string]int](), `{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{
+			"keys that are signed numbers", reflect.TypeFor[struct{ M map[int8]bool }](),
+			`{"type":"object","properties":{"M":{"type":"object","patternProperties":{"^-?[0-9]+$":{"type":"boolean"}},"additionalProperties":false}},"required":["M"],"additionalProperties":false}`,
+		},
+		{
+			"numbers that are read from text", reflect.TypeFor[struct{ M map[slog.Level]bool }](),
+			`{"type":"object","properties":{"M":{"type":"object","additionalProperties":{"type":"boolean"}}},"required":["M"],"additionalProperties":false}`,
+		},
 		{"a generic type", reflect.TypeFor[pair[pair[int, url.Error], string]](), ""},
 		{
 			"two generic types of one name", reflect.TypeFor[pair[pair[int, int], pair[string, string]]](),
