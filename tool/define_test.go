@@ -198,8 +198,9 @@ func TestT2_WhatIsSetWhereAToolIsDefinedIsListed(t *testing.T) {
 	if !*b.Annotations.ReadOnly || !*b.Annotations.Idempotent || b.Approval != "by arguments" || b.Timeout != time.Hour {
 		t.Errorf("%+v", b)
 	}
-	if _, err := json.Marshal(list); err != nil {
-		t.Error(err)
+	raw, err := json.Marshal(list)
+	if err != nil || !strings.Contains(string(raw), `"limits":{"chars":5,"items":3}`) {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 

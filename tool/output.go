@@ -22,14 +22,14 @@ import (
 // runner's, the runner's the default. A negative one means no bound.
 type Limits struct {
 	// Chars bounds the characters of text; the default is 50,000.
-	Chars int
+	Chars int `json:"chars,omitempty"`
 	// Tokens bounds the text by what [Runner.Count] makes of it; by default it
 	// does not.
-	Tokens int
+	Tokens int `json:"tokens,omitempty"`
 	// Binary bounds the bytes of all media; the default is 10 MiB.
-	Binary int
+	Binary int `json:"binary,omitempty"`
 	// Items bounds the parts; the default is 100.
-	Items int
+	Items int `json:"items,omitempty"`
 }
 
 const (
