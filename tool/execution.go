@@ -203,7 +203,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 	}
 	x.decision = &d
 	x.tell(func() Event {
-		return Decided{CallRef: x.ref(), Subject: q.Subject, Target: q.Target, Input: q.Input, Decision: d, Failed: err}
+		return Decided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: d, Failed: err}
 	})
 	if d.Effect == Deny {
 		return x.denied(d)
@@ -293,7 +293,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	}
 	b := &batch{run: r, runner: r.runner}
 	b.tell(func() Event {
-		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Model: model, Decision: d, Failed: err}
+		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: d, Failed: err}
 	})
 	if d.Effect == Allow {
 		return nil
@@ -601,7 +601,7 @@ func (x *execution) leavePending() {
 	x.pending = &p
 	*x.record = x.newRecord(nil)
 	x.record.Pending = true
-	x.tell(func() Event { return Asked{CallRef: x.ref(), Pending: p} })
+	x.tell(func() Event { return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: p} })
 }
 
 // execute runs the tool and settles the call.

@@ -138,6 +138,8 @@ type Decided struct {
 	CallRef
 	// Subject is the kind of call.
 	Subject Subject
+	// Agent is the path of agents that made the call, outermost first.
+	Agent []string
 	// Model is the model of a model call, Target the agent of a handoff.
 	Model, Target string
 	// Input is the input that the policy saw.
@@ -150,6 +152,8 @@ type Decided struct {
 // Asked is a call that waits for a human.
 type Asked struct {
 	CallRef
+	// Agent is the path of agents that made the call, outermost first.
+	Agent   []string
 	Pending Pending
 }
 

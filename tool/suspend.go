@@ -50,7 +50,7 @@ func (x *execution) suspend(s *Suspended) {
 	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State, Attempt: x.attempt}
 	*x.record = x.newRecord(nil)
 	x.record.Pending, x.record.Executed = true, true
-	x.tell(func() Event { return Asked{CallRef: x.ref(), Pending: *x.pending} })
+	x.tell(func() Event { return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: *x.pending} })
 }
 
 // continued reports whether the call goes on with what its tool left.

@@ -148,7 +148,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	switch ev := ev.(type) {
 	case tool.Decided:
 		e := a.of("decided", ev.CallRef)
-		e.Subject, e.Model, e.Target = ev.Subject, ev.Model, ev.Target
+		e.Subject, e.Agent, e.Model, e.Target = ev.Subject, ev.Agent, ev.Model, ev.Target
 		if ev.Subject != tool.SubjectModelCall {
 			e.Arguments = new(ev.Input.Hash())
 		}
@@ -159,7 +159,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 		return e, true
 	case tool.Asked:
 		e := a.of("asked", ev.CallRef)
-		e.Arguments = new(ev.Pending.Binding.Arguments)
+		e.Agent, e.Arguments = ev.Agent, new(ev.Pending.Binding.Arguments)
 		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.Redactor.Redact(ev.Pending.Reason)
 		return e, true
 	case tool.CallStarted:

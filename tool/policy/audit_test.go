@@ -92,6 +92,35 @@ func TestP7_DecisionsAndExecutionsAreWrittenWithTheHashOfTheArguments(t *testing
 	}
 }
 
+func TestP7_DecisionsNameTheAgent(t *testing.T) {
+	var log bytes.Buffer
+	audit := NewAudit(&log)
+	w := newWorld(t, mustNew(t, Config{Rules: []Rule{
+		{ID: "allow", Effect: tool.Allow, When: When{Expression: `subject == "model_call" || args.path == "a"`}},
+		{ID: "ask", Effect: tool.Ask, Reason: "look", When: When{Expression: `subject == "tool_call" && args.path == "c"`}},
+	}}))
+	w.runner.Observe = audit.Observe
+	w.run.Agent = []string{"desk", "clerk"}
+	if err := w.run.DecideModel(t.Context(), 1, "m"); err != nil {
+		t.Fatal(err)
+	}
+	w.do(`{"path":"a"}`)
+	w.do(`{"path":"c"}`)
+	var events []string
+	for _, e := range entries(t, log.Bytes()) {
+		if e.Event == "started" {
+			continue
+		}
+		events = append(events, e.Event)
+		if strings.Join(e.Agent, "/") != "desk/clerk" {
+			t.Errorf("%s %s names the agent %q, want desk/clerk", e.Event, e.Subject, e.Agent)
+		}
+	}
+	if got := strings.Join(events, " "); got != "decided decided ended decided asked" {
+		t.Error(got)
+	}
+}
+
 func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
 	const secret = "hunter22-of-the-log"
 	var log bytes.Buffer
