@@ -18,6 +18,9 @@ type answer struct {
 	Messages []dragoman.Message `json:"messages"`
 	// Texts are the texts of the messages, in order.
 	Texts []piece `json:"texts,omitempty"`
+	// Plain means that the answer has nothing to put back. It is kept only beside
+	// answers that have something, so that it is not mistaken for one of them.
+	Plain bool `json:"plain,omitempty"`
 }
 
 // piece is one text of an answer: how many characters of it are no white space, and

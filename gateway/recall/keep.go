@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"errors"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -41,21 +42,56 @@ func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, r
 	if err := errors.Join(req.Validate(), resp.Validate()); err != nil {
 		return err
 	}
-	var before *sum // which costs something, and most answers have nothing to keep
+	before := conversation(req.Messages)
+	var plain [][]dragoman.Message
 	for _, output := range outputs {
 		values, thinks := state(output)
-		if len(values) == 0 && !thinks {
+		mark := markPlain
+		switch {
+		case len(values) > 0:
+			mark = markOpaque
+		case !thinks:
+			plain = append(plain, output)
 			continue
 		}
-		if before == nil {
-			so := conversation(req.Messages)
-			before = &so
+		if err := r.keep(ctx, scope, before, strip(output, resp.Origin), look(output), mark); err != nil {
+			return err
 		}
-		mark := markPlain
-		if len(values) > 0 {
-			mark = markOpaque
+	}
+	return r.keepPlain(ctx, scope, before, plain, resp.Origin)
+}
+
+// keepPlain stores answers that have nothing to put back, if another answer to the same
+// conversation has. Without that, the mark of the other answer would report a loss for
+// them. Most conversations have no mark, and nothing is stored.
+func (r *Recall) keepPlain(ctx context.Context, scope Scope, before sum, outputs [][]dragoman.Message, origin *dragoman.Origin) error {
+	if len(outputs) == 0 {
+		return nil
+	}
+	if _, marked, err := r.o.Notes.Get(ctx, scope.markKey(before)); err != nil || !marked {
+		return err
+	}
+	for _, output := range outputs {
+		s := look(output)
+		if s.empty() {
+			continue
 		}
-		if err := r.keep(ctx, scope, *before, strip(output, resp.Origin), look(output), mark); err != nil {
+		key := scope.entryKey(before, s.sum())
+		raw, _, err := r.o.Notes.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		a := strip(output, origin)
+		a.Plain = true
+		list := readAnswers(raw).List
+		if len(list) >= mostAlike || slices.ContainsFunc(list, func(old answer) bool { return sameIDs(&old, &a) }) {
+			continue
+		}
+		expires := r.o.Now().Add(r.o.TTL)
+		if raw, err = encode(append(list, a), expires, r.o.MaxState); err != nil {
+			return err
+		}
+		if err := r.o.Notes.Put(ctx, key, raw, expires); err != nil {
 			return err
 		}
 	}

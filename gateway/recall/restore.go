@@ -108,7 +108,7 @@ func (r *restorer) turn(q *question, alike []answer, mark string) {
 		if !a.fits(q.seen, turn) {
 			continue
 		}
-		if a.returned(turn, have) {
+		if a.Plain || a.returned(turn, have) {
 			return
 		}
 		r.copy(q.first)
