@@ -34,6 +34,8 @@ func apiError(err error) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
 	case errors.As(err, &chain):
 		return chainError(chain, err)
+	case errors.As(err, &api) && api.Status >= http.StatusOK && api.Status < http.StatusMultipleChoices && api.Message != "":
+		return upstreamError(api) // such as a page instead of a stream
 	case errors.Is(err, dragoman.ErrIncompleteStream):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
 	case errors.As(err, &api):

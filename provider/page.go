@@ -62,7 +62,11 @@ func (a *answer) unanswered(what string, body []byte, cause error) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		what += ": it is empty"
 	} else {
-		what += a.contentType() + ": " + excerpt(a.x.secrets.text(string(body[:min(len(body), maxErrorBytes)])))
+		text := a.x.secrets.text(string(body[:min(len(body), maxErrorBytes)]))
+		what += a.contentType() + ": " + excerpt(text)
+		if isPage(text) {
+			what += "; check the base URL"
+		}
 	}
 	e := a.x.secrets.apiError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: a.StatusCode, Message: what, Err: cause})
 	a.x.logRefusal(a, e)
@@ -100,12 +104,16 @@ func (a *answer) noStream(first byte) bool {
 	return first != 0 && first < 0x80 && !strings.ContainsRune("deir:{[\"", rune(first))
 }
 
-// page reads a body that is no stream, and tells what it is.
+// page reads a body that is neither a stream nor JSON, and returns the error that says
+// what it is.
 func (a *answer) page() error {
 	a.last = errorWait
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
 	if err != nil && len(body) == 0 {
 		return broken(err, nil)
+	}
+	if !a.x.stream {
+		return a.unanswered("the server's answer is no JSON", body, nil)
 	}
 	return a.unanswered("the server's answer is no stream", body, dragoman.ErrIncompleteStream)
 }

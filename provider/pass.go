@@ -78,7 +78,7 @@ func (p *Passed) Redact(text []byte) []byte {
 //
 // A server that refuses has answered: its words are in the [Passed], with its Err.
 // An error says that there is no answer to pass on. A redirect is one: it is meant
-// for us.
+// for us, and so is a web page, whatever its status: the base URL may be wrong.
 func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 	x := newExchange(c, nil, p.Stream)
 	if x.model == "" {
@@ -178,6 +178,10 @@ func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
 	if a.first(); a.after != nil && !errors.Is(a.after, io.EOF) && !a.begun {
 		defer a.Close()
 		return nil, a.after
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(a.head, " \t\r\n\ufeff"), []byte("<")) { // no dialect responds with markup
+		defer a.Close()
+		return nil, a.page()
 	}
 	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, secrets: &x.secrets}, nil
 }
