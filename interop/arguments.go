@@ -110,6 +110,22 @@ func (r *Registry) Sound(c *dragoman.ToolCall) bool {
 	return true
 }
 
+// KeepArguments writes the arguments of a history's call as received although they repeat
+// an object key (requirement R7). It is meant for calls that the target's own model made:
+// its server has seen them, and every other target gets {}. Arguments with another fault
+// are not kept.
+func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
+	if c == nil || c.Hosted || c.Payload == dragoman.PayloadText || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+		return
+	}
+	// The problem may be that of the call around sound arguments, and text behind the
+	// repeated key may be no JSON.
+	if p := dragoman.CheckArguments(c.Arguments); p == nil || p.Code != dragoman.ProblemDuplicateKey || !jsontext.Value(c.Arguments).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return
+	}
+	put(&r.received, c.Arguments, true)
+}
+
 // argumentText is the JSON text of a call's arguments for a wire that carries
 // it in a string. In an answer it is AnswerText; in a history, which nobody
 // runs, it is as received while it is valid JSON of any type, {} otherwise.
@@ -128,6 +144,8 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 	}
 	p := verdict(c)
 	switch {
+	case p != nil && r.received[c.Arguments]:
+		return c.Arguments
 	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == dragoman.ProblemNotObject:
 		return c.Arguments
 	case p == nil: // blanks around it, or a spelling of no arguments
@@ -146,6 +164,9 @@ func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *drag
 			reportTold(why, string(obj), at, rep)
 		}
 		return obj
+	}
+	if text := strings.TrimSpace(c.Arguments); c.Payload == dragoman.PayloadObject && strings.HasPrefix(text, "{") && r.received[c.Arguments] {
+		return json.RawMessage(text)
 	}
 	obj, exact := c.Object()
 	if !exact && c.Payload == dragoman.PayloadObject {

@@ -38,6 +38,8 @@ type Registry struct {
 	breakpoints, surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
+	// received are arguments with repeated keys that the target wrote itself.
+	received map[string]bool
 	// rewritten counts the calls that were read as others than they stood.
 	rewritten int
 	// strict counts the strict schemas that were written.

@@ -51,6 +51,9 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
 				reg.AnnounceID(p.ID)
+				if minted {
+					reg.KeepArguments(p)
+				}
 				// A history from a client does not name the provider of its ids.
 				if minted && !p.Synthetic && (m.Origin.Provider != "" || reg.MayMint(p.ID, p.Name)) {
 					reg.KeepID(p.ID)

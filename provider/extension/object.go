@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Object is a JSON object that is changed in place: every byte that nobody asked to
@@ -24,9 +25,10 @@ type Object struct {
 // ErrPlace says that a place of an object cannot be reached.
 var ErrPlace = errors.New("extension: no such place")
 
-// NewObject reads an object.
+// NewObject reads an object. Its own members have different names. Objects inside it may
+// repeat a name, as the arguments of a call may (requirement R7): they stay as they are.
 func NewObject(raw json.RawMessage) (Object, error) {
-	if err := jsonwire.Check(raw); err != nil {
+	if err := jsonwire.Check(raw); err != nil && !repeatsInside(raw) {
 		return Object{}, err
 	}
 	raw = bytes.TrimSpace(raw)
@@ -34,6 +36,24 @@ func NewObject(raw json.RawMessage) (Object, error) {
 		return Object{}, fmt.Errorf("%w: it is no object", ErrPlace)
 	}
 	return Object{raw: raw}, nil
+}
+
+// repeatsInside reports whether the only fault of an object is that objects inside it
+// repeat a name.
+func repeatsInside(raw json.RawMessage) bool {
+	if !isObject(raw) || !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return false
+	}
+	r := jsonwire.NewReader(raw)
+	names := map[string]bool{}
+	for key := range r.Object() {
+		if names[string(key)] {
+			return false
+		}
+		names[string(key)] = true
+		r.Skip()
+	}
+	return r.End() == nil
 }
 
 // JSON is the object as it is now. It must not be changed.
@@ -52,6 +72,9 @@ func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 // UnmarshalJSON reads an object.
 func (o *Object) UnmarshalJSON(b []byte) (err error) {
+	if err := jsonwire.Check(b); err != nil {
+		return err
+	}
 	*o, err = NewObject(bytes.Clone(b))
 	return err
 }
@@ -109,7 +132,8 @@ func (o *Object) Delete(place string) error {
 // member, anything else replaces what was there. Nothing is taken away, and what
 // the patch does not name stays.
 func (o *Object) Merge(patch json.RawMessage) error {
-	p, err := NewObject(patch)
+	var p Object
+	err := p.UnmarshalJSON(patch)
 	if err != nil {
 		return err
 	}
