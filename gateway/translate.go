@@ -31,6 +31,9 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.takeThread(); err != nil {
 		return err
 	}
+	if err := x.unreadableFile(up); err != nil {
+		return err
+	}
 	if err := x.strict(up); err != nil {
 		return err
 	}

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// storedAt are the beginnings of URLs that lead to the storage of one provider: only that
+// provider can read them. Files of the Gemini API look public, and are not.
+var storedAt = []string{"s3://", "gs://", "https://generativelanguage.googleapis.com/"}
+
+// unreadableFile is the error for a reference to a stored file that the upstream cannot
+// read, so that the model would answer without it. Media that the model does not take at
+// all is no such reference: it becomes a note, however it is sent.
+func (x *exchange) unreadableFile(up *upstream) error {
+	if up.client == nil {
+		return nil
+	}
+	limits := up.client.Limits()
+	target := dragoman.Origin{Dialect: limits.Dialect, Provider: up.client.Name}
+	check := func(origin *dragoman.Origin, at string, p dragoman.Part) error {
+		m, ok := p.(*dragoman.Media)
+		if !ok || m == nil || m.Base64 != "" || m.Text != "" {
+			return nil
+		}
+		ref := m.FileID
+		if m.URL != "" {
+			if ref = m.URL; !beginsWith(ref, storedAt) {
+				return nil
+			}
+		}
+		if ref == "" || m.URL != "" && beginsWith(ref, limits.StorageURLs) || m.URL == "" && !limits.NoMediaFileID && sameStorage(origin, target) {
+			return nil
+		}
+		return fmt.Errorf("%w: %s: %s refers to the stored file %q, which %s cannot read: send the content inline, or use a model of the provider that stores the file",
+			dragoman.ErrUnsupported, at, m.Media, bounded(ref), x.entry.upstream)
+	}
+	for i := range x.req.Messages {
+		m := &x.req.Messages[i]
+		for j, p := range m.Parts {
+			at := fmt.Sprintf("/messages/%d/parts/%d", i, j)
+			if err := check(m.Origin, at, p); err != nil {
+				return err
+			}
+			res, ok := p.(*dragoman.ToolResult)
+			if !ok || res == nil {
+				continue
+			}
+			for k, p := range res.Content {
+				if err := check(m.Origin, fmt.Sprintf("%s/content/%d", at, k), p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func beginsWith(url string, with []string) bool {
+	return slices.ContainsFunc(with, func(prefix string) bool {
+		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
+	})
+}
+
+// sameStorage reports whether the ids of files in a message of this origin are the
+// target's: both are APIs of one vendor, and the provider is the same as far as it is known.
+func sameStorage(origin *dragoman.Origin, target dragoman.Origin) bool {
+	if origin == nil {
+		return true
+	}
+	vendor := func(d dragoman.Dialect) string {
+		v, _, _ := strings.Cut(string(d), ".")
+		return v
+	}
+	return vendor(origin.Dialect) == vendor(target.Dialect) && origin.Matches(target, dragoman.MatchProvider)
+}
