@@ -68,18 +68,18 @@ func (r *Recall) keepPlain(ctx context.Context, scope Scope, before sum, outputs
 	if len(outputs) == 0 {
 		return nil
 	}
-	if _, marked, err := r.o.Notes.Get(ctx, scope.markKey(before)); err != nil || !marked {
+	keys := []string{scope.markKey(before)}
+	for _, output := range outputs {
+		keys = append(keys, scope.entryKey(before, look(output).sum()))
+	}
+	notes, err := r.o.Notes.GetAll(ctx, keys)
+	if err != nil || notes[0] == nil {
 		return err
 	}
-	for _, output := range outputs {
-		s := look(output)
-		if s.empty() {
+	for i, output := range outputs {
+		key, raw := keys[i+1], notes[i+1]
+		if look(output).empty() {
 			continue
-		}
-		key := scope.entryKey(before, s.sum())
-		raw, _, err := r.o.Notes.Get(ctx, key)
-		if err != nil {
-			return err
 		}
 		a := strip(output, origin)
 		a.Plain = true
