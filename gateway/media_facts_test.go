@@ -37,7 +37,7 @@ func TestQuirkD14_TextOnlyModelGetsNoteForImage(t *testing.T) {
 		{"ollama/llama3.2", true, false},
 		{"bedrock/us.amazon.nova-micro-v1:0", true, false},
 		{"openai/gpt-4o", false, false},
-		{"ollama/llama3.2-vision", false, false},
+		{"ollama/qwen3-vl", false, false}, // llama3.2-vision takes images and no tools
 		{"bedrock/us.amazon.nova-lite-v1:0", false, false},
 		{"deepseek/sees", false, true},
 	} {
