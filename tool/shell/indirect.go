@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ type indirection struct {
 	// variables is set if NAME=value arguments can run programs.
 	variables bool
 	// interpreter is set if the program runs a file, or code on its command line. A
-	// pattern must name the file, or the module after -m.
+	// pattern must name the file, or the module after -m, or the archive after -jar.
 	interpreter bool
 	// only are the subcommands that run no other program; all others may.
 	only []string
@@ -25,8 +26,9 @@ type indirection struct {
 	// global are flags before the subcommand, valued those of them whose value may be
 	// the next word.
 	global, valued []string
-	// inspect checks the arguments, and returns what would run, or "".
-	inspect func(args []word) string
+	// inspect checks the arguments, and returns what would run, or "". It trusts those
+	// that are fixed, because the pattern has them.
+	inspect func(args []word, fixed func(int) bool) string
 }
 
 const (
@@ -45,16 +47,17 @@ var (
 			"run": interpreter, "run-script": interpreter, "test": {flags: strings.Fields("--script-shell --node-options")},
 		},
 	}
-	apt      = indirection{flags: strings.Fields("-o -c --option --config-file")}
-	dnf      = indirection{flags: strings.Fields("-c --config --setopt")}
-	playbook = indirection{always: "it runs commands and modules"}
-	forge    = map[string]indirection{
+	runsTasks = indirection{subcommands: map[string]indirection{"run": interpreter, "exec": interpreter, "tool": interpreter, "shell": editor}}
+	apt       = indirection{flags: strings.Fields("-o -c --option --config-file")}
+	dnf       = indirection{flags: strings.Fields("-c --config --setopt")}
+	playbook  = indirection{always: "it runs commands and modules"}
+	forge     = map[string]indirection{
 		"alias": {always: "it can define commands"}, "config": {always: "it can set programs that it runs"}, "extension": {always: "it runs extensions"},
 		"extensions": {always: "it runs extensions"}, "ext": {always: "it runs extensions"}, "codespace": {always: "it runs other programs"}, "cs": {always: "it runs other programs"},
 		"browse": {always: "it starts a browser"},
 	}
-	gcc        = indirection{flags: strings.Fields("-wrapper -B* -fplugin* -specs* -plugin* -Wl,*-plugin* @*")}
-	clang      = indirection{flags: strings.Fields("-fplugin* -fpass-plugin* -Xclang -B* -fuse-ld* --ld-path --config -plugin* -Wl,*-plugin* @*")}
+	gcc        = indirection{flags: strings.Fields("-wrapper -B* -fplugin* -specs* -plugin* -Wl,*-plugin* -Wl,*@* -Wp,*@* -Wa,*@* @*")}
+	clang      = indirection{flags: strings.Fields("-fplugin* -fpass-plugin* -Xclang -B* -fuse-ld* --ld-path --config -plugin* -Wl,*-plugin* -Wl,*@* -Wp,*@* -Wa,*@* @*")}
 	linker     = indirection{flags: strings.Fields("--plugin @*")}
 	gnuMake    = indirection{flags: strings.Fields("-f -C -I -E --file --makefile --directory --include-dir --eval"), variables: true}
 	compiles   = indirection{always: "it runs the compiler that its arguments name"}
@@ -101,7 +104,7 @@ var indirections = map[string]indirection{
 	"ip": {
 		valued: strings.Fields("-n -f -l -rc -netns -family -loops -rcvbuf"), subcommands: map[string]indirection{"netns": {always: "it can run commands"}}, inspect: ipRuns,
 	},
-	"helm":   {flags: []string{"--post-renderer"}, valued: strings.Fields("-n --namespace --kube-context --kubeconfig --registry-config"), subcommands: map[string]indirection{"plugin": {always: "it runs plugins"}}},
+	"helm":   {flags: []string{"--post-renderer", "--kubeconfig"}, valued: strings.Fields("-n --namespace --kube-context --kubeconfig --registry-config"), subcommands: map[string]indirection{"plugin": {always: "it runs plugins"}}},
 	"gradle": {flags: strings.Fields("-I -b -p --init-script --build-file --project-dir")},
 	"cmake":  {flags: strings.Fields("-P -E")},
 	"ninja":  {flags: strings.Fields("-f -C")},
@@ -109,7 +112,8 @@ var indirections = map[string]indirection{
 	"cargo": {flags: strings.Fields("--config -Z")},
 	"go": {
 		// The linker runs the program of its flag -extld, which -ldflags may have.
-		flags: strings.Fields("-exec -toolexec -vettool -fixtool -overlay -modfile *extld* -*extld*"),
+		flags:  strings.Fields("-exec -toolexec -vettool -fixtool -overlay -modfile *extld* -*extld*"),
+		valued: []string{"-C"},
 		subcommands: map[string]indirection{
 			"env": {flags: []string{"-w"}},
 			"run": interpreter, "generate": {always: "it runs commands in source files"}, "tool": {always: "it runs tools of modules"},
@@ -119,7 +123,8 @@ var indirections = map[string]indirection{
 		// The config of another repository names commands, such as core.fsmonitor, and any
 		// folder of files may be one, also without the name .git.
 		global: strings.Fields("-c -C --config-env --exec-path=* --git-dir --bare"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file"),
-		flags: strings.Fields("--upload-pack --receive-pack --exec --ext-diff --extcmd --open-files-in-pager"),
+		// --output can write .git/config, with lines from --format.
+		flags: strings.Fields("--upload-pack --receive-pack --exec --ext-diff --extcmd --open-files-in-pager --output --unsafe-paths"),
 		subcommands: map[string]indirection{
 			"config": {always: "it can set commands that git runs"}, "rebase": {flags: strings.Fields("-x -i --exec --interactive --strategy")},
 			"bisect": {always: "it can run commands"}, "submodule": {always: "it can run commands"}, "filter-branch": {always: "it runs commands"},
@@ -134,7 +139,7 @@ var indirections = map[string]indirection{
 	"npm": npm, "pnpm": npm, "yarn": npm,
 	"npx": {always: runsPackage}, "bunx": {always: runsPackage}, "pnpx": {always: runsPackage}, "uvx": {always: runsPackage}, "pipx": {always: runsPackage},
 	"docker": containers, "podman": containers, "nerdctl": containers,
-	"kubectl": {only: strings.Fields("get describe logs top version explain api-resources api-versions cluster-info")},
+	"kubectl": {flags: []string{"--kubeconfig"}, only: strings.Fields("get describe logs top version explain api-resources api-versions cluster-info")},
 	"less":    editor, "more": editor, "most": editor, "vi": editor, "vim": editor, "nvim": editor, "view": editor, "ex": editor, "ed": editor,
 	"vimdiff": editor, "gvim": editor, "rvim": editor, "rview": editor, "vim.tiny": editor, "vim.basic": editor, "tig": editor,
 	"nano": editor, "emacs": editor, "pico": editor, "ftp": editor, "telnet": editor, "sqlite3": editor, "psql": editor, "mysql": editor,
@@ -142,7 +147,13 @@ var indirections = map[string]indirection{
 	"python": interpreter, "python2": interpreter, "python3": interpreter, "pypy": interpreter, "pypy3": interpreter, "perl": interpreter, "ruby": interpreter,
 	"node": interpreter, "nodejs": interpreter, "deno": interpreter, "bun": interpreter, "php": interpreter, "lua": interpreter, "luajit": interpreter,
 	"tclsh": interpreter, "wish": interpreter, "rscript": interpreter, "r": interpreter, "julia": interpreter, "osascript": interpreter, "guile": interpreter,
-	"java": {flags: strings.Fields("-javaagent* -agentlib* -agentpath* -XX:OnError* -XX:OnOutOfMemoryError*")},
+	"java":   {flags: strings.Fields("-javaagent* -agentlib* -agentpath* -XX:OnError* -XX:OnOutOfMemoryError*"), interpreter: true},
+	"jshell": editor, "groovy": interpreter, "scala": interpreter, "kotlin": interpreter, "elixir": interpreter, "erl": editor, "escript": interpreter, "ocaml": interpreter,
+	"runghc": interpreter, "sbcl": editor, "octave": interpreter, "raku": interpreter, "tsx": interpreter, "ts-node": interpreter, "dc": editor, "m4": interpreter, "gnuplot": interpreter,
+	"install": {flags: []string{"--strip-program"}}, "ginstall": {flags: []string{"--strip-program"}},
+	"pandoc": {flags: strings.Fields("-F -L -d --filter --lua-filter --defaults --pdf-engine")},
+	"pip":    {only: strings.Fields("list show freeze check inspect help")},
+	"uv":     runsTasks, "poetry": runsTasks, "pipenv": runsTasks, "hatch": runsTasks, "pdm": runsTasks, "bundle": runsTasks, "conda": runsTasks,
 }
 
 // indirectionOf finds the entry of a program. Versions, as in python3.12, count as the
@@ -171,10 +182,16 @@ func (r *rule) patternRuns() string {
 	}
 	at := 1
 	if len(in.subcommands)+len(in.only) > 0 {
-		sub := literal(1)
+		for len(in.only) == 0 && at < len(r.words) && strings.HasPrefix(r.words[at], "-") {
+			if slices.Contains(in.valued, r.words[at]) {
+				at++
+			}
+			at++
+		}
+		sub := literal(at)
 		switch own, known := in.subcommands[sub]; {
 		case known:
-			in, at = own, 2
+			in, at = own, at+1
 		case len(in.only) > 0 && !slices.Contains(in.only, sub):
 			return "its subcommand must be one of " + strings.Join(in.only, ", ")
 		}
@@ -182,7 +199,7 @@ func (r *rule) patternRuns() string {
 	switch name := literal(at); {
 	case in.always != "":
 		return in.always
-	case in.interpreter && name == "-m" && literal(at+1) != "":
+	case in.interpreter && (name == "-m" || name == "-jar") && literal(at+1) != "":
 	case in.interpreter && (name == "" || strings.HasPrefix(name, "-")):
 		return "it runs any script: name the script as the next word"
 	}
@@ -208,16 +225,25 @@ func (r *rule) callRuns(c *call) string {
 	named := func(i int) bool {
 		return fixed(i) || slices.ContainsFunc(r.flags, func(f string) bool { return f == args[i].text })
 	}
-	at := 0
+	at, unsure := 0, false
 	if len(in.subcommands)+len(in.only)+len(in.global) > 0 {
 		for at < len(args) && strings.HasPrefix(args[at].text, "-") {
 			if !named(at) && slices.ContainsFunc(in.global, func(f string) bool { return refusesArg(f, args[at].text) }) {
 				return args[at].text
 			}
-			if slices.Contains(in.valued, args[at].text) {
+			unsure = false
+			switch {
+			case slices.Contains(in.valued, args[at].text):
 				at++
+			case len(in.global) == 0 && !named(at): // some programs list all flags before a subcommand
+				unsure = !strings.Contains(args[at].text, "=")
 			}
 			at++
+		}
+		if unsure && at+1 < len(args) { // the next word may be the value of a flag
+			if own, known := in.subcommands[args[at+1].text]; known && (own.always != "" || own.interpreter) {
+				return args[at+1].text
+			}
 		}
 		if at < len(args) {
 			sub := args[at]
@@ -250,82 +276,118 @@ func (r *rule) callRuns(c *call) string {
 		return "words from its input"
 	}
 	if in.inspect != nil {
-		for i := range args { // a word of the pattern is the pattern's responsibility
-			if fixed(i) && !strings.HasPrefix(args[i].text, "-") {
-				return ""
-			}
-		}
-		return in.inspect(args)
+		return in.inspect(args, fixed)
 	}
 	return ""
 }
 
 // tarRuns looks at flags without a dash, as in tar xIf.
-func tarRuns(args []word) string {
-	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") && strings.ContainsAny(args[0].text, "IF") {
+func tarRuns(args []word, fixed func(int) bool) string {
+	if len(args) > 0 && !fixed(0) && !strings.HasPrefix(args[0].text, "-") && strings.ContainsAny(args[0].text, "IF") {
 		return args[0].text
 	}
 	return ""
 }
 
 // ipRuns looks for the flag -batch and its abbreviations, which run commands from a file.
-func ipRuns(args []word) string {
-	for _, a := range args {
-		if dashes, name := flagName(a.text); dashes > 0 && strings.HasPrefix("batch", name) {
+func ipRuns(args []word, fixed func(int) bool) string {
+	for i, a := range args {
+		if dashes, name := flagName(a.text); dashes > 0 && strings.HasPrefix("batch", name) && !fixed(i) {
 			return a.text
 		}
 	}
 	return ""
 }
 
-// awkRuns searches an awk program for words that run other programs.
-func awkRuns(args []word) string {
-	for _, a := range args {
-		if strings.HasPrefix(a.text, "-") {
-			for _, flag := range []string{"-f", "-e", "-E", "-i", "-l", "-L", "-W", "--file", "--source", "--exec", "--include", "--load"} {
-				if refusesArg(flag, a.text) {
-					return a.text
+// awkRuns searches an awk program for words that run other programs. A program of the
+// pattern itself may run what it likes, but no flag may add another one.
+func awkRuns(args []word, fixed func(int) bool) string {
+	programs := []string{"-f", "-e", "-E", "-i", "-l", "-L", "-W", "--file", "--source", "--exec", "--include", "--load"}
+	fromFile, afterFlag := false, false
+	for i := 0; i < len(args); i++ {
+		text, isValue := args[i].text, afterFlag
+		afterFlag = false
+		switch {
+		case slices.ContainsFunc(programs, func(flag string) bool { return strings.HasPrefix(text, "-") && refusesArg(flag, text) }):
+			switch {
+			case !fixed(i):
+				return text
+			case text == "-f" || text == "--file": // the file is the next word
+				if i++; i >= len(args) || !fixed(i) {
+					return text
 				}
+				fromFile = true
+			case strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--file="):
+				fromFile = true
+			default:
+				return text
 			}
-			continue
-		}
-		for _, part := range []string{"system", "|", "getline", "@", "print >", ">"} {
-			if strings.Contains(a.text, part) {
-				return part
+		case strings.HasPrefix(text, "-"):
+			afterFlag = takesValue(text)
+		case fixed(i) && isValue:
+		case fixed(i) || fromFile:
+			return "" // awk takes no flags after its program, or after the first file
+		default:
+			for _, part := range []string{"system", "|", "getline", "@", "print >", ">"} {
+				if strings.Contains(text, part) {
+					return part
+				}
 			}
 		}
 	}
 	return ""
 }
 
+// takesValue reports whether the word after a flag of awk may be its value.
+func takesValue(flag string) bool {
+	if name, long := strings.CutPrefix(flag, "--"); long {
+		return name != "" && (strings.HasPrefix("field-separator", name) || strings.HasPrefix("assign", name))
+	}
+	return strings.HasSuffix(flag, "F") || strings.HasSuffix(flag, "v")
+}
+
 // sedRuns checks a sed script: it may print, delete and substitute, but not run commands
-// or read or write files.
-func sedRuns(args []word) string {
-	var scripts, others []string
+// or read or write files. Scripts of the pattern itself are not checked.
+func sedRuns(args []word, fixed func(int) bool) string {
+	type script struct {
+		text  string
+		fixed bool
+	}
+	var scripts, others []script
 	flags := true
 	for i := 0; i < len(args); i++ {
-		text := args[i].text
+		text, own := args[i].text, fixed(i)
 		value := func(rest string) {
 			if rest == "" && i+1 < len(args) {
 				i++
-				rest = args[i].text
+				rest, own = args[i].text, fixed(i)
 			}
-			scripts = append(scripts, rest)
+			scripts = append(scripts, script{rest, own})
+		}
+		file := func(rest string) bool { // reports whether the pattern has the file
+			if rest == "" && i+1 < len(args) {
+				i++
+				own = own && fixed(i)
+			}
+			scripts = append(scripts, script{"", true})
+			return own
 		}
 		switch {
 		case !flags || text == "-" || !strings.HasPrefix(text, "-"):
-			others = append(others, text)
+			others = append(others, script{text, own})
 		case text == "--":
 			flags = false
 		case strings.HasPrefix(text, "--"):
 			name, rest, joined := strings.Cut(text[2:], "=")
 			switch {
 			case strings.HasPrefix("expression", name) && joined:
-				scripts = append(scripts, rest)
+				scripts = append(scripts, script{rest, own})
 			case strings.HasPrefix("expression", name):
 				value("")
 			case strings.HasPrefix("file", name):
-				return text
+				if !file(rest) {
+					return text
+				}
 			case strings.HasPrefix("line-length", name) && !joined:
 				i++
 			}
@@ -337,7 +399,10 @@ func sedRuns(args []word) string {
 					value(letters[k+1:])
 					k = len(letters)
 				case 'f':
-					return text
+					if !file(letters[k+1:]) {
+						return text
+					}
+					k = len(letters)
 				case 'i':
 					k = len(letters) // the rest is a suffix
 				case 'l':
@@ -353,8 +418,8 @@ func sedRuns(args []word) string {
 		scripts = others[:1]
 	}
 	for _, s := range scripts {
-		if !harmlessSed(s) {
-			return s
+		if !s.fixed && !harmlessSed(s.text) {
+			return s.text
 		}
 	}
 	return ""
@@ -410,26 +475,35 @@ func harmlessSed(s string) bool {
 	return true
 }
 
-// pastDelimiter returns what follows the next delimiter that is not escaped.
+// pastDelimiter returns what follows the next delimiter that is not escaped. Versions of
+// sed disagree whether a bracket expression hides a delimiter and where it ends, so it
+// refuses all but plain ones.
 func pastDelimiter(s string, end byte) (string, bool) {
-	class := false
+	if end == '[' || end == ']' {
+		return "", false
+	}
 	for i := 0; i < len(s); i++ {
 		switch {
 		case s[i] == '\\':
 			i++
 		case s[i] == '\n':
 			return "", false
-		case s[i] == '[' || s[i] == ']':
-			class = true // where a bracket hides a delimiter, two readings differ
-			if s[i] == end {
-				return s[i+1:], true
-			}
-		case s[i] == end:
-			if class && strings.LastIndexByte(s[:i], '[') > strings.LastIndexByte(s[:i], ']') {
+		case s[i] == '[':
+			size := plainBracket(s[i:])
+			if size == 0 || strings.IndexByte(s[i:i+size], end) >= 0 {
 				return "", false
 			}
+			i += size - 1
+		case s[i] == end:
 			return s[i+1:], true
 		}
 	}
 	return "", false
 }
+
+// bracket is a bracket expression that all versions of sed read alike.
+var bracket = regexp.MustCompile(`^\[\^?(\[:[a-z]+:\]|[^]^[\\\n])+\]`)
+
+// plainBracket returns the length of the bracket expression that s begins with; 0 if it is
+// not a plain one.
+func plainBracket(s string) int { return len(bracket.FindString(s)) }

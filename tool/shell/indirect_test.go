@@ -21,6 +21,8 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`sed e`, `sed '1e ls' f`, `sed 's/a/ls/e' f`, `sed 's/a/b/;e ls' f`, `sed -n 's/x/y/w out' f`, `sed -i 'w out' f`, `sed -e p -e e f`, `sed -ne e f`,
 		`sed --expression=e f`, `sed --expression e f`, `sed --exp=e f`, `sed -f script f`, `sed --file=script f`, `sed -nf script f`, `sed 'r /etc/passwd' f`,
 		`sed f -e e`, `sed 's,a,b,e' f`, `sed '/x/e' f`, `sed -- e f`, `sed 's/[/]/e/;s//x/e' f`,
+		`sed 's/[]/]/g;/e;#/p' f`, `sed 's/[^]/]/g;/e;#/p' f`, `sed '/[]/]p;/e;#/p' f`, `sed 's/[[.a.]/]/g;/e;#/p' f`, `go -C d generate`, `go -C d run x`, `go -C d tool x`,
+		`git log --output=.git/config '--format=[core]%nfsmonitor=./x'`, `git diff --out .git/config`, `git apply --unsafe-paths f`,
 		`sed --line-length 5 e f`, `sed --line-l 5 '1e ls' f`, `sed --line-length=5 e f`,
 		`git merge-index sh -a`, `git -C d merge-index -o sh f`, `git remote-ext x 'sh -c ls'`, `git instaweb --httpd=sh`, `git --attr-source x config core.pager sh`,
 		`awk 'BEGIN{system("ls")}'`, `awk '{print | "sh"}' f`, `awk 'BEGIN{"ls" | getline x}'`, `gawk -f x f`, `awk -f x`, `gawk --load=x 1`, `gawk -e 1 f`, `gawk '@load "x"' f`,
@@ -45,7 +47,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		}
 	}
 	for _, allowed := range []string{
-		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`, `sed --line-length 5 -n l f`,
+		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`, `sed 's/[[:space:]]*$//;s/[^a-z]/x/' f`, `go -C d test ./...`, `sed --line-length 5 -n l f`,
 		`awk '{print $1}' f`, `awk -F: 'NR==1{print $2}' f`, `tar -xzf a.tgz`, `tar czf a.tgz b`, `tar tvf a.tar`, `sort -u -k2 f`,
 		`git log --oneline -5`, `git log -c`, `git diff --text`, `git log --cc`, `git status`, `git commit -m x`, `git diff -C`, `git --no-pager log`, `git rebase main`, `git grep x`, `git push -u origin main`,
 		`rg -n x`, `man ls`, `make`, `make -j4 test`, `make -k all`, `make test-a`, `go test -run=x ./...`, `go build -o x .`, `go build -ldflags=-X=main.version=1 .`, `go env GOROOT`, `rsync -av a b`,
@@ -61,7 +63,7 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 	for _, pattern := range []string{
 		"python ...", "python3 *", "python3.12 -c *", "perl -e *", "perl ...", "node ...", "ruby -e *", "/usr/bin/python3 ...", "less *", "vim ...", "npx ...", "npm ...",
 		"npm run *", "npm exec ...", "docker ...", "docker run ...", "docker exec * ...", "kubectl exec ...", "go run *", "go generate ...", "git config ...", "git bisect ...",
-		"tar --to-command=* ...", "sqlite3 ...",
+		"tar --to-command=* ...", "sqlite3 ...", "java ...", "java -cp * Main", "m4 ...", "dc ...", "uv run *", "pip install *", "go -C d generate ...", "git --no-pager config ...",
 	} {
 		_, err := Allow(pattern)
 		if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
@@ -85,6 +87,38 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 		if _, err := list.Check(refused); !errors.Is(err, ErrNotAllowed) {
 			t.Errorf("%s: %v", refused, err)
 		}
+	}
+}
+
+// A word of the pattern is trusted, but not what the rest of the command makes of it.
+func TestAttack_WordsOfThePatternHideNoOthers(t *testing.T) {
+	for _, tc := range []struct{ pattern, refused, allowed string }{
+		{"sed -n 1p ...", `sed -n 1p -e '1e ls' f ;; sed -n 1p --expression='1e ls' f ;; sed -n 1p -f x`, "sed -n 1p f ;; sed -n 1p -e 2p f"},
+		{"sed -i s/a/b/e ...", `sed -i s/a/b/e -e e f`, "sed -i s/a/b/e f"},
+		{"sed -f x.sed ...", `sed -f x.sed -f y.sed f ;; sed -f x.sed -e e f`, "sed -f x.sed e"},
+		{"sed -f * ...", "sed -f x.sed f", ""},
+		{"awk -F : ...", `awk -F : 'BEGIN{system("ls")}' ;; awk -F : -f x`, "awk -F : '{print $1}' f"},
+		{"awk --field : ...", `awk --field : 'BEGIN{system("ls")}'`, "awk --field : 1 f"},
+		{"awk -v x=1 ...", `awk -v x=1 '{print | "sh"}'`, "awk -v x=1 '{print x}' f"},
+		{"awk -f x.awk ...", `awk -f x.awk -f y.awk ;; awk -f x.awk -e 'BEGIN{system("ls")}'`, "awk -f x.awk system.log"},
+		{"awk {print|\"sort\"} ...", "", `awk '{print|"sort"}' system.log`},
+		{"uv ...", "uv run sh ;; uv --directory d run sh ;; uv tool run x", "uv sync ;; uv lock --check"},
+		{"helm ...", "helm --kube-apiserver x plugin install y ;; helm list --kubeconfig x", "helm list"},
+		{"kubectl get ...", "kubectl get pods --kubeconfig x ;; kubectl get --kubeconfig=x pods", "kubectl get pods"},
+		{"gcc ...", "gcc -Wl,@x a.c ;; gcc -Wp,@x a.c", "gcc -Wl,-s a.c"},
+		{"install ...", "install -s --strip-program=./x a b", "install -m 644 a b"},
+		{"java -jar x.jar ...", "java -jar y.jar", "java -jar x.jar y"},
+	} {
+		list := mustAllow(t, tc.pattern)
+		check := func(commands string, allowed bool) {
+			for command := range strings.SplitSeq(commands, " ;; ") {
+				if _, err := list.Check(command); command != "" && (err == nil) != allowed {
+					t.Errorf("%s: %s: %v", tc.pattern, command, err)
+				}
+			}
+		}
+		check(tc.refused, false)
+		check(tc.allowed, true)
 	}
 }
 
