@@ -34,6 +34,8 @@ func TestLookupsOfAnotherKeysItemsAreRefused(t *testing.T) {
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x","Encrypted_Content":null}`,
 		`{"type":"image_generation_call","id":"ig_1"}`,
 		`{"type":"image_generation_call","id":"ig_1","status":"completed","result":null}`,
+		`{"type":"image_generation_call","id":"ig_1","content":"x","encrypted_content":"x"}`, // fields of another type
+		`{"type":"reasoning","id":"rs_1","summary":[],"result":"x"}`,
 	} {
 		asked := len(model.asked)
 		if status, text := post("second", `"input":[`+item+`,{"role":"user","content":"x"}]`); status/100 != 4 || len(model.asked) != asked {

@@ -95,7 +95,7 @@ func ReadItem(raw []byte) (item Item, err error) {
 	if r.Kind() != '{' {
 		return item, nil
 	}
-	var role, content bool
+	var role, content, result bool
 	seen := make([]string, 0, len(identifying))
 	for key := range r.Object() {
 		name := string(key)
@@ -113,14 +113,16 @@ func ReadItem(raw []byte) (item Item, err error) {
 		case name == "role":
 			role = r.Kind() != 'n'
 			r.Skip()
-		case name == "content" || name == "encrypted_content" || name == "result":
+		case name == "content" || name == "encrypted_content":
 			content = hasValue(r.Raw()) || content
+		case name == "result":
+			result = hasValue(r.Raw())
 		default:
 			r.Skip()
 		}
 	}
 	item.Reference = item.Type == "item_reference" || item.Type == "" && !role && item.ID != ""
-	item.Lookup = (item.Type == "reasoning" || item.Type == "image_generation_call") && item.ID != "" && !content
+	item.Lookup = item.ID != "" && (item.Type == "reasoning" && !content || item.Type == "image_generation_call" && !result)
 	return item, r.Err()
 }
 
