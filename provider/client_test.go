@@ -551,7 +551,7 @@ func TestSettingsThatAreWrongAreSaidSo(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, model := range []string{"", ".", ".."} {
+	for _, model := range []string{"", ".", "..", "a/../b", "../b", "b/.", `a\..\b`} {
 		_, err := (&provider.Client{Codec: codecs[5], BaseURL: "https://a.example", Model: model}).Generate(t.Context(), question())
 		if !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("model %q: %v", model, err)

@@ -151,10 +151,10 @@ func withModel(path string, d dragoman.Dialect, model string) (string, error) {
 	if d == dragoman.Gemini { // names come with what they are
 		model = strings.TrimPrefix(model, "models/")
 	}
-	switch model {
-	case "":
+	switch {
+	case model == "":
 		return "", fmt.Errorf("provider: a model is needed, in the Client or the request: %w", dragoman.ErrInvalid)
-	case ".", "..":
+	case hasDotSegment(model): // proxies unescape slashes, and then the path leads to another model
 		return "", fmt.Errorf("provider: %q cannot be the name of a model: %w", model, dragoman.ErrInvalid)
 	}
 	if kind, rest, named := strings.Cut(model, "/"); d == dragoman.Gemini && named && kind == "tunedModels" {
@@ -163,4 +163,14 @@ func withModel(path string, d dragoman.Dialect, model string) (string, error) {
 	// AWS's own clients escape the colons of an ARN too.
 	escaped := strings.ReplaceAll(url.PathEscape(model), ":", "%3A")
 	return strings.ReplaceAll(path, "{model}", escaped), nil
+}
+
+// hasDotSegment reports whether an element of a name is "." or "..".
+func hasDotSegment(name string) bool {
+	for element := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if element == "." || element == ".." {
+			return true
+		}
+	}
+	return false
 }
