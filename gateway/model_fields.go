@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -34,6 +35,11 @@ func (x *exchange) checkFields(key *access.Key) error {
 		return serving.Refuse(errors.New("the body is not a JSON object"))
 	}
 	s := fieldSearch{key: key, urlModel: x.call.Model, inURL: x.call.InURL}
+	for _, params := range x.r.Header.Values(routingHeader) {
+		if !s.routes(params) && !key.AllowsField(strings.ToLower(routingHeader)) {
+			return fieldRefused(key, strings.ToLower(routingHeader))
+		}
+	}
 	s.object(r, "")
 	if s.found != "" {
 		return fieldRefused(key, s.found)
@@ -56,6 +62,25 @@ type fieldSearch struct {
 	urlModel string
 	inURL    bool
 	found    string
+}
+
+// routingHeader names the resource that a request to Google is about, as a query.
+const routingHeader = "X-Goog-Request-Params"
+
+// routes reports whether a routing header names no model but that of the URL.
+func (s *fieldSearch) routes(params string) bool {
+	query, err := url.ParseQuery(params)
+	if err != nil {
+		return false
+	}
+	for name, values := range query {
+		for _, value := range values {
+			if choosesModel(plainField(name), false) && value != "" && !s.isURLModel(value) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // object looks at the fields of an object, whose own path is given.
@@ -146,7 +171,11 @@ func (s *fieldSearch) repeats(raw string) bool {
 	if name.Kind() != '"' {
 		return false
 	}
-	return strings.TrimPrefix(name.String(), "models/") == strings.TrimPrefix(s.urlModel, "models/")
+	return s.isURLModel(name.String())
+}
+
+func (s *fieldSearch) isURLModel(name string) bool {
+	return strings.TrimPrefix(name, "models/") == strings.TrimPrefix(s.urlModel, "models/")
 }
 
 // isSet reports whether a value is more than an empty one, which SDKs write for an option

@@ -126,6 +126,12 @@ func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
 	if status != http.StatusForbidden || !strings.Contains(text, "?model") {
 		t.Errorf("in the query: %d %s", status, text)
 	}
+	for params, want := range map[string]int{"model=models/gemini": 200, "model=models%2Fgemini&x=y": 200, "model=models/dear": 403, "x=y&model=gemini&model=dear": 403, "a;model=dear": 403} {
+		status, text := get(t, http.MethodPost, w.url+"/v1beta/models/gemini:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "x-goog-api-key", teamKey, "x-goog-request-params", params)
+		if status != want {
+			t.Errorf("in the header for routing, %s: %d %s", params, status, text)
+		}
+	}
 }
 
 func TestG3_FieldsThatNameNoModelPass(t *testing.T) {
