@@ -106,20 +106,53 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 	metadata := map[string]string{
 		"key": x.entry.key, "route": x.entry.route, "requested": x.asked.model, "dialect": string(x.codec.Dialect()),
 	}
-	var runs []*tool.Run
+	var runs, silent []*tool.Run
 	for _, p := range list {
 		run := (&tool.Runner{Policy: p, Observe: x.observe, Log: x.opts.Log, Now: x.opts.Now}).Start(x.id)
-		run.Metadata = metadata
-		runs = append(runs, run)
+		other := (&tool.Runner{Policy: p, Now: x.opts.Now}).Start(x.id)
+		run.Metadata, other.Metadata = metadata, metadata
+		runs, silent = append(runs, run), append(silent, other)
 	}
 	return modelgate.With(ctx, func(ctx context.Context, model string) error {
-		for _, run := range runs {
+		for i, run := range runs {
 			if err := run.DecideModel(ctx, 0, model); err != nil {
 				return err
+			}
+			for _, name := range x.otherNames(model) {
+				var d *tool.DeniedError
+				if errors.As(silent[i].DecideModel(ctx, 0, name), &d) && d.Decision.Rule != "" {
+					return run.DecideModel(ctx, 0, name)
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// otherNames are the names of a model that its server takes for the same one. A rule that
+// denies one of them denies the model; the default does not.
+func (x *exchange) otherNames(model string) (names []string) {
+	provider, name, _ := strings.Cut(model, "/")
+	up := x.route.upstreams[model]
+	if up == nil {
+		return nil
+	}
+	switch up.dialect {
+	case dragoman.Gemini:
+		if plain, ok := strings.CutPrefix(name, "models/"); ok {
+			return []string{provider + "/" + plain}
+		}
+		return []string{provider + "/models/" + name}
+	case dragoman.Ollama: // which ignores the case, too
+		plain := strings.TrimSuffix(strings.ToLower(name), ":latest")
+		names = []string{provider + "/" + plain}
+		if !strings.Contains(plain[strings.LastIndexByte(plain, '/')+1:], ":") {
+			names = append(names, provider+"/"+plain+":latest")
+		}
+		return slices.DeleteFunc(names, func(n string) bool { return n == model })
+	default:
+		return nil
+	}
 }
 
 // observe counts, logs and reports a decision.

@@ -303,3 +303,16 @@ func TestP5_PolicyThatFailsDeniesInTheGateway(t *testing.T) {
 		t.Errorf("the models were called %d times", n)
 	}
 }
+
+func TestP1_ARuleDeniesEveryNameOfAModel(t *testing.T) {
+	file := policyFile(t, "default: allow\nrules:\n  - {id: no, effect: deny, when: {model: ['gemini/m', 'ollama/m', 'ollama/n:latest']}}")
+	w := worldOf(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {g-*: {to: gemini/*}, o-*: {to: ollama/*}}\n", file), hello)
+	for model, want := range map[string]int{
+		"g-m": 403, "g-models/m": 403, "g-other": 200, "o-m": 403, "o-m:latest": 403, "o-M": 403, "o-n": 403, "o-n:latest": 403, "o-m:7b": 200,
+	} {
+		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`)
+		if status != want {
+			t.Errorf("%s: %d %s", model, status, text)
+		}
+	}
+}
