@@ -112,3 +112,14 @@ func Append(dst, data []byte) []byte {
 	}
 	return append(dst, '\n')
 }
+
+// Whole returns how many bytes at the start of buf are whole lines.
+func Whole(buf []byte) int { return bytes.LastIndexByte(buf, '\n') + 1 }
+
+// Next returns the length of the first line of p, and whether its end is part of p.
+func Next(p []byte) (n int, whole bool) {
+	if i := bytes.IndexByte(p, '\n'); i >= 0 {
+		return i + 1, true
+	}
+	return len(p), false
+}
