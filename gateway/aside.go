@@ -34,7 +34,7 @@ func (g *Gateway) noted(h http.Handler) http.Handler {
 			g.metrics.add(&a.entry)
 			a.entry.log(r.Context(), g.opts.Log)
 		}()
-		w.Header().Set(serving.RequestIDHeader(codec.Dialect()), a.entry.id)
+		w.Header().Set(serving.RequestIDHeader(codec), a.entry.id)
 		r = r.WithContext(context.WithValue(r.Context(), asideKey{}, a))
 		free, err := g.buffered(a, r)
 		defer free()

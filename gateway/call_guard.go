@@ -7,38 +7,21 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
-
-// callGuard checks the calls of a response that is passed through. A response with a call
-// whose arguments are not valid JSON ends as incomplete (decision 78). Every other response
-// passes unchanged.
-type callGuard interface {
-	// Response checks a whole response.
-	Response(body []byte) []byte
-	// Pass checks whole events of a stream, and Close returns the bytes left to send.
-	Pass(events []byte) []byte
-	Close() []byte
-	// Blocked reports whether the guard changed the response.
-	Blocked() bool
-}
 
 // errUncheckedEvent ends a stream if an event after a blocked call is too long to be
 // checked: the event may complete the call.
 var errUncheckedEvent = fmt.Errorf("gateway: an event of more than %d bytes follows a call with invalid arguments: %w", maxEvent, dragoman.ErrTooLarge)
 
 // newCallGuard returns a guard for a response in the dialect of codec.
-func newCallGuard(codec dialect.Codec, up *upstream) callGuard {
-	o := dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes}
-	switch codec.Dialect() {
-	case dragoman.OpenAIChat:
-		return openaichat.NewCallGuard(o)
-	case dragoman.OpenAIResponses:
-		return openairesponses.NewCallGuard(o)
-	default: // clients of other dialects get arguments as an object
+func newCallGuard(codec dialect.Codec, up *upstream) wire.CallGuard {
+	guard := wire.Of(codec).CallGuard
+	if guard == nil {
 		return noGuard{}
 	}
+	return guard(dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes})
 }
 
 // noGuard passes everything through.
@@ -50,7 +33,7 @@ func (noGuard) Close() []byte               { return nil }
 func (noGuard) Blocked() bool               { return false }
 
 // blocked records that a guard changed the response.
-func (x *exchange) blocked(guard callGuard) {
+func (x *exchange) blocked(guard wire.CallGuard) {
 	if !guard.Blocked() {
 		return
 	}
@@ -65,7 +48,7 @@ func (x *exchange) blocked(guard callGuard) {
 type guardedBody struct {
 	up    *upstream
 	from  io.Reader
-	guard callGuard
+	guard wire.CallGuard
 	tap   *tap
 	// in holds bytes read from the upstream, out bytes to return.
 	in, out []byte
@@ -77,7 +60,7 @@ type guardedBody struct {
 }
 
 func newGuardedBody(up *upstream, from io.Reader) *guardedBody {
-	codec := openairesponses.Codec{}
+	codec := dialects.Stateful()
 	return &guardedBody{up: up, from: from, guard: newCallGuard(codec, up), tap: newTap(codec)}
 }
 

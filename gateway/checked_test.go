@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
@@ -47,7 +48,8 @@ func (w *world) judge(t testing.TB) emitcheck.Options {
 
 // passedOn reports whether an answer was passed on byte for byte, as the log says.
 func (w *world) passedOn(v *emitcheck.Violation) bool {
-	id := `"id":"` + v.Header.Get(serving.RequestIDHeader(v.Dialect)) + `"`
+	codec, _ := dialects.Named(v.Dialect)
+	id := `"id":"` + v.Header.Get(serving.RequestIDHeader(codec)) + `"`
 	for line := range strings.Lines(w.logged()) {
 		if strings.Contains(line, id) && strings.Contains(line, `"msg":"request"`) {
 			return strings.Contains(line, `"transparent":true`)

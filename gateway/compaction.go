@@ -111,7 +111,7 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 		return unknownResponse(x.req.PreviousResponseID)
 	}
 	if len(x.req.Messages) == 0 {
-		return nothingSaid(dragoman.OpenAIResponses)
+		return nothingSaid(x.codec)
 	}
 	text, media := responsesapi.Transcript(x.req)
 	x.noteModelCall()
@@ -136,7 +136,7 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	}
 	x.entry.pieces, x.entry.status = int64(len(body))/bytesPerToken, http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
-		serving.SetHeader(h, x.codec.Dialect(), "application/json", x.id)
+		serving.SetHeader(h, x.codec, "application/json", x.id)
 		x.lossHeader(h)
 		x.upstreamHeader(h, "")
 	})

@@ -87,7 +87,7 @@ func (g *Gateway) changeConversation(ctx context.Context, key, id string, change
 
 // joinConversation finds the conversation that a request names.
 func (x *exchange) joinConversation(ctx context.Context) error {
-	if x.codec.Dialect() != dragoman.OpenAIResponses || len(x.asked.conversation) == 0 || string(x.asked.conversation) == "null" {
+	if !x.stateful() || len(x.asked.conversation) == 0 || string(x.asked.conversation) == "null" {
 		return nil
 	}
 	id, err := responsesapi.ConversationID(x.asked.conversation)
@@ -129,7 +129,7 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
-	native := x.up.dialect == dragoman.OpenAIResponses
+	native := x.up.stateful()
 	_, err := x.changeConversation(ctx, x.entry.key, x.conversation.id, func(c *conversation) error {
 		for i, item := range x.input {
 			c.Items = append(c.Items, responsesapi.ConversationItem{Item: responsesapi.Identified(item.listed(), x.id, i), Native: !item.stored})
@@ -148,7 +148,7 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 // namesConversation reports whether to add the conversation of the request to the responses
 // of a Responses upstream, which does not know it.
 func (x *exchange) namesConversation() bool {
-	return x.conversation.id != "" && x.up.dialect == dragoman.OpenAIResponses
+	return x.conversation.id != "" && x.up.stateful()
 }
 
 // inConversation sets the conversation and the requested model name in a response object of

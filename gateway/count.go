@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -55,7 +56,7 @@ func (x *exchange) count(ctx context.Context) error {
 		return err
 	}
 	x.goOn(req)
-	return x.tellCount(serving.CountBody(x.codec.Dialect(), sim.CountTokens(req)), "estimate")
+	return x.tellCount(serving.CountBody(x.codec, sim.CountTokens(req)), "estimate")
 }
 
 // permitted returns the first model of the route that the policies allow.
@@ -88,18 +89,14 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 		return nil, passed.Err
 	}
 	all, err := answerOf(up, passed.Body)
-	if err == nil && !countsTokens(x.codec.Dialect(), all) {
+	if err == nil && !countsTokens(wire.Of(x.codec).Endpoint.CountField, all) {
 		err = fmt.Errorf("it answers %.80q: %w", all, dragoman.ErrInvalid)
 	}
 	return all, err
 }
 
-// countsTokens reports whether an answer has a count.
-func countsTokens(d dragoman.Dialect, body []byte) (counts bool) {
-	name := "input_tokens"
-	if d == dragoman.Gemini {
-		name = "totalTokens"
-	}
+// countsTokens reports whether a response has a count in the field name.
+func countsTokens(name string, body []byte) (counts bool) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
 		return false

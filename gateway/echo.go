@@ -12,7 +12,7 @@ import (
 // echo returns the fields of a Responses request that its response repeats, and whether
 // the response is stored.
 func (x *exchange) echo() *dragoman.Extra {
-	out := &dragoman.Extra{Dialect: dragoman.OpenAIResponses}
+	out := &dragoman.Extra{Dialect: x.codec.Dialect()}
 	out.Fields = slices.DeleteFunc(responsesapi.Echo(x.body), func(f dragoman.Field) bool { return x.overridden(f.Path) })
 	out.Fields = append(out.Fields, x.overrides()...)
 	if x.conversation.id != "" {

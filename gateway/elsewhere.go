@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -30,7 +30,7 @@ func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
 
 // keptElsewhere reports whether it must be known who has an answer, and whose it is.
 func (x *exchange) keptElsewhere() bool {
-	if x.codec.Dialect() == dragoman.OpenAIResponses {
+	if x.stateful() {
 		return !x.keys.Open() || !x.asked.unstored
 	}
 	return x.owned()
@@ -69,7 +69,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		return false, nil
 	}
 	up := way.upstreams[from.Link]
-	if up == nil || up.client == nil || up.dialect != dragoman.OpenAIResponses {
+	if up == nil || up.client == nil || !up.stateful() {
 		return false, nil
 	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
@@ -179,5 +179,5 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrBegun) {
 		panic(http.ErrAbortHandler)
 	}
-	serving.WriteError(w, openairesponses.Codec{}, apiError(err))
+	serving.WriteError(w, dialects.Stateful(), apiError(err))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -90,7 +91,7 @@ type asked struct {
 	named    string
 	stream   bool
 	previous string // the response that it goes on with
-	thread   serving.Thread
+	thread   wire.Thread
 	// input and conversation are the fields of these names, of a Responses request.
 	input, conversation []byte
 	// background says that the answer is not waited for, unstored that nobody is to keep it.
@@ -103,7 +104,8 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	if call.InURL {
 		return a, nil
 	}
-	a.stream = call.Codec.Dialect() == dragoman.Ollama // which streams unless it is told not to
+	w := wire.Of(call.Codec)
+	a.stream = w.Body.StreamsByDefault
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
 		return a, serving.Refuse(errors.New("the body is not a JSON object"))
@@ -130,8 +132,8 @@ func peek(call serving.Call, body []byte) (asked, error) {
 		case string(key) == "store" && r.Kind() == 'f':
 			a.unstored = true
 			r.Skip()
-		case string(key) == "thread" && call.Codec.Dialect() == dragoman.Anthropic:
-			a.thread = serving.ReadThread(r)
+		case w.State.Threads != nil && string(key) == w.State.Threads.Field:
+			a.thread = w.State.Threads.Read(r)
 			a.previous = a.thread.Previous
 		default:
 			r.Skip()
@@ -171,7 +173,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 	x.entry = entry{begun: time.Now(), made: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
 	g.metrics.begin()
 	defer x.end()
-	w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	w.Header().Set(serving.RequestIDHeader(x.codec), x.id)
 	if err := x.answer(r.Context()); err != nil {
 		x.fail(r.Context(), err)
 	}
@@ -245,7 +247,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.asked.named = x.asked.model
-	if x.codec.Dialect() == dragoman.Ollama {
+	if wire.Of(x.codec).Body.ModelTags {
 		x.asked.model = x.setup.routes.untagged(x.asked.model)
 	}
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
@@ -263,7 +265,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if x.call.Count {
 		return x.count(ctx)
 	}
-	if reason, ok := x.call.Load(x.body); ok && (x.call.IsGenerate() || !x.route.speaks(dragoman.Ollama)) {
+	if reason, ok := x.prepares(); ok && (x.call.IsVariant() || !x.route.speaks(x.codec.Dialect())) {
 		return x.loaded(reason)
 	}
 	if err := x.foreground(&key); err != nil {
@@ -280,7 +282,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return x.route.chain.Walk(ctx, x.compact)
 	}
 	if x.asked.stream {
-		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.heading())
+		x.out.beat(wire.Of(x.codec).Stream.Heartbeat, x.setup.heartbeat, x.heading())
 	}
 	return x.route.chain.Walk(ctx, x.try)
 }
@@ -294,17 +296,29 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 	return refusal(err)
 }
 
-// loaded answers a request that loads or unloads a model, which Ollama clients send
+// prepares reports whether the request only loads or unloads its model, and which.
+func (x *exchange) prepares() (reason string, ok bool) {
+	empty := wire.Of(x.codec).Body.Empty
+	if empty == nil {
+		return "", false
+	}
+	return empty(x.body)
+}
+
+// stateful reports whether clients of the dialect refer to stored responses and items.
+func (x *exchange) stateful() bool { return wire.Of(x.codec).State.Responses }
+
+// loaded answers a request that loads or unloads a model, which some clients send
 // before and after a conversation. There is nothing to load: upstreams of other dialects
 // have their models ready.
 func (x *exchange) loaded(reason string) error {
-	body := x.call.LoadedBody(x.asked.named, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
+	body := wire.Of(x.codec).Body.Prepared(x.asked.named, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
 	x.entry.status = http.StatusOK
 	contentType := "application/json"
 	if x.asked.stream {
 		body, contentType = append(body, '\n'), serving.StreamType(x.codec)
 	}
-	x.out.begin(http.StatusOK, func(h http.Header) { serving.SetHeader(h, x.codec.Dialect(), contentType, x.id) })
+	x.out.begin(http.StatusOK, func(h http.Header) { serving.SetHeader(h, x.codec, contentType, x.id) })
 	return begun(x.out.write(body))
 }
 
@@ -312,11 +326,11 @@ func (x *exchange) loaded(reason string) error {
 // are bounded: what it costs is known when the request has long ended, and nobody would take
 // it into account.
 func (x *exchange) foreground(key *access.Key) error {
-	if !x.asked.background || x.codec.Dialect() != dragoman.OpenAIResponses || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
+	if !x.asked.background || !x.stateful() || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
 		return nil
 	}
 	for _, up := range x.route.upstreams {
-		if up.dialect == dragoman.OpenAIResponses {
+		if up.stateful() {
 			return &ownError{&dragoman.APIError{
 				Class: dragoman.ErrorBadRequest, Param: "background",
 				Message: "background: this key has a bound of tokens, and what an answer in the background costs cannot be counted; ask without it",
@@ -334,7 +348,7 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	if err := x.unresolvedFor(up); err != nil {
 		return err
 	}
-	if up.dialect == dragoman.OpenAIResponses {
+	if up.stateful() {
 		x.entry.losses = newLosses(x.entry.losses, x.losses)
 	}
 	ask := x.translate
@@ -360,7 +374,7 @@ func refusal(err error) error {
 // decode reads the request, once for all models that have it in the client's dialect and
 // once for the others.
 func (x *exchange) decode(ctx context.Context, up *upstream) error {
-	plain := x.codec.Dialect() == dragoman.OpenAIResponses && up.dialect != dragoman.OpenAIResponses
+	plain := x.stateful() && !up.stateful()
 	if x.req != nil && x.plain == plain {
 		return nil
 	}
@@ -370,18 +384,18 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 		return err
 	}
 	x.entry.losses = rep.Losses
-	if up.dialect == dragoman.OpenAIResponses {
+	if up.stateful() {
 		x.entry.losses = newLosses(x.entry.losses, x.losses)
 	}
 	x.route.Set.Apply(req)
 	if up.dialect != x.codec.Dialect() {
-		if err := checkRoles(x.codec.Dialect(), req, x.body); err != nil {
+		if err := checkRoles(&wire.Of(x.codec).Body, req, x.body); err != nil {
 			return err
 		}
 	}
 	x.goOn(req)
 	if up.dialect != x.codec.Dialect() && silent(req) { // a server of its own dialect says so itself
-		return nothingSaid(x.codec.Dialect())
+		return nothingSaid(x.codec)
 	}
 	if plain {
 		x.searches = x.plainSearch(req)
@@ -405,8 +419,8 @@ func silent(req *dragoman.Request) bool {
 }
 
 // nothingSaid refuses a request without a message.
-func nothingSaid(d dragoman.Dialect) error {
-	field := wirekit.MessagesField(d)
+func nothingSaid(codec dialect.Codec) error {
+	field := wire.Of(codec).Body.Messages
 	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: field, Message: wirekit.NoMessage(field)}
 }
 
@@ -454,7 +468,7 @@ func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body 
 		return own.status, own.body
 	}
 	status, body = serving.Error(x.w.Header(), x.codec, withoutID(e))
-	x.w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	x.w.Header().Set(serving.RequestIDHeader(x.codec), x.id)
 	return status, body
 }
 
@@ -466,7 +480,7 @@ func (x *exchange) apiError(err error) *dragoman.APIError {
 	if d := denialOf(err); d != nil {
 		return x.deniedError(d)
 	}
-	if e := wirekit.ClientError(lastWord(err), x.codec.Dialect(), x.asked.named); e != nil {
+	if e := wirekit.ClientError(lastWord(err), wire.Of(x.codec).Body.Messages, x.asked.named); e != nil {
 		return e
 	}
 	return apiError(err)

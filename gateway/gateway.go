@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -126,9 +127,9 @@ func (g *Gateway) Reload(c *Config) error {
 
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	serving.Handle(mux, g.serve)
+	serving.Handle(mux, g.serve, serving.Gateway()...)
 	mux.HandleFunc("POST /v1/responses/compact", func(w http.ResponseWriter, r *http.Request) {
-		g.serve(w, r, serving.Call{Codec: openairesponses.Codec{}, Compact: true})
+		g.serve(w, r, serving.Call{Call: wire.Call{Codec: dialects.Stateful()}, Compact: true})
 	})
 	mux.HandleFunc("GET /healthz", g.health)
 	mux.HandleFunc("GET /metrics", g.showMetrics)

@@ -40,7 +40,7 @@ func (i *inputItem) listed() []byte {
 // resolve reads the input of a Responses request and replaces references with the stored
 // items. A reference to anything but an item of this key is an error.
 func (x *exchange) resolve(ctx context.Context) (err error) {
-	if x.codec.Dialect() != dragoman.OpenAIResponses {
+	if !x.stateful() {
 		return nil
 	}
 	input, err := responsesapi.ReadInput(x.asked.input)
@@ -108,7 +108,7 @@ func (x *exchange) expandedSize() int {
 // native reports whether the route has a Responses upstream, which may have stored items
 // itself.
 func (x *exchange) native() bool {
-	return slices.ContainsFunc(x.route.chain.Links, func(l provider.Link) bool { return x.route.upstreams[l.Name].dialect == dragoman.OpenAIResponses })
+	return slices.ContainsFunc(x.route.chain.Links, func(l provider.Link) bool { return x.route.upstreams[l.Name].stateful() })
 }
 
 // checkOwner refuses references that the gateway does not hold, unless an upstream of the
@@ -180,7 +180,7 @@ func (x *exchange) bodyFor(up *upstream) []byte {
 	switch {
 	case !x.bodies.expanded:
 		return x.body
-	case up.dialect == dragoman.OpenAIResponses:
+	case up.stateful():
 		return x.bodies.native
 	default:
 		return x.bodies.translated
@@ -190,7 +190,7 @@ func (x *exchange) bodyFor(up *upstream) []byte {
 // unresolvedFor is the error for references that the upstream cannot resolve: another one
 // of the route stored the items.
 func (x *exchange) unresolvedFor(up *upstream) error {
-	if up.dialect == dragoman.OpenAIResponses {
+	if up.stateful() {
 		return nil
 	}
 	if x.conversation.upstream != "" {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
@@ -84,7 +83,7 @@ const upstreamTTL = 30 * 24 * time.Hour
 
 // learn notes the items of a response object that a Responses upstream stores.
 func (x *exchange) learn(ctx context.Context, body []byte) {
-	if x.codec.Dialect() != dragoman.OpenAIResponses {
+	if !x.stateful() {
 		return
 	}
 	w := itemWatch{final: body}
@@ -100,7 +99,7 @@ func (x *exchange) learn(ctx context.Context, body []byte) {
 // the response.
 func (x *exchange) learnItems(ctx context.Context, w *itemWatch) {
 	x.extendConversation(ctx, w.final)
-	if x.codec.Dialect() != dragoman.OpenAIResponses || x.up == nil || x.up.dialect != dragoman.OpenAIResponses {
+	if !x.stateful() || x.up == nil || !x.up.stateful() {
 		return
 	}
 	if x.asked.unstored || w.final == nil {

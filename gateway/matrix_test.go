@@ -306,7 +306,7 @@ func TestG1_WhatBothEndsSpeakIsPassedOnAndNothingElseIs(t *testing.T) {
 		if g, ok := c.codec.(gemini.Codec); ok && g.Array && stream {
 			want = false // servers are asked for events
 		}
-		line := w.lineOf(t, resp.Header.Get(serving.RequestIDHeader(c.codec.Dialect())))
+		line := w.lineOf(t, resp.Header.Get(serving.RequestIDHeader(c.codec)))
 		if got := strings.Contains(line, `"transparent":true`); got != want {
 			t.Errorf("transparent is %v: %s", got, line)
 		}

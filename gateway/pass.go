@@ -16,9 +16,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -43,11 +45,11 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if !x.asked.stream {
 		return x.passWhole(up, passed)
 	}
-	buf, err := begins(passed.Body, x.codec.Dialect())
+	buf, err := begins(passed.Body, wire.Of(x.codec).Stream.Framing)
 	switch {
 	case err != nil:
 		return err
-	case buf[0] == '{' && x.codec.Dialect() != dragoman.Ollama:
+	case buf[0] == '{' && !wire.Of(x.codec).Stream.Framing.Begins('{'):
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
 	x.entry.transparent = !x.namesConversation()
@@ -93,13 +95,13 @@ func (x *exchange) renamed(up *upstream) ([]byte, error) {
 // begins reads the first bytes of a stream, without the blanks before them. What can be
 // no stream, and none at all, is a failure that nobody has seen yet. The content type is
 // not believed: streams come under any.
-func begins(body io.Reader, d dragoman.Dialect) ([]byte, error) {
+func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 	buf := make([]byte, 0, room)
 	for {
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = bytes.TrimLeft(buf[:len(buf)+n], "\ufeff \t\r\n")
 		switch {
-		case len(buf) > 0 && (buf[0] == '{' || d != dragoman.Ollama && bytes.IndexByte([]byte("deir:"), buf[0]) >= 0):
+		case len(buf) > 0 && (buf[0] == '{' || frames.Begins(buf[0])):
 			return buf, nil
 		case len(buf) > 0:
 			return nil, fmt.Errorf("%w: the answer is no stream of this dialect", dragoman.ErrIncompleteStream)
@@ -261,7 +263,7 @@ const maxEvent = 16 << 20
 // anything was passed on: a stream that begins with an error, or breaks before it has begun,
 // is a failure that nobody has seen yet. A server that does not hang up behind the end is
 // not waited for.
-func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callGuard, hangUp func()) (sent bool, _ error) {
+func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	var items itemWatch
 	learned := false
@@ -310,7 +312,7 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callG
 				x.own(x.r.Context(), id)
 				noted = id != ""
 			}
-			if x.codec.Dialect() == dragoman.OpenAIResponses {
+			if x.stateful() {
 				if items.see(events); t.over && !learned { // bytes may follow the end
 					learned = true
 					x.learnItems(x.r.Context(), &items)
@@ -345,7 +347,7 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callG
 
 // guarded passes events through a guard and returns the bytes to send, after held. If last
 // is set, it closes the guard.
-func guarded(guard callGuard, held, events []byte, last bool) []byte {
+func guarded(guard wire.CallGuard, held, events []byte, last bool) []byte {
 	events = guard.Pass(events)
 	if len(held) > 0 {
 		events = slices.Concat(held, events)

@@ -6,13 +6,13 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // checkRoles refuses a request with a message whose role the dialect does not define, as
-// the vendor does. Ollama servers accept any role, because models may define roles.
-func checkRoles(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
-	if d == dragoman.Ollama {
+// the vendor does.
+func checkRoles(d *wire.Body, req *dragoman.Request, body []byte) error {
+	if d.AnyRole {
 		return nil
 	}
 	for i := range req.Messages {
@@ -26,8 +26,8 @@ func checkRoles(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
 }
 
 // unknownRole returns an error with the path of an unknown role in a body.
-func unknownRole(d dragoman.Dialect, role string, body []byte) error {
-	field := wirekit.MessagesField(d)
+func unknownRole(d *wire.Body, role string, body []byte) error {
+	field := d.Messages
 	path := field
 	r := jsonwire.NewReader(body)
 	for key := range r.Object() {
@@ -51,20 +51,6 @@ func unknownRole(d dragoman.Dialect, role string, body []byte) error {
 	}
 	return &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: path,
-		Message: fmt.Sprintf("%s: unknown role %.80q: use %s", path, role, strings.Join(rolesOf(d), ", ")),
-	}
-}
-
-// rolesOf returns the roles of a dialect's messages.
-func rolesOf(d dragoman.Dialect) []string {
-	switch d {
-	case dragoman.Anthropic, dragoman.Bedrock:
-		return []string{"user", "assistant"}
-	case dragoman.Gemini:
-		return []string{"user", "model"}
-	case dragoman.OpenAIResponses:
-		return []string{"user", "assistant", "system", "developer"}
-	default:
-		return []string{"user", "assistant", "system", "developer", "tool"}
+		Message: fmt.Sprintf("%s: unknown role %.80q: use %s", path, role, strings.Join(d.Roles, ", ")),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
 // Clients of Responses may search for tools themselves (quirk B29): Codex does, and has
@@ -90,7 +91,7 @@ func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
 	changed := false
 	for _, part := range m.Parts {
 		o, ok := part.(*dragoman.Opaque)
-		if !ok || o.Dialect != dragoman.OpenAIResponses {
+		if !ok || o.Dialect != dialects.Stateful().Dialect() {
 			parts = append(parts, part)
 			continue
 		}
@@ -189,7 +190,7 @@ func searched(c *dragoman.ToolCall) *dragoman.Opaque {
 		item.Status, item.Arguments = "incomplete", json.RawMessage("{}")
 	}
 	b, _ := json.Marshal(item) // its arguments are JSON
-	return &dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: searchCall, JSON: b, CallID: c.ID}
+	return &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall, JSON: b, CallID: c.ID}
 }
 
 // tellSearches is an output with the calls of the search as the client knows them.
@@ -215,7 +216,7 @@ func (t *telling) tellSearch(ev dragoman.Event) dragoman.Event {
 	case *dragoman.PartStart:
 		if _, ok := isSearch(e.Part); ok {
 			start := *e
-			start.Part = &dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: searchCall}
+			start.Part = &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall}
 			t.searching = append(t.searching, place{e.Choice, e.Index})
 			return &start
 		}

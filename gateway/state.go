@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
-	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // stores reports whether clients can go on with the response by its id, and the
@@ -24,7 +24,7 @@ func (x *exchange) stores() bool {
 	if x.threads() {
 		return true
 	}
-	return x.codec.Dialect() == dragoman.OpenAIResponses && x.up.dialect != dragoman.OpenAIResponses && (x.req.Store == nil || *x.req.Store)
+	return x.stateful() && !x.up.stateful() && (x.req.Store == nil || *x.req.Store)
 }
 
 // keeps reports whether anything of the answer is remembered.
@@ -39,7 +39,7 @@ func (x *exchange) told(resp dragoman.Response, ended bool) dragoman.Response {
 		resp.Created = x.entry.made
 	}
 	x.entry.made = resp.Created // which its end says again, though some models do not
-	if x.codec.Dialect() == dragoman.OpenAIResponses && x.up.dialect != dragoman.OpenAIResponses {
+	if x.stateful() && !x.up.stateful() {
 		if x.said.echo == nil {
 			x.said.echo = x.echo()
 		}
@@ -72,11 +72,7 @@ func (x *exchange) completedNow(echo *dragoman.Extra) *dragoman.Extra {
 
 // responseID is the id of a response that is kept.
 func (x *exchange) responseID() string {
-	prefix := "resp_"
-	if x.codec.Dialect() == dragoman.Anthropic {
-		prefix = "msg_"
-	}
-	return prefix + strings.TrimPrefix(x.id, "req_")
+	return wire.Of(x.codec).State.IDPrefix + strings.TrimPrefix(x.id, "req_")
 }
 
 // keepTime is how long it may take to remember.
@@ -178,7 +174,7 @@ func (x *exchange) recallConversation(ctx context.Context) error {
 // owned reports whether it matters whose the answers are that the model's server keeps:
 // its account is that of all keys, and it would go on with anybody's.
 func (x *exchange) owned() bool {
-	return !x.keys.Open() && (x.codec.Dialect() == dragoman.OpenAIResponses || x.asked.thread.Asked)
+	return !x.keys.Open() && (x.stateful() || x.asked.thread.Asked)
 }
 
 // disowned refuses a request that goes on with what is not known to be its key's.
@@ -191,7 +187,7 @@ func (x *exchange) disowned(ctx context.Context) error {
 	case err != nil || found:
 		return err
 	case x.asked.thread.Asked:
-		return serving.NoThread(x.asked.previous)
+		return wire.Of(x.codec).State.Threads.Unknown(x.asked.previous)
 	default:
 		return unknownResponse(x.asked.previous)
 	}
@@ -206,7 +202,7 @@ func (x *exchange) goOn(req *dragoman.Request) {
 	}
 	if x.setting != nil {
 		req.Instructions, req.Tools = x.setting.Instructions, x.setting.Tools
-		withoutThread(req)
+		withoutThread(req, wire.Of(x.codec).State.Threads.Field)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // A client of Responses that asks for summaries of reasoning shows nothing else: OpenAI's
@@ -12,7 +13,7 @@ import (
 
 // summarises reports whether thinking is told as its summary.
 func (x *exchange) summarises() bool {
-	if x.codec.Dialect() != dragoman.OpenAIResponses || x.up.dialect == dragoman.OpenAIResponses || x.req.Reasoning == nil {
+	if !wire.Of(x.codec).Summaries || x.up.wire().Summaries || x.req.Reasoning == nil {
 		return false
 	}
 	return x.req.Reasoning.Summary != "" && x.req.Reasoning.Summary != "omitted"

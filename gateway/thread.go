@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Anthropic's threads are conversations that its server keeps (G7): a request says that
@@ -18,7 +18,7 @@ import (
 // threads reports whether the client wants its conversation kept, and it is the
 // gateway that must.
 func (x *exchange) threads() bool {
-	return x.asked.thread.Asked && x.up.dialect != dragoman.Anthropic
+	return x.asked.thread.Asked && x.up.wire().State.Threads == nil
 }
 
 // takeThread makes the thread of a request the gateway's, where it must. It refuses one
@@ -28,9 +28,9 @@ func (x *exchange) takeThread() error {
 		return nil
 	}
 	if x.asked.thread.Previous != "" && x.before == nil {
-		return &ownError{serving.NoThread(x.asked.thread.Previous)}
+		return &ownError{wire.Of(x.codec).State.Threads.Unknown(x.asked.thread.Previous)}
 	}
-	withoutThread(x.req)
+	withoutThread(x.req, wire.Of(x.codec).State.Threads.Field)
 	return nil
 }
 
@@ -62,11 +62,11 @@ func (x *exchange) loadThread(ctx context.Context) error {
 }
 
 // withoutThread takes the thread out of a request: the server that gets it knows of none.
-func withoutThread(req *dragoman.Request) {
+func withoutThread(req *dragoman.Request, field string) {
 	if req.Extra == nil {
 		return
 	}
 	extra := *req.Extra
-	extra.Fields = slices.DeleteFunc(slices.Clone(extra.Fields), func(f dragoman.Field) bool { return f.Path == "/thread" })
+	extra.Fields = slices.DeleteFunc(slices.Clone(extra.Fields), func(f dragoman.Field) bool { return f.Path == "/"+field })
 	req.Extra = &extra
 }

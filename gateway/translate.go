@@ -12,10 +12,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -25,7 +25,7 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.decode(ctx, up); err != nil {
 		return err
 	}
-	if x.up = up; x.req.PreviousResponseID != "" && up.dialect != dragoman.OpenAIResponses {
+	if x.up = up; x.req.PreviousResponseID != "" && !up.stateful() {
 		return unknownResponse(x.req.PreviousResponseID)
 	}
 	if err := x.takeThread(); err != nil {
@@ -71,7 +71,7 @@ func (x *exchange) asking() *dragoman.Request {
 		reasoning.Encrypted = new(true)
 		req.Reasoning = &reasoning
 	}
-	if req.ParallelToolCalls == nil && x.up.dialect != dragoman.OpenAIChat && openaichat.LegacyFunctions(x.req) { // whose client is told of one call
+	if req.ParallelToolCalls == nil && x.up.wire().LegacyFunctions == nil && x.legacyFunctions() { // whose client is told of one call
 		req.ParallelToolCalls = new(false)
 	}
 	return &req
@@ -82,7 +82,7 @@ func (x *exchange) asking() *dragoman.Request {
 // for it (quirk B17).
 func (x *exchange) wantsEncrypted() bool {
 	r := x.req.Reasoning
-	return x.up.dialect == dragoman.OpenAIResponses && x.codec.Dialect() != dragoman.OpenAIResponses && !x.route.NoRecall &&
+	return x.up.stateful() && !x.stateful() && !x.route.NoRecall &&
 		r != nil && r.Encrypted == nil && r.Mode != dragoman.ReasoningOff && r.Effort != "none"
 }
 
@@ -93,7 +93,7 @@ const reasoningField = "reasoning_content"
 // encoding is how the answer is written.
 func (x *exchange) encoding() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
-		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(x.req),
+		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: x.legacyFunctions(),
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
 	}
 	if x.stores() {
@@ -131,7 +131,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
-		serving.SetHeader(h, x.codec.Dialect(), "application/json", x.id)
+		serving.SetHeader(h, x.codec, "application/json", x.id)
 		x.lossHeader(h)
 		x.upstreamHeader(h, "")
 	})
@@ -151,7 +151,7 @@ func begun(err error) error {
 func (x *exchange) heading() func(http.Header) {
 	losses := lossSummary(x.entry.losses)
 	return func(h http.Header) {
-		serving.SetHeader(h, x.codec.Dialect(), serving.StreamType(x.codec), x.id)
+		serving.SetHeader(h, x.codec, serving.StreamType(x.codec), x.id)
 		if losses != "" {
 			h.Set(LossHeader, losses)
 		}
@@ -246,7 +246,7 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
 	case *dragoman.Chunk:
-		if t.codec.Dialect() == dragoman.OpenAIChat && !t.req.StreamUsage && usageAlone(e.Raw) {
+		if wire.Of(t.codec).Stream.UsageOnRequest && !t.req.StreamUsage && usageAlone(e.Raw) {
 			return nil // it was asked for by us, and clients take every chunk to have a choice
 		}
 	case *dragoman.PartDelta:
@@ -275,7 +275,7 @@ func (t *telling) finishResponse(ctx context.Context, end *dragoman.ResponseEnd)
 		return err
 	}
 	events := t.buf[start:]
-	if t.codec.Dialect() == dragoman.OpenAIResponses {
+	if t.stateful() {
 		t.watch.see(events)
 	}
 	t.remember(ctx, t.watch.final)
@@ -292,7 +292,7 @@ func (t *telling) put(ctx context.Context, ev dragoman.Event) error {
 	if err := t.write(ev); err != nil {
 		return err
 	}
-	if t.codec.Dialect() == dragoman.OpenAIResponses {
+	if t.stateful() {
 		t.watch.see(t.buf[start:])
 		t.learnEnd(ctx)
 	}
@@ -486,9 +486,7 @@ func (t *telling) finish(ctx context.Context) error {
 	if t.calls > 0 {
 		stop.Reason = dragoman.StopToolCalls
 	}
-	if t.codec.Dialect() == dragoman.Ollama {
-		stop.Native = "stop" // without a word it would be one of a server's that gives none
-	}
+	stop.Native = wire.Of(t.codec).StopWords[stop.Reason]
 	return errors.Join(err, t.say(ctx, &dragoman.ResponseEnd{Stop: stop, Usage: t.entry.usage}), t.end())
 }
 
@@ -496,10 +494,10 @@ func (t *telling) finish(ctx context.Context) error {
 func (t *telling) end() (err error) {
 	before := len(t.buf)
 	t.buf, err = t.enc.Close(t.buf)
-	if t.ended && len(t.buf) == before && t.codec.Dialect() == dragoman.OpenAIResponses {
+	if t.ended && len(t.buf) == before {
 		// The last event was the server's own. What it marks the end with comes behind that,
 		// and is not passed on.
-		t.buf = append(t.buf, "data: [DONE]\n\n"...)
+		t.buf = append(t.buf, wire.Of(t.codec).Stream.Done...)
 	}
 	t.entry.losses = append(t.entry.losses, t.lost(t.enc.Report().Losses)...)
 	if err != nil {
@@ -606,14 +604,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// heartbeat is what fills the pauses of a dialect's streams; nil: nothing may.
-func heartbeat(codec dialect.Codec) []byte {
-	switch codec.Dialect() {
-	case dragoman.Anthropic:
-		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
-	case dragoman.OpenAIChat, dragoman.OpenAIResponses:
-		return []byte(": ping\n\n")
-	default:
-		return nil
-	}
+// legacyFunctions reports whether the client reads one call, as a function_call.
+func (x *exchange) legacyFunctions() bool {
+	legacy := wire.Of(x.codec).LegacyFunctions
+	return legacy != nil && legacy(x.req)
 }

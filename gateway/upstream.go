@@ -14,10 +14,11 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
@@ -257,6 +258,12 @@ func (o *openRoute) upstream(model, native dragoman.Model) (*upstream, error) {
 	return up, nil
 }
 
+// wire describes the API of the upstream; an empty one if the model has no wire.
+func (up *upstream) wire() *wire.Wire { return dialects.WireOf(up.dialect) }
+
+// stateful reports whether the upstream stores responses and their items.
+func (up *upstream) stateful() bool { return up.wire().State.Responses }
+
 // newUpstream makes one of a model that was opened twice. The histories that clients
 // send may hold calls that nobody will answer any more.
 func newUpstream(model, native dragoman.Model, sender *http.Client) *upstream {
@@ -391,9 +398,9 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	switch {
 	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == RepairAlways, x.route.LiftErrors, x.route.Unfinished == UnfinishedEnd, !x.route.Set.IsZero():
 		return false
-	case x.call.IsGenerate(): // upstreams are asked with /api/chat
+	case x.call.IsVariant():
 		return false
-	case isArray(x.codec) && x.asked.stream: // servers are asked for events
+	case serving.IsArray(x.codec) && x.asked.stream: // upstreams are asked for events
 		return false
 	case x.before != nil: // its server does not know it
 		return false
@@ -437,10 +444,4 @@ func (r *route) speaks(d dragoman.Dialect) bool {
 		}
 	}
 	return false
-}
-
-// isArray reports whether a dialect's stream is one JSON array.
-func isArray(codec dialect.Codec) bool {
-	g, ok := codec.(gemini.Codec)
-	return ok && g.Array
 }

@@ -11,8 +11,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/models"
 )
@@ -214,7 +214,7 @@ func (c *Client) Limits() dragoman.Limits { return c.codec().Limits() }
 
 func (c *Client) codec() dialect.Codec {
 	if c.Codec == nil {
-		return openaichat.Codec{}
+		return dialects.Default()
 	}
 	return c.Codec
 }

@@ -7,9 +7,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // reasoningReader is a codec that recognizes the errors of servers that refuse reasoning of
@@ -22,8 +21,8 @@ type reasoningReader interface {
 // or encrypted content of another account, region or model (quirks D23, D30).
 func refusesReasoning(codec dialect.Codec, e *dragoman.APIError) bool {
 	readers := []dialect.Codec{codec}
-	if codec.Dialect() == dragoman.OpenAIChat { // gateways return the errors of the API that they call
-		readers = append(readers, anthropic.Codec{}, gemini.Codec{}, openairesponses.Codec{})
+	if wire.Of(codec).Relayed { // gateways return the errors of the API that they call
+		readers = append(readers, dialects.All()...)
 	}
 	return slices.ContainsFunc(readers, func(c dialect.Codec) bool {
 		r, ok := c.(reasoningReader)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
@@ -82,7 +83,7 @@ func providerTable() string {
 	var b strings.Builder
 	b.WriteString("| name | speaks | where | its place otherwise | credential |\n|---|---|---|---|---|\n")
 	for _, p := range builtins() {
-		where := cmp.Or(p.base, endpointOf(p.codec.Dialect()).base)
+		where := cmp.Or(p.base, wire.Of(p.codec).Endpoint.BaseURL)
 		switch {
 		case where == nowhere:
 			where = ""

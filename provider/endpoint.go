@@ -8,38 +8,14 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
-
-// endpoint is where the vendor of a dialect serves it. A base that is empty
-// names a region, which nobody can guess.
-type endpoint struct {
-	dialect            dragoman.Dialect
-	base, path, stream string
-}
-
-var endpoints = [...]endpoint{
-	{dragoman.OpenAIChat, "https://api.openai.com/v1", "/chat/completions", ""},
-	{dragoman.OpenAIResponses, "https://api.openai.com/v1", "/responses", ""},
-	{dragoman.Anthropic, "https://api.anthropic.com", "/v1/messages", ""},
-	{dragoman.Gemini, "https://generativelanguage.googleapis.com", "/v1beta/models/{model}:generateContent", "/v1beta/models/{model}:streamGenerateContent?alt=sse"},
-	{dragoman.Ollama, "http://127.0.0.1:11434", "/api/chat", ""},
-	{dragoman.Bedrock, "", "/model/{model}/converse", "/model/{model}/converse-stream"},
-}
-
-func endpointOf(d dragoman.Dialect) endpoint {
-	for _, e := range endpoints {
-		if e.dialect == d {
-			return e
-		}
-	}
-	return endpoint{dialect: d}
-}
 
 func (c *Client) base() string {
 	if c.BaseURL != "" {
 		return c.BaseURL
 	}
-	return endpointOf(c.codec().Dialect()).base
+	return wire.Of(c.codec()).Endpoint.BaseURL
 }
 
 // SettingError says which setting of a [Client] or [Config] is missing or wrong.
@@ -81,10 +57,10 @@ func (c *Client) addressed(ctx context.Context, model string, stream bool) (*htt
 
 // url is where a request for a model goes.
 func (c *Client) url(model string, stream bool) (*url.URL, error) {
-	e := endpointOf(c.codec().Dialect())
-	path := e.path
-	if stream && e.stream != "" {
-		path = e.stream
+	e := &wire.Of(c.codec()).Endpoint
+	path := e.Path
+	if stream && e.StreamPath != "" {
+		path = e.StreamPath
 	}
 	if c.Path != "" {
 		path = c.Path
@@ -97,7 +73,7 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 		return nil, err
 	}
 	if strings.Contains(path, "{model}") {
-		if path, err = withModel(path, c.codec().Dialect(), model); err != nil {
+		if path, err = withModel(path, e, model); err != nil {
 			return nil, err
 		}
 	}
@@ -147,18 +123,15 @@ func join(base, path string) string {
 }
 
 // withModel puts the name of a model into a path.
-func withModel(path string, d dragoman.Dialect, model string) (string, error) {
-	if d == dragoman.Gemini { // names come with what they are
-		model = strings.TrimPrefix(model, "models/")
+func withModel(path string, e *wire.Endpoint, model string) (string, error) {
+	if e.ModelPath != nil {
+		model, path = e.ModelPath(model, path)
 	}
 	switch {
 	case model == "":
 		return "", fmt.Errorf("provider: a model is needed, in the Client or the request: %w", dragoman.ErrInvalid)
 	case hasDotSegment(model): // proxies unescape slashes, and then the path leads to another model
 		return "", fmt.Errorf("provider: %q cannot be the name of a model: %w", model, dragoman.ErrInvalid)
-	}
-	if kind, rest, named := strings.Cut(model, "/"); d == dragoman.Gemini && named && kind == "tunedModels" {
-		model, path = rest, strings.Replace(path, "models/{model}", kind+"/{model}", 1)
 	}
 	// AWS's own clients escape the colons of an ARN too.
 	escaped := strings.ReplaceAll(url.PathEscape(model), ":", "%3A")

@@ -13,6 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -24,6 +25,7 @@ type exchange struct {
 	client *Client
 	codec  dialect.Codec
 	limits dragoman.Limits
+	wire   *wire.Wire
 	clock  Clock
 	// req is the request as it was given, which is never changed; nil where native
 	// bytes are passed on, with the headers and the query of who sent them, whose names
@@ -70,7 +72,7 @@ type exchange struct {
 
 func newExchange(c *Client, req *dragoman.Request, stream bool) *exchange {
 	x := &exchange{client: c, codec: c.codec(), clock: c.clock(), req: req, stream: stream, model: c.Model}
-	x.limits = x.codec.Limits()
+	x.limits, x.wire = x.codec.Limits(), wire.Of(x.codec)
 	if x.model == "" && req != nil {
 		x.model = req.Model
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/sse"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
 )
@@ -212,16 +210,7 @@ func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 		x.gatherDelta(body)
 		return x.extended.ReadChunk(ctx, body)
 	}
-	switch x.limits.Dialect {
-	case dragoman.Ollama:
-		return show(raw)
-	case dragoman.Bedrock:
-		var p eventstream.Parser
-		return p.Feed(raw, func(f eventstream.Frame) error { return show(f.Payload) })
-	default:
-		var p sse.Parser
-		return errors.Join(p.Feed(raw, func(e sse.Event) error { return show(e.Data) }), p.Close(func(e sse.Event) error { return show(e.Data) }))
-	}
+	return x.wire.Stream.Framing.Split(raw, func(e framing.Event) error { return show(e.Data) })
 }
 
 // finisher lets extensions map what they collected into a streamed response.

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	describe "github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -238,7 +239,7 @@ func TestX13_ATotalTimeoutIsOnByDefault(t *testing.T) {
 // What is taken for a heartbeat by mistake could end an answer that is well.
 func TestEventsWithContentAreNotHeartbeats(t *testing.T) {
 	for _, tc := range []struct {
-		codec interface{ HasContent(data []byte) bool }
+		codec dialect.Codec
 		data  []string
 	}{
 		{openaichat.Codec{}, []string{
@@ -281,7 +282,7 @@ func TestEventsWithContentAreNotHeartbeats(t *testing.T) {
 		}},
 	} {
 		for _, data := range tc.data {
-			if !tc.codec.HasContent([]byte(data)) {
+			if !describe.Of(tc.codec).Stream.HasContent([]byte(data)) {
 				t.Errorf("%T: no content in %s", tc.codec, data)
 			}
 		}

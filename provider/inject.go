@@ -2,7 +2,6 @@ package provider
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type injected struct {
 // injectedTools reports whether an extension wrote a list of tools. The list replaces the
 // tools of the request.
 func (x *exchange) injectedTools() injected {
-	tools := x.extended.Payload.Get(cmp.Or(nativePlaces[x.limits.Dialect].tools, "tools"))
+	tools := x.extended.Payload.Get(x.wire.Body.Tools)
 	return injected{any: tools != nil, none: tools != nil && len(elements(tools)) == 0}
 }
 
@@ -69,7 +68,6 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 // withoutTools removes the settings that servers refuse without tools from a payload whose
 // list of tools a [extension.Decorator] emptied (quirk E3).
 func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
-	places := nativePlaces[x.limits.Dialect]
 	if bytes.Equal(before, payload) {
 		return payload, nil
 	}
@@ -77,11 +75,10 @@ func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := cmp.Or(places.tools, "tools")
-	if tools := o.Get(place); tools == nil || len(elements(tools)) > 0 {
+	if tools := o.Get(x.wire.Body.Tools); tools == nil || len(elements(tools)) > 0 {
 		return payload, nil
 	}
-	for _, setting := range places.toolSettings {
+	for _, setting := range x.wire.Body.ToolSettings {
 		if o.Get(setting) == nil {
 			continue
 		}

@@ -9,24 +9,6 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// nativePlaces are the places of a dialect's messages: in a request, in a whole response,
-// and in a chunk of a stream. An empty place is the whole body. A list has one element for
-// each message. The tools of a request are at tools; empty means "tools". The settings at
-// toolSettings are refused without tools.
-var nativePlaces = map[dragoman.Dialect]struct {
-	request, answer string
-	deltas          []string
-	tools           string
-	toolSettings    []string
-}{
-	dragoman.OpenAIChat:      {"messages", "/choices/0/message", []string{"/choices/0/delta", "/choices/0/message"}, "", []string{"tool_choice", "parallel_tool_calls"}},
-	dragoman.OpenAIResponses: {"input", "output", nil, "", []string{"tool_choice", "parallel_tool_calls"}}, // a stream has whole items
-	dragoman.Anthropic:       {"messages", "", []string{"/message"}, "", []string{"tool_choice"}},
-	dragoman.Gemini:          {"contents", "/candidates/0/content", []string{"/candidates/0/content"}, "", []string{"/toolConfig/functionCallingConfig"}},
-	dragoman.Ollama:          {"messages", "message", []string{"message"}, "", nil},
-	dragoman.Bedrock:         {"messages", "/output/message", nil, "/toolConfig/tools", []string{"/toolConfig/toolChoice"}},
-}
-
 // toNative lets extensions map the messages of a request into its body.
 func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, error) {
 	if !x.extended.WritesNative() {
@@ -36,7 +18,7 @@ func (x *exchange) toNative(messages []dragoman.Message, body []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	place := nativePlaces[x.limits.Dialect].request
+	place := x.wire.Body.Messages
 	all := elements(payload.Get(place))
 	if !x.limits.GroupedResults {
 		messages = oneResultEach(messages)
@@ -80,7 +62,7 @@ func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	place := nativePlaces[x.limits.Dialect].answer
+	place := x.wire.Body.Response
 	if place == "" {
 		return []json.RawMessage{o.JSON()}
 	}
@@ -96,7 +78,7 @@ func (x *exchange) gatherDelta(chunk json.RawMessage) {
 	if err != nil {
 		return
 	}
-	for _, place := range nativePlaces[x.limits.Dialect].deltas {
+	for _, place := range x.wire.Body.Chunk {
 		if delta := o.Get(place); delta != nil {
 			x.deltas = append(x.deltas, bytes.Clone(delta))
 		}
@@ -128,7 +110,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 			if err != nil {
 				return nil, err
 			}
-			all := elements(body.Get(nativePlaces[x.limits.Dialect].request))
+			all := elements(body.Get(x.wire.Body.Messages))
 			if len(all) != 1 { // it is no single message there: nothing lines up
 				return nil, nil
 			}

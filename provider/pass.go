@@ -86,7 +86,7 @@ func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 	}
 	x.passed, x.query, x.kept, x.method = p.Header, p.Query, p.Kept, p.Method
 	if p.Count {
-		if x.count = countsAt(c.Dialect()); x.count == "" {
+		if x.count = x.wire.Endpoint.Count; x.count == "" {
 			return nil, fmt.Errorf("provider: %s counts no tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
 		}
 	}
@@ -117,21 +117,6 @@ func plainPath(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '/' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
-}
-
-// countsAt is where tokens are counted, beside where a model is asked; empty where they are
-// not.
-func countsAt(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.Anthropic:
-		return "/count_tokens"
-	case dragoman.OpenAIResponses:
-		return "/input_tokens"
-	case dragoman.Gemini:
-		return ":countTokens"
-	default:
-		return ""
-	}
 }
 
 // about makes a request one that asks no model: about what the server keeps, or for a count.

@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
-
-const anthropicVersion = "Anthropic-Version"
 
 // Headers of who asks are sent on where they are in one of these lists, and no
 // others are: not credentials, nor cookies, nor what belongs to a connection or to
@@ -18,27 +18,13 @@ const anthropicVersion = "Anthropic-Version"
 // the same as asking once, and the trace that a request belongs to.
 var forwarded = []string{"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate"}
 
-// forwardedOf are those that mean something in a dialect. Where one names what a
-// credential pays for, it holds only as long as the client does not say it.
-func forwardedOf(d dragoman.Dialect) []string {
-	switch d {
-	case dragoman.Anthropic:
-		return []string{"Anthropic-Beta", anthropicVersion}
-	case dragoman.OpenAIChat, dragoman.OpenAIResponses:
-		return []string{"Openai-Beta", "Openai-Organization", "Openai-Project"}
-	case dragoman.Gemini:
-		return []string{"X-Goog-Api-Client", "X-Goog-Fieldmask", "X-Goog-Request-Params", "X-Goog-Request-Reason", "X-Goog-User-Project", "X-Server-Timeout"}
-	default:
-		return nil
-	}
-}
-
-// forward puts the headers of who asks on a request that has those of the client.
+// forward adds the headers of the request that is passed through, where the client does
+// not set them itself. The dialect names more of them than those above.
 func (x *exchange) forward(h http.Header) {
 	if len(x.passed) == 0 {
 		return
 	}
-	for _, name := range slices.Concat(forwarded, forwardedOf(x.limits.Dialect)) {
+	for _, name := range slices.Concat(forwarded, x.wire.Headers.Forwarded) {
 		values := x.passed[name]
 		if len(values) == 0 || slices.ContainsFunc(values, unprintable) {
 			continue
@@ -52,17 +38,21 @@ func (x *exchange) forward(h http.Header) {
 	}
 }
 
-// shownNames are the headers of an answer that are of use to who asked, and
-// shownBeginnings how the names of others begin. What tells of the account that was
-// asked is not among them.
-var (
-	shownNames = []string{
-		"Content-Type", "Openai-Processing-Ms", "Openai-Version", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Amzn-Errortype", "X-Amzn-Requestid",
-		"X-Request-Id", "X-Should-Retry",
-		"Content-Encoding", // of what could not be unpacked
+// responseHeaders returns the response headers that clients get, and prefixes of more. They
+// are those of all vendors: a server may relay the response of another one. Headers about
+// the account are not among them.
+var responseHeaders = sync.OnceValues(func() (names, prefixes []string) {
+	names = []string{
+		"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry",
+		"Content-Encoding", // of a body that could not be unpacked
 	}
-	shownBeginnings = []string{"Anthropic-Ratelimit-", "Ratelimit-", "X-Amzn-Bedrock-", "X-Ratelimit-"}
-)
+	prefixes = []string{"Ratelimit-", "X-Ratelimit-"}
+	for _, codec := range dialects.All() {
+		h := &wire.Of(codec).Headers
+		names, prefixes = append(names, h.Shown...), append(prefixes, h.ShownPrefixes...)
+	}
+	return names, prefixes
+})
 
 // shown are the headers of an answer that are passed on. One that repeats a
 // credential is not.
@@ -78,5 +68,6 @@ func (x *exchange) shown(h http.Header) http.Header {
 }
 
 func isShown(name string) bool {
-	return slices.Contains(shownNames, name) || slices.ContainsFunc(shownBeginnings, func(b string) bool { return strings.HasPrefix(name, b) })
+	names, prefixes := responseHeaders()
+	return slices.Contains(names, name) || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

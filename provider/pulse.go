@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
 // Servers send heartbeats while a model is silent: comments and ping events in a stream,
@@ -43,12 +43,10 @@ const (
 
 // newPulse returns the pulse for the response to a request.
 func newPulse(x *exchange) pulse {
-	var p pulse
-	if c, ok := x.codec.(interface{ HasContent(data []byte) bool }); ok {
-		p.hasContent = c.HasContent
-	}
+	p := pulse{hasContent: x.wire.Stream.HasContent}
+	_, lines := x.wire.Stream.Framing.(framing.Lines)
 	switch {
-	case x.limits.Dialect == dragoman.Bedrock: // whose frames have no heartbeats
+	case !lines: // binary frames have no heartbeats
 		p.mode = pulseAll
 	case x.stream:
 		p.mode = pulseLines

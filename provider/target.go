@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/models"
 )
 
@@ -53,18 +54,15 @@ func (c *Client) server() string {
 	if c.Server != "" {
 		return c.Server
 	}
-	switch d := c.codec().Dialect(); d {
-	case dragoman.OpenAIChat:
-		if c.BaseURL != "" {
-			return ""
-		}
-		return "openai"
-	case dragoman.OpenAIResponses:
-		return "openai"
-	default:
-		vendor, _, _ := strings.Cut(string(d), ".")
+	e := &wire.Of(c.codec()).Endpoint
+	if e.OwnServer && c.BaseURL != "" {
+		return ""
+	}
+	if e.Vendor == "" {
+		vendor, _, _ := strings.Cut(string(c.codec().Dialect()), ".")
 		return vendor
 	}
+	return e.Vendor
 }
 
 // scope tells accounts and endpoints apart in what a model mints, without

@@ -155,7 +155,7 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	}
 	req.Header.Set("User-Agent", "dragoman")
 	if x.stream {
-		req.Header.Set("Accept", accepts(x.limits.Dialect))
+		req.Header.Set("Accept", x.wire.Stream.Framing.ContentType())
 		// What is packed comes in larger pieces.
 		req.Header.Set("Accept-Encoding", "identity")
 	} else {
@@ -165,8 +165,10 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	x.forward(req.Header)
-	if _, set := req.Header[anthropicVersion]; !set && x.limits.Dialect == dragoman.Anthropic {
-		req.Header.Set(anthropicVersion, "2023-06-01")
+	if version := x.wire.Headers.Version; version != "" {
+		if _, set := req.Header[version]; !set {
+			req.Header.Set(version, x.wire.Headers.VersionValue)
+		}
 	}
 	if name := unsendable(req.Header); name != "" {
 		return nil, badHeader(name)
@@ -215,18 +217,6 @@ func isToken(s string) bool {
 // unprintable reports whether a text has what a header cannot carry.
 func unprintable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
-}
-
-// accepts is the type of a stream.
-func accepts(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.Ollama:
-		return "application/x-ndjson"
-	case dragoman.Bedrock:
-		return "application/vnd.amazon.eventstream"
-	default:
-		return "text/event-stream"
-	}
 }
 
 // http is the client to send with. It follows no redirects.

@@ -17,10 +17,9 @@ const maxPeek = 512
 
 // unstreamed reports whether the body, which begins with a byte, is one JSON object
 // where a stream was asked for. The content type is not believed: streams come under
-// any. Ollama's whole answer is a stream of one line, and needs no help.
+// any. A whole response that is a stream of one line needs no help.
 func (a *answer) unstreamed(first byte) bool {
-	// No event begins with a brace, and no frame of Bedrock's is that long.
-	return first == '{' && a.x.limits.Dialect != dragoman.Ollama
+	return first == '{' && !a.x.wire.Stream.Framing.Begins(first)
 }
 
 // peek is the first byte of the body that is no white space; 0 where there is

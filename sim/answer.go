@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -204,17 +205,10 @@ func (t *teller) tell(a *answer, head dragoman.Response, n int) {
 	t.emit(end)
 }
 
-// worded is a stop in the word of a server of Ollama's, which may give none, and
-// does: ours is one that gives it.
+// worded returns a stop with its native reason, in a dialect whose older servers give none.
 func (t *teller) worded(stop dragoman.Stop) dragoman.Stop {
-	if t.origin == nil || t.origin.Dialect != dragoman.Ollama || stop.Native != "" {
-		return stop
-	}
-	switch stop.Reason {
-	case dragoman.StopEnd, dragoman.StopToolCalls:
-		stop.Native = "stop"
-	case dragoman.StopLength:
-		stop.Native = "length"
+	if t.origin != nil && stop.Native == "" {
+		stop.Native = dialects.WireOf(t.origin.Dialect).StopWords[stop.Reason]
 	}
 	return stop
 }

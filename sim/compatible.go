@@ -14,9 +14,9 @@ func (c Config) reasoningField(spec modelSpec) string {
 
 // asCompatible reads a request to OpenAI Chat as a compatible server does: usage is
 // told unasked, and thinking is asked for in the words of whoever serves.
-func asCompatible(req *dragoman.Request) {
+func asCompatible(req *dragoman.Request, d dragoman.Dialect) {
 	req.StreamUsage = true
-	for _, f := range req.Extra.For(dragoman.OpenAIChat) {
+	for _, f := range req.Extra.For(d) {
 		tree, err := parseTree(f.Value)
 		if err != nil {
 			continue

@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Outcome says what a correct client makes of a fault.
@@ -91,59 +93,70 @@ func (f *Fault) fits(d dragoman.Dialect, stream bool) error {
 }
 
 func streamFaults() []Fault {
-	chat, responses, anthropic, gemini, ollama, bedrock := dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock
-	in := func(d ...dragoman.Dialect) []dragoman.Dialect { return d }
-	all := in(chat, responses, anthropic, gemini, ollama, bedrock)
 	list := []Fault{
-		{ID: "c1", Dialects: in(chat), frames: chatNoIndex, About: "Fragments of calls carry no index, and an id only where a call begins."},
-		{ID: "c2", Dialects: in(chat), frames: chatIndexZero, About: "All parallel calls have the index 0."},
-		{ID: "c3", Dialects: in(chat), frames: chatIDEverywhere, About: "Every fragment of a call repeats its id."},
-		{ID: "c4", Dialects: in(chat, responses, anthropic, bedrock), frames: hugeIndex, About: "Calls and blocks are counted from a billion on."},
-		{ID: "c5", Dialects: in(chat), frames: chatNameAgain, About: "Fragments repeat the name of the call, or have an empty one, or null; one name comes in two."},
-		{ID: "c6", Dialects: in(chat), frames: func(s *wireStream) { chatBundled(s, false, false) }, About: "The fragment that names a call has the first of its arguments, too."},
-		{ID: "c7", Dialects: in(chat, responses, anthropic, bedrock), frames: wholeArguments, About: "The arguments of a call come in one piece; in Chat as an object instead of a string."},
-		{ID: "c8", Dialects: in(chat), frames: chatNullish, About: "Chunks with null or nothing where choices, deltas, roles, contents, calls and usage should be."},
-		{ID: "c9", Dialects: in(chat), frames: chatUsageEverywhere, About: "Every chunk has usage, all zeros, and the counts stand in the choice that ends."},
-		{ID: "c10", Dialects: in(chat, responses, anthropic, bedrock), frames: blankTail, About: "White space follows arguments that were whole already."},
-		{ID: "c11", Dialects: in(responses), frames: doneTwice, About: "Everything that is done is said to be done twice."},
-		{ID: "c12", Dialects: in(chat), frames: chatOddFinish, About: "Chunks in the middle have an empty reason for the end, and data follows the mark at the end."},
-		{ID: "c13", Dialects: all, frames: noEnd, Outcome: Fails, About: "The stream ends without the event that says so."},
-		{ID: "c14", Dialects: all, events: failsMidway, Outcome: Fails, About: "An error comes in the middle of a stream that began with 200."},
-		{ID: "c15", Dialects: in(chat, responses, anthropic, gemini), frames: comments, About: "Comments stand between all events."},
-		{ID: "c16", Dialects: all, frames: bytewise, About: "Each byte is sent by itself, so that characters are cut in two."},
-		{ID: "c17", Dialects: all, frames: loneSurrogate, About: "The text holds half of a character; it is read as U+FFFD."},
-		{ID: "c18", Dialects: in(chat, responses, anthropic, gemini, ollama), frames: oddLines, About: "Lines end with CR LF, one is very long, and the last event lacks its end."},
-		{ID: "c19", Dialects: in(anthropic, bedrock), frames: emptyInputs, About: "The input of a call begins with an empty fragment."},
-		{ID: "c20", Dialects: in(anthropic), frames: noStops, About: "No block is ended before the message is."},
-		{ID: "c21", Dialects: in(chat, responses, anthropic, bedrock), frames: interleaved, About: "The fragments of parallel calls take turns."},
-		{ID: "c22", Dialects: in(anthropic), frames: signatureTwice, About: "The signature of a thought comes before it, and once more behind it."},
-		{ID: "c23", Dialects: in(responses), frames: vendorEvents, About: "Events have no names outside of their data, and some are a vendor's own."},
-		{ID: "c24", Dialects: in(responses), frames: emptyOutput, About: "The response that is complete lists no output."},
-		{ID: "c25", Dialects: in(chat), frames: chatSparseIndex, About: "The indexes of calls start at three and leave gaps."},
-		{ID: "c26", Dialects: in(responses), frames: endIncomplete, Outcome: Barred, About: "The response ends as incomplete, its calls whole."},
-		{ID: "c27", Dialects: in(gemini), frames: callsApart, About: "Each parallel call comes in a chunk of its own, without an id, and one of them twice."},
-		{ID: "c28", Dialects: in(gemini), frames: partialArgs, About: "Arguments come as paths and values, texts in pieces."},
-		{ID: "c29", Dialects: in(gemini), frames: otherFraming, About: "A JSON array is streamed where events were asked for, and the reverse."},
-		{ID: "c30", Dialects: in(gemini), frames: emptySigned, About: "The last part has no text, but a signature."},
-		{ID: "c31", Dialects: in(gemini), frames: vanishingUsage, About: "The counts of usage are there in some chunks, and gone in the last."},
-		{ID: "c32", Dialects: in(ollama), frames: bareLines, About: "Calls have no ids and a line each, and the end gives no reason."},
-		{ID: "c33", Dialects: in(bedrock), frames: oddFrames, About: "Blocks of text have no end, and all frames a member that nobody documented."},
-		{ID: "c34", Dialects: all, events: endsWithLength, Outcome: Barred, About: "The output limit ended the answer behind a call that looks whole."},
-		{ID: "c35", Dialects: all, events: singleCharacters, About: "Everything comes one character at a time."},
-		{ID: "c36", Dialects: in(chat, gemini), events: twoChoices, About: "Two answers come at once, their fragments taking turns."},
-		{ID: "c37", Dialects: in(anthropic), frames: secondStart, Outcome: Fails, About: "Another message begins before the first has ended."},
-		{ID: "c38", Dialects: in(chat, gemini), frames: together, About: "One chunk has text and a call."},
-		{ID: "c39", Dialects: all, frames: openEnd, Outcome: Fails, About: "The stream ends while a part is open."},
-		{ID: "c40", Dialects: in(responses), frames: sameNumbers, About: "Events have the same sequence number, or none."},
-		{ID: "c41", Dialects: in(chat, anthropic, gemini, ollama), frames: emptyFirst, About: "The stream begins with events that say nothing."},
+		{ID: "c1", frames: chatNoIndex, About: "Fragments of calls carry no index, and an id only where a call begins."},
+		{ID: "c2", frames: chatIndexZero, About: "All parallel calls have the index 0."},
+		{ID: "c3", frames: chatIDEverywhere, About: "Every fragment of a call repeats its id."},
+		{ID: "c4", frames: hugeIndex, About: "Calls and blocks are counted from a billion on."},
+		{ID: "c5", frames: chatNameAgain, About: "Fragments repeat the name of the call, or have an empty one, or null; one name comes in two."},
+		{ID: "c6", frames: func(s *wireStream) { chatBundled(s, false, false) }, About: "The fragment that names a call has the first of its arguments, too."},
+		{ID: "c7", frames: wholeArguments, About: "The arguments of a call come in one piece; in Chat as an object instead of a string."},
+		{ID: "c8", frames: chatNullish, About: "Chunks with null or nothing where choices, deltas, roles, contents, calls and usage should be."},
+		{ID: "c9", frames: chatUsageEverywhere, About: "Every chunk has usage, all zeros, and the counts stand in the choice that ends."},
+		{ID: "c10", frames: blankTail, About: "White space follows arguments that were whole already."},
+		{ID: "c11", frames: doneTwice, About: "Everything that is done is said to be done twice."},
+		{ID: "c12", frames: chatOddFinish, About: "Chunks in the middle have an empty reason for the end, and data follows the mark at the end."},
+		{ID: "c13", frames: noEnd, Outcome: Fails, About: "The stream ends without the event that says so."},
+		{ID: "c14", events: failsMidway, Outcome: Fails, About: "An error comes in the middle of a stream that began with 200."},
+		{ID: "c15", frames: comments, About: "Comments stand between all events."},
+		{ID: "c16", frames: bytewise, About: "Each byte is sent by itself, so that characters are cut in two."},
+		{ID: "c17", frames: loneSurrogate, About: "The text holds half of a character; it is read as U+FFFD."},
+		{ID: "c18", frames: oddLines, About: "Lines end with CR LF, one is very long, and the last event lacks its end."},
+		{ID: "c19", frames: emptyInputs, About: "The input of a call begins with an empty fragment."},
+		{ID: "c20", frames: noStops, About: "No block is ended before the message is."},
+		{ID: "c21", frames: interleaved, About: "The fragments of parallel calls take turns."},
+		{ID: "c22", frames: signatureTwice, About: "The signature of a thought comes before it, and once more behind it."},
+		{ID: "c23", frames: vendorEvents, About: "Events have no names outside of their data, and some are a vendor's own."},
+		{ID: "c24", frames: emptyOutput, About: "The response that is complete lists no output."},
+		{ID: "c25", frames: chatSparseIndex, About: "The indexes of calls start at three and leave gaps."},
+		{ID: "c26", frames: endIncomplete, Outcome: Barred, About: "The response ends as incomplete, its calls whole."},
+		{ID: "c27", frames: callsApart, About: "Each parallel call comes in a chunk of its own, without an id, and one of them twice."},
+		{ID: "c28", frames: partialArgs, About: "Arguments come as paths and values, texts in pieces."},
+		{ID: "c29", frames: otherFraming, About: "A JSON array is streamed where events were asked for, and the reverse."},
+		{ID: "c30", frames: emptySigned, About: "The last part has no text, but a signature."},
+		{ID: "c31", frames: vanishingUsage, About: "The counts of usage are there in some chunks, and gone in the last."},
+		{ID: "c32", frames: bareLines, About: "Calls have no ids and a line each, and the end gives no reason."},
+		{ID: "c33", frames: oddFrames, About: "Blocks of text have no end, and all frames a member that nobody documented."},
+		{ID: "c34", events: endsWithLength, Outcome: Barred, About: "The output limit ended the answer behind a call that looks whole."},
+		{ID: "c35", events: singleCharacters, About: "Everything comes one character at a time."},
+		{ID: "c36", events: twoChoices, About: "Two answers come at once, their fragments taking turns."},
+		{ID: "c37", frames: secondStart, Outcome: Fails, About: "Another message begins before the first has ended."},
+		{ID: "c38", frames: together, About: "One chunk has text and a call."},
+		{ID: "c39", frames: openEnd, Outcome: Fails, About: "The stream ends while a part is open."},
+		{ID: "c40", frames: sameNumbers, About: "Events have the same sequence number, or none."},
+		{ID: "c41", frames: emptyFirst, About: "The stream begins with events that say nothing."},
 	}
 	for i := range list {
 		list[i].StreamOnly = true
+		list[i].Dialects = dialectsWith(list[i].ID)
 		if list[i].Outcome == "" {
 			list[i].Outcome = Intact
 		}
 	}
 	return list
+}
+
+// everywhere are the stream faults of all dialects.
+var everywhere = []string{"c13", "c14", "c16", "c17", "c34", "c35", "c39"}
+
+// dialectsWith returns the dialects that can have a stream fault.
+func dialectsWith(id string) (out []dragoman.Dialect) {
+	for _, codec := range dialects.All() {
+		if slices.Contains(everywhere, id) || slices.Contains(wire.Of(codec).Simulator.Faults, id) {
+			out = append(out, codec.Dialect())
+		}
+	}
+	return out
 }
 
 // slowFirst is how long the first byte of "slow-first-byte" takes.
@@ -153,7 +166,7 @@ func failures() []Fault {
 	status := func(class dragoman.ErrorClass, code int, retry time.Duration) func(*script, dialect.Codec) {
 		return func(s *script, codec dialect.Codec) {
 			*s = errorScript(codec, &dragoman.APIError{Class: class, Status: code, RetryAfter: retry, Message: "the simulator was asked for this error"})
-			if codec.Dialect() != dragoman.Gemini { // whose errors say the status, too
+			if !wire.Of(codec).Headers.StatusInBody {
 				s.status = code
 			}
 		}
@@ -175,7 +188,9 @@ func failures() []Fault {
 		{ID: "slow-first-byte", Outcome: Intact, About: "The first byte takes half a minute.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
 	}
 	for i := range list {
-		list[i].Dialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock}
+		for _, codec := range dialects.All() {
+			list[i].Dialects = append(list[i].Dialects, codec.Dialect())
+		}
 		if list[i].Outcome == "" {
 			list[i].Outcome = Fails
 		}

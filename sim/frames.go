@@ -5,10 +5,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/internal/eventstream"
-	"github.com/dragoman-go/dragoman/internal/ndjson"
-	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // frame is one event of an encoded stream, open to be changed.
@@ -27,10 +25,9 @@ func (f *frame) has(typ string) bool { return at(f.data, "type") == typ }
 
 // wireStream is an encoded stream, taken apart so that it can be made hostile.
 type wireStream struct {
-	dialect dragoman.Dialect
-	// array writes Gemini's stream as one JSON array.
-	array  bool
-	frames []frame
+	wire    *wire.Wire
+	framing framing.Framing
+	frames  []frame
 	// crlf ends lines with CR LF; open leaves the last event without its end;
 	// bytewise flushes each byte by itself; nameless leaves out the names of events.
 	crlf, open, bytewise, nameless bool
@@ -38,26 +35,23 @@ type wireStream struct {
 
 // takeApart encodes events and splits what comes of it.
 func takeApart(codec dialect.Codec, o dialect.EncodeOptions, events []dragoman.Event) (*wireStream, error) {
-	s := &wireStream{dialect: codec.Dialect()}
-	if g, ok := codec.(gemini.Codec); ok {
-		s.array = g.Array
-		codec = gemini.Codec{} // whose events are the elements of the array
-	}
+	w := wire.Of(codec)
+	s := &wireStream{wire: w, framing: w.Stream.Framing}
 	enc := codec.NewStreamEncoder(o)
-	var wire []byte
+	var out []byte
 	var err error
 	for _, ev := range events {
-		if wire, err = enc.Encode(wire, ev); err != nil {
+		if out, err = enc.Encode(out, ev); err != nil {
 			return nil, err
 		}
 	}
-	if wire, err = enc.Close(wire); err != nil {
+	if out, err = enc.Close(out); err != nil {
 		return nil, err
 	}
-	return s, s.split(wire)
+	return s, s.split(out)
 }
 
-func (s *wireStream) split(wire []byte) error {
+func (s *wireStream) split(stream []byte) error {
 	add := func(name string, data []byte) {
 		f := frame{name: name}
 		if tree, err := parseTree(data); err == nil {
@@ -67,25 +61,14 @@ func (s *wireStream) split(wire []byte) error {
 		}
 		s.frames = append(s.frames, f)
 	}
-	switch s.dialect {
-	case dragoman.Bedrock:
-		var p eventstream.Parser
-		return p.Feed(wire, func(f eventstream.Frame) error {
-			typ := f.Text(":event-type")
-			if typ == nil {
-				s.frames = append(s.frames, frame{raw: bytes.Clone(f.Raw)}) // an exception
-				return nil
-			}
-			add(string(typ), f.Payload)
+	return s.framing.Split(stream, func(e framing.Event) error {
+		if e.Exception {
+			s.frames = append(s.frames, frame{raw: bytes.Clone(e.Raw)})
 			return nil
-		})
-	case dragoman.Ollama:
-		var p ndjson.Parser
-		return p.Feed(wire, func(l ndjson.Line) error { add("", l.Data); return nil })
-	default:
-		var p sse.Parser
-		return p.Feed(wire, func(ev sse.Event) error { add(string(ev.Name), ev.Data); return nil })
-	}
+		}
+		add(string(e.Name), e.Data)
+		return nil
+	})
 }
 
 // chunks are the bytes of the stream, those of each event by themselves.
@@ -94,8 +77,8 @@ func (s *wireStream) chunks() [][]byte {
 	for i := range s.frames {
 		out = append(out, s.write(i))
 	}
-	if s.array {
-		out = append(out, []byte("]"))
+	if end := s.framing.Trailer(); end != nil {
+		out = append(out, end)
 	}
 	if s.open && len(out) > 0 {
 		last := &out[len(out)-1]
@@ -123,34 +106,15 @@ func (s *wireStream) write(i int) []byte {
 	if f.data != nil {
 		payload = appendTree(nil, f.data)
 	}
-	switch {
-	case s.dialect == dragoman.Bedrock:
-		out, err := eventstream.Append(nil, []eventstream.Header{
-			{Name: ":event-type", Value: eventstream.Text(f.name)},
-			{Name: ":content-type", Value: eventstream.Text("application/json")},
-			{Name: ":message-type", Value: eventstream.Text("event")},
-		}, payload)
-		if err != nil {
-			return nil
-		}
-		return out
-	case s.dialect == dragoman.Ollama:
-		return s.lines(ndjson.Append(nil, payload))
-	case s.array:
-		begin := ","
-		if i == 0 {
-			begin = "["
-		}
-		return append([]byte(begin), payload...)
-	case s.nameless:
-		return s.lines(sse.Append(nil, "", payload))
-	default:
-		return s.lines(sse.Append(nil, f.name, payload))
+	name := f.name
+	if s.nameless {
+		name = ""
 	}
+	return s.lines(s.framing.Append(nil, i, name, payload))
 }
 
 func (s *wireStream) lines(b []byte) []byte {
-	if s.crlf {
+	if _, lines := s.framing.(framing.Lines); lines && s.crlf {
 		return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
 	}
 	return b
@@ -173,6 +137,4 @@ func (s *wireStream) keep(wanted func(f *frame) bool) {
 }
 
 // isSSE reports whether the stream is one of server-sent events.
-func (s *wireStream) isSSE() bool {
-	return s.dialect != dragoman.Bedrock && s.dialect != dragoman.Ollama && !s.array
-}
+func (s *wireStream) isSSE() bool { return s.framing == framing.Framing(framing.SSE) }

@@ -10,12 +10,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -47,11 +41,11 @@ func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOpt
 	}
 	s := script{status: http.StatusOK, header: http.Header{}}
 	if req.Stream {
-		serving.SetHeader(s.header, codec.Dialect(), serving.StreamType(codec), requestID(resp.ID))
+		serving.SetHeader(s.header, codec, serving.StreamType(codec), requestID(resp.ID))
 		s.chunks, err = hostileChunks(codec, o, events, f)
 	} else {
 		var enc dialect.Encoded
-		serving.SetHeader(s.header, codec.Dialect(), "application/json", requestID(resp.ID))
+		serving.SetHeader(s.header, codec, "application/json", requestID(resp.ID))
 		enc, err = codec.EncodeResponse(resp, o)
 		s.chunks = [][]byte{enc.Body}
 	}
@@ -74,24 +68,6 @@ func hostileChunks(codec dialect.Codec, o dialect.EncodeOptions, events []dragom
 		f.frames(s)
 	}
 	return s.chunks(), nil
-}
-
-// codecOf is the codec of a dialect.
-func codecOf(d dragoman.Dialect) dialect.Codec {
-	switch d {
-	case dragoman.OpenAIResponses:
-		return openairesponses.Codec{}
-	case dragoman.Anthropic:
-		return anthropic.Codec{}
-	case dragoman.Gemini:
-		return gemini.Codec{}
-	case dragoman.Ollama:
-		return ollama.Codec{}
-	case dragoman.Bedrock:
-		return bedrock.Codec{}
-	default:
-		return openaichat.Codec{}
-	}
 }
 
 // hostile is a model in process whose answers cross a wire on which a fault waits.
@@ -155,7 +131,7 @@ func (h hostile) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 
 // exchange is what a client gets: a body to read, or the error that it decodes.
 func (h hostile) exchange(ctx context.Context, req *dragoman.Request) (io.Reader, error) {
-	s, err := hostileScript(ctx, h.codec, h.options(req, h.spec), h.Model, req, h.fault)
+	s, err := hostileScript(ctx, h.codec, h.options(h.codec, req, h.spec), h.Model, req, h.fault)
 	if err != nil {
 		return nil, err
 	}

@@ -1,33 +1,49 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // noEnd leaves out what says that the stream reached its end.
 func noEnd(s *wireStream) {
-	switch s.dialect {
-	case dragoman.OpenAIChat:
-		s.frames = s.frames[:s.lastChunk()]
-	case dragoman.OpenAIResponses:
+	end := &s.wire.Stream.End
+	switch {
+	case end.Named():
 		s.keep(func(f *frame) bool {
-			return !f.has("response.completed") && !f.has("response.incomplete") && !f.has("response.failed")
+			return !slices.ContainsFunc(end.Names, func(name string) bool { return f.name == name || f.has(name) })
 		})
-	case dragoman.Anthropic:
-		s.keep(func(f *frame) bool { return !f.has("message_delta") && !f.has("message_stop") })
-	case dragoman.Gemini:
+	case end.Content: // the last chunk has content as well
 		for i := range s.frames {
-			if c := objectAt(s.frames[i].data, "candidates", 0); c != nil {
-				c.remove("finishReason")
+			if o := objectAt(s.frames[i].data, end.Path...); o != nil {
+				o.remove(end.Field.Name())
 			}
 		}
-	case dragoman.Ollama:
-		s.keep(func(f *frame) bool { return at(f.data, "done") != true })
-	case dragoman.Bedrock:
-		s.keep(func(f *frame) bool { return f.name != "messageStop" && f.name != "metadata" })
+	default:
+		s.frames = s.frames[:s.lastChunk()]
 	}
+}
+
+// lastChunk is the place of the chunk that says why the response ended; the number of
+// frames if none does.
+func (s *wireStream) lastChunk() int {
+	end := &s.wire.Stream.End
+	for i := range s.frames {
+		switch v := at(s.frames[i].data, append(slices.Clip(end.Path), end.Field.Name())...).(type) {
+		case string:
+			if v != "" {
+				return i
+			}
+		case bool:
+			if v {
+				return i
+			}
+		}
+	}
+	return len(s.frames)
 }
 
 // openEnd ends the stream within the last call, or the last text, there is: one
@@ -49,27 +65,26 @@ func bytewise(s *wireStream) { s.bytewise = true }
 
 // loneSurrogate ends the first fragment of text with half a character.
 func loneSurrogate(s *wireStream) {
-	paths := map[dragoman.Dialect][]any{
-		dragoman.OpenAIChat:      {"choices", 0, "delta", "content"},
-		dragoman.OpenAIResponses: {"delta"},
-		dragoman.Anthropic:       {"delta", "text"},
-		dragoman.Gemini:          {"candidates", 0, "content", "parts", 0, "text"},
-		dragoman.Ollama:          {"message", "content"},
-		dragoman.Bedrock:         {"delta", "text"},
-	}
-	path := paths[s.dialect]
+	in := &s.wire.Simulator.Text
 	for i := range s.frames {
 		f := &s.frames[i]
-		text, ok := at(f.data, path...).(string)
-		thought := at(f.data, "candidates", 0, "content", "parts", 0, "thought") == true
-		if !ok || text == "" || thought || s.dialect == dragoman.OpenAIResponses && !f.has("response.output_text.delta") {
+		of := fragment(f, in)
+		text, ok := at(of, in.Field).(string)
+		if !ok || text == "" || at(of, "thought") == true {
 			continue
 		}
-		of := objectAt(f.data, path[:len(path)-1]...)
 		quoted := string(appendTree(nil, text))
-		of.set(path[len(path)-1].(string), rawJSON(strings.TrimSuffix(quoted, `"`)+`\ud83d"`))
+		of.set(in.Field, rawJSON(strings.TrimSuffix(quoted, `"`)+`\ud83d"`))
 		return
 	}
+}
+
+// fragment returns the object of an event that holds a fragment; nil if it holds none.
+func fragment(f *frame, in *wire.Fragment) *object {
+	if in.Type != "" && !f.has(in.Type) {
+		return nil
+	}
+	return objectAt(f.data, in.Path...)
 }
 
 // oddLines ends lines with CR LF, sends a very long one, and leaves the last event
@@ -81,9 +96,12 @@ func oddLines(s *wireStream) {
 	}
 }
 
+// callsInMessage reports whether events have calls in a list of the message, and no blocks.
+func (s *wireStream) callsInMessage() bool { return s.wire.Simulator.Block == "" }
+
 // blankTail adds white space behind the arguments of each call.
 func blankTail(s *wireStream) {
-	if s.dialect == dragoman.OpenAIChat {
+	if s.callsInMessage() {
 		chatBlankTail(s)
 		return
 	}
@@ -92,7 +110,7 @@ func blankTail(s *wireStream) {
 
 // interleaved lets the fragments of calls take turns.
 func interleaved(s *wireStream) {
-	if s.dialect == dragoman.OpenAIChat {
+	if s.callsInMessage() {
 		chatInterleaved(s)
 		return
 	}
@@ -101,7 +119,7 @@ func interleaved(s *wireStream) {
 
 // wholeArguments tells the arguments of each call at once; in Chat as an object.
 func wholeArguments(s *wireStream) {
-	if s.dialect == dragoman.OpenAIChat {
+	if s.callsInMessage() {
 		chatBundled(s, true, true)
 		return
 	}
@@ -109,7 +127,7 @@ func wholeArguments(s *wireStream) {
 }
 
 func together(s *wireStream) {
-	if s.dialect == dragoman.OpenAIChat {
+	if len(s.chatCalls()) > 0 {
 		chatTogether(s)
 		return
 	}

@@ -3,33 +3,18 @@ package sim
 import (
 	"encoding/json"
 	"slices"
-
-	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// blockKey is the member in which events of a dialect say to which block they
-// belong: content blocks of Anthropic and Bedrock, items of Responses.
-func blockKey(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.Anthropic:
-		return "index"
-	case dragoman.Bedrock:
-		return "contentBlockIndex"
-	default:
-		return "output_index"
-	}
-}
-
-// blockOf is the number of the block that an event belongs to; empty for none.
+// blockOf is the number of the block or item that an event belongs to; empty for none.
 func (s *wireStream) blockOf(f *frame) string {
-	n, _ := at(f.data, blockKey(s.dialect)).(json.Number)
+	n, _ := at(f.data, s.wire.Simulator.Block).(json.Number)
 	return n.String()
 }
 
 // hugeIndex counts the blocks, or the calls, from a billion on.
 func hugeIndex(s *wireStream) {
 	huge := func(n string) json.Number { return json.Number("1000000000"[:10-len(n)] + n) }
-	if s.dialect == dragoman.OpenAIChat {
+	if s.callsInMessage() {
 		for _, c := range s.chatCalls() {
 			c.call.set("index", huge(c.index))
 		}
@@ -37,7 +22,7 @@ func hugeIndex(s *wireStream) {
 	}
 	for i := range s.frames {
 		if n := s.blockOf(&s.frames[i]); n != "" {
-			s.frames[i].data.(*object).set(blockKey(s.dialect), huge(n))
+			s.frames[i].data.(*object).set(s.wire.Simulator.Block, huge(n))
 		}
 	}
 }
@@ -45,19 +30,9 @@ func hugeIndex(s *wireStream) {
 // inputDelta is the member of an event that holds a fragment of a call's input;
 // nil where it holds none.
 func (s *wireStream) inputDelta(f *frame) (of *object, member string) {
-	switch s.dialect {
-	case dragoman.Anthropic:
-		if d := objectAt(f.data, "delta"); d.has("partial_json") {
-			return d, "partial_json"
-		}
-	case dragoman.Bedrock:
-		if d := objectAt(f.data, "delta", "toolUse"); d != nil {
-			return d, "input"
-		}
-	case dragoman.OpenAIResponses:
-		if f.has("response.function_call_arguments.delta") {
-			return f.data.(*object), "delta"
-		}
+	in := &s.wire.Simulator.Input
+	if of := fragment(f, in); of.has(in.Field) {
+		return of, in.Field
 	}
 	return nil, ""
 }
@@ -155,12 +130,6 @@ func secondStart(s *wireStream) {
 		m.set("id", "msg_of_another_answer")
 	}
 	s.insert(len(s.frames)/2, again)
-}
-
-// pingsFirst begins with keep-alives.
-func pingsFirst(s *wireStream) {
-	ping := frame{name: "ping", data: newObject("type", "ping")}
-	s.insert(0, ping, ping)
 }
 
 // oddFrames adds members that nobody documented, and leaves out the ends of blocks

@@ -62,17 +62,6 @@ func (s *wireStream) chatChunk(choices any) frame {
 	return frame{data: newObject("choices", choices)}
 }
 
-// lastChunk is the place of the chunk that says why the answer ended; the number
-// of frames where none does.
-func (s *wireStream) lastChunk() int {
-	for i := range s.frames {
-		if reason, _ := at(s.frames[i].data, "choices", 0, "finish_reason").(string); reason != "" {
-			return i
-		}
-	}
-	return len(s.frames)
-}
-
 func chatNoIndex(s *wireStream) {
 	for _, c := range s.chatCalls() {
 		c.call.remove("index")

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-
-	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // geminiParts are the parts of a chunk.
@@ -118,7 +116,7 @@ func partialArg(path string, v any) []any {
 }
 
 // otherFraming writes an array where events were asked for, and the reverse.
-func otherFraming(s *wireStream) { s.array = !s.array }
+func otherFraming(s *wireStream) { s.framing = s.wire.Stream.OtherFraming }
 
 // emptySigned puts a part without text that has a signature before the end.
 func emptySigned(s *wireStream) {
@@ -203,15 +201,20 @@ func bareLines(s *wireStream) {
 
 // emptyFirst begins a stream with events that say nothing.
 func emptyFirst(s *wireStream) {
-	switch s.dialect {
-	case dragoman.OpenAIChat:
+	if s.wire.Simulator.Blank == nil {
 		chatEmptyFirst(s)
-	case dragoman.Anthropic:
-		pingsFirst(s)
-	case dragoman.Gemini:
-		s.insert(0, frame{data: newObject()}, frame{data: newObject("candidates", []any{})})
-	case dragoman.Ollama:
-		blank := frame{data: newObject("model", at(s.frames[0].data, "model"), "message", newObject("role", "assistant", "content", ""), "done", false)}
-		s.insert(0, blank, blank)
+		return
 	}
+	var blank []frame
+	for _, b := range s.wire.Simulator.Blank {
+		data, err := parseTree([]byte(b.Data))
+		if err != nil {
+			continue
+		}
+		if o, ok := data.(*object); ok && o.has("model") {
+			o.set("model", at(s.frames[0].data, "model"))
+		}
+		blank = append(blank, frame{name: b.Name, data: data})
+	}
+	s.insert(0, blank...)
 }

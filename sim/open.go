@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/words"
 )
 
@@ -73,7 +74,8 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hostile{Config: c, Model: model, spec: spec, fault: f, codec: codecOf(f.Dialects[0])}, nil
+	codec, _ := dialects.Named(f.Dialects[0])
+	return hostile{Config: c, Model: model, spec: spec, fault: f, codec: codec}, nil
 }
 
 // modelSpec is a model's name, taken apart.

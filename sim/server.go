@@ -10,8 +10,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Handler serves the models in every dialect, at the paths that the vendors have:
@@ -52,8 +53,7 @@ import (
 func Handler(c Config) http.Handler {
 	s := &server{Config: c, store: responseStore{seed: c.Seed}}
 	mux := http.NewServeMux()
-	serving.Handle(mux, s.serve)
-	serving.HandleBedrock(mux, s.serve)
+	serving.Handle(mux, s.serve, dialects.All()...)
 	s.handleStored(mux)
 	serving.Models{
 		MaxBytes: s.maxBytes(),
@@ -96,7 +96,7 @@ func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman
 		return
 	}
 	w.Header().Set("content-type", "application/json")
-	_, _ = w.Write(serving.CountBody(codec.Dialect(), CountTokens(req)))
+	_, _ = w.Write(serving.CountBody(codec, CountTokens(req)))
 }
 
 // read decodes the body of a request, within the bound. A request of the Responses API
@@ -107,13 +107,14 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call)
 		return nil, nil, err
 	}
 	o := dialect.DecodeOptions{MaxBytes: s.maxBytes()}
+	state := &wire.Of(call.Codec).State
 	req, _, err := call.Decode(body, o)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case call.Codec.Dialect() == dragoman.Anthropic && hasThread(req):
-		return nil, nil, serving.NoThreads()
-	case call.Codec.Dialect() != dragoman.OpenAIResponses:
+	case state.Threads != nil && hasThread(req, call.Codec.Dialect(), state.Threads.Field):
+		return nil, nil, state.Threads.Unsupported()
+	case !state.Responses:
 		return req, nil, nil
 	}
 	t, err := s.store.resolve(body)
@@ -125,8 +126,8 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call)
 
 // hasThread reports whether a request wants its conversation kept by the server, or to
 // go on with one, which only part of is in it then.
-func hasThread(req *dragoman.Request) bool {
-	return slices.ContainsFunc(req.Extra.For(dragoman.Anthropic), func(f dragoman.Field) bool { return f.Path == "/thread" && string(f.Value) != "null" })
+func hasThread(req *dragoman.Request, d dragoman.Dialect, field string) bool {
+	return slices.ContainsFunc(req.Extra.For(d), func(f dragoman.Field) bool { return f.Path == "/"+field && string(f.Value) != "null" })
 }
 
 // answer has a model answer a request.
@@ -136,8 +137,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		serving.WriteError(w, codec, err)
 		return
 	}
-	if codec.Dialect() == dragoman.OpenAIChat && s.reasoningField(spec) != "" {
-		asCompatible(req)
+	if wire.Of(codec).Relayed && s.reasoningField(spec) != "" {
+		asCompatible(req, codec.Dialect())
 	}
 	own := s.Config
 	own.Settings = own.on(codec.Dialect(), req.Model)
@@ -149,7 +150,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		serving.WriteError(w, codec, err)
 		return
 	}
-	x := exchangeHTTP{w: w, codec: codec, opts: own.options(req, spec), save: func([]byte) {}}
+	x := exchangeHTTP{w: w, codec: codec, opts: own.options(codec, req, spec), save: func([]byte) {}}
 	if t != nil {
 		model = echoing{model, t.extra()}
 		x.save = func(response []byte) { s.store.save(t, response) }
@@ -168,11 +169,17 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 }
 
 // options are those of the answer to a request.
-func (c Config) options(req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
+func (c Config) options(codec dialect.Codec, req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
 	return dialect.EncodeOptions{
-		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(req),
+		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage, LegacyFunctions: legacyFunctions(codec, req),
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: c.reasoningField(spec)}},
 	}
+}
+
+// legacyFunctions reports whether the client reads one call, as a function_call.
+func legacyFunctions(codec dialect.Codec, req *dragoman.Request) bool {
+	legacy := wire.Of(codec).LegacyFunctions
+	return legacy != nil && legacy(req)
 }
 
 // FaultHeader is the header in which a client can ask a [Handler] for a fault.
@@ -283,14 +290,14 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 
 // saveFinal saves the response of the event that ends a stream, if events has it.
 func (x *exchangeHTTP) saveFinal(events []byte) {
-	if x.codec.Dialect() == dragoman.OpenAIResponses {
+	if wire.Of(x.codec).State.Responses {
 		x.save(final(events))
 	}
 }
 
 // begin writes the status and the headers.
 func (x *exchangeHTTP) begin(contentType, id string) {
-	serving.SetHeader(x.w.Header(), x.codec.Dialect(), contentType, requestID(id))
+	serving.SetHeader(x.w.Header(), x.codec, contentType, requestID(id))
 	x.w.WriteHeader(http.StatusOK)
 }
 

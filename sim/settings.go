@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
 // Settings are what all models of this package have in common. The zero value
@@ -36,7 +37,7 @@ func (s Settings) on(d dragoman.Dialect, model string) Settings {
 
 // idKind is what the ids of answers begin with: clients of Responses know theirs by it.
 func (s Settings) idKind() string {
-	if s.origin != nil && s.origin.Dialect == dragoman.OpenAIResponses {
+	if s.origin != nil && dialects.WireOf(s.origin.Dialect).State.Responses {
 		return "resp"
 	}
 	return "sim"

@@ -16,10 +16,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // maxStored and maxStoredBytes bound the responses and conversations that a server
@@ -264,7 +265,7 @@ func (t *resolved) extra() *dragoman.Extra {
 		fields = append(fields, dragoman.Field{Path: "/conversation", Value: fmt.Appendf(nil, `{"id":%q}`, t.conversation)})
 	}
 	fields = append(fields, dragoman.Field{Path: "/store", Value: fmt.Appendf(nil, "%t", t.stores)})
-	return &dragoman.Extra{Dialect: dragoman.OpenAIResponses, Fields: fields}
+	return &dragoman.Extra{Dialect: dialects.Stateful().Dialect(), Fields: fields}
 }
 
 // echoing is a model whose responses repeat fields of their request.
@@ -377,7 +378,7 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 	_ = json.Unmarshal(raw, &item) // content of another type is not the simulator's
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(item.Content, sealMark))
 	if err != nil || len(sealed) < 8 || seal(string(sealed[8:])) != item.Content {
-		return nil, serving.OpenAIs(openairesponses.Codec{}, "invalid_encrypted_content", &dragoman.APIError{
+		return nil, serving.OpenAIs(dialects.Stateful(), "invalid_encrypted_content", &dragoman.APIError{
 			Class: dragoman.ErrorBadRequest, Param: "input",
 			Message: fmt.Sprintf("The encrypted content for item %.80s could not be verified: it was changed, or another server made it.", item.ID),
 		})
@@ -409,15 +410,15 @@ func (s *server) compact(w http.ResponseWriter, codec dialect.Codec, req *dragom
 		serving.WriteError(w, codec, err)
 		return
 	}
-	serving.SetHeader(w.Header(), codec.Dialect(), "application/json", requestID(responsesapi.IDOf(body)))
+	serving.SetHeader(w.Header(), codec, "application/json", requestID(responsesapi.IDOf(body)))
 	_, _ = w.Write(body) // the client may be gone
 }
 
 // handleStored serves stored responses and conversations.
 func (s *server) handleStored(mux *http.ServeMux) {
-	codec := openairesponses.Codec{}
+	codec := dialects.Stateful()
 	mux.HandleFunc("POST /v1/responses/compact", func(w http.ResponseWriter, r *http.Request) {
-		s.serve(w, r, serving.Call{Codec: codec, Compact: true})
+		s.serve(w, r, serving.Call{Call: wire.Call{Codec: codec}, Compact: true})
 	})
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request, *stored) error{
 		"GET /v1/responses/{id}":             retrieve,

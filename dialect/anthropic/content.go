@@ -5,10 +5,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// HasContent reports whether the data of a stream's event carries something of the answer.
+// hasContent reports whether the data of a stream's event carries something of the answer.
 // Pings, the start of a message and of an empty text or thinking block, and empty deltas do
 // not. What cannot be read counts as content.
-func (Codec) HasContent(data []byte) bool {
+func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if r.Kind() != '{' {

@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// HasContent reports whether a line of a stream carries something of the answer. One with
+// hasContent reports whether a line of a stream carries something of the answer. One with
 // an empty message that is not the last does not. What cannot be read counts as content.
-func (Codec) HasContent(data []byte) bool {
+func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if r.Kind() != '{' {

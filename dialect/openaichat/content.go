@@ -5,10 +5,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// HasContent reports whether the data of a stream's event carries something of the answer.
+// hasContent reports whether the data of a stream's event carries something of the answer.
 // A chunk that only begins it, that repeats the role or an empty text, or that has neither
 // a choice nor usage is a heartbeat. What cannot be read counts as content.
-func (Codec) HasContent(data []byte) bool {
+func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if r.Kind() != '{' {

@@ -7,10 +7,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// HasContent reports whether the data of a stream's event carries something of the answer.
+// hasContent reports whether the data of a stream's event carries something of the answer.
 // Events that only begin a response, a message or reasoning, keepalives and empty deltas do
 // not. What cannot be read counts as content.
-func (Codec) HasContent(data []byte) bool {
+func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if r.Kind() != '{' {

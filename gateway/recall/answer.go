@@ -156,9 +156,12 @@ func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	return values, thinks
 }
 
-// signed is the signature of media: Gemini signs images.
+// signed returns the signature of media, which some servers sign.
 func signed(m *dragoman.Media) string {
-	for _, f := range m.Extra.For(dragoman.Gemini) {
+	if m.Extra == nil {
+		return ""
+	}
+	for _, f := range m.Extra.Fields {
 		if f.Path == "/thoughtSignature" {
 			return string(f.Value)
 		}

@@ -4,114 +4,74 @@
 package serving
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/bodies"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Call is what a client asks for, as far as its URL says it.
 type Call struct {
-	Codec dialect.Codec
-	// InURL says that Model and Stream are what the URL says; else the body does.
-	InURL  bool
-	Model  string
-	Stream bool
-	// Count asks how many tokens a request has, and for no answer.
-	Count bool
+	wire.Call
 	// Compact marks a request to compact a conversation.
 	Compact bool
+}
+
+// IsVariant reports whether a call is for a secondary endpoint, which no upstream is called
+// with.
+func (c Call) IsVariant() bool {
+	_, ok := c.Codec.(wire.Variant)
+	return ok
 }
 
 // Handler answers a call.
 type Handler func(http.ResponseWriter, *http.Request, Call)
 
-// Handle serves the calls of every dialect at the paths that its vendor has:
-//
-//	POST /v1/chat/completions                            OpenAI Chat Completions
-//	POST /v1/responses                                   OpenAI Responses
-//	POST /v1/messages                                    Anthropic
-//	POST /v1/messages/count_tokens
-//	POST /v1/responses/input_tokens
-//	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
-//	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
-//	POST /v1beta/models/{model}:countTokens
-//	POST /v1beta/{model}:…                               of names with a slash, too
-//	POST /api/chat, /api/generate                        Ollama
-func Handle(mux *http.ServeMux, h Handler) {
-	for path, codec := range map[string]dialect.Codec{
-		"/v1/chat/completions": openaichat.Codec{}, "/v1/responses": openairesponses.Codec{}, "/v1/messages": anthropic.Codec{}, "/api/chat": ollama.Codec{},
-		"/api/generate": generateCodec{},
-	} {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
-	}
-	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: anthropic.Codec{}, Count: true}) })
-	mux.HandleFunc("POST /v1/responses/input_tokens", func(w http.ResponseWriter, r *http.Request) {
-		h(w, r, Call{Codec: openairesponses.Codec{}, Count: true})
-	})
-	// The AI SDK takes a name with a slash for one that says what it is of ("tunedModels/mine").
-	for _, root := range []string{"/v1beta/models/", "/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
-		mux.HandleFunc("POST "+root+"{rest...}", h.gemini)
-	}
-}
-
-// HandleBedrock serves Bedrock's calls:
-//
-//	POST /model/{model}/converse
-//	POST /model/{model}/converse-stream
-func HandleBedrock(mux *http.ServeMux, h Handler) {
-	mux.HandleFunc("POST /model/{rest...}", func(w http.ResponseWriter, r *http.Request) {
-		rest := r.PathValue("rest")
-		if model, ok := strings.CutSuffix(rest, "/converse"); ok {
-			h(w, r, Call{Codec: bedrock.Codec{}, InURL: true, Model: model})
-		} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {
-			h(w, r, Call{Codec: bedrock.Codec{}, InURL: true, Model: model, Stream: true})
-		} else {
-			WriteError(w, bedrock.Codec{}, notFound("there is no operation at "+r.URL.Path))
+// Handle serves the calls of some dialects at the paths of their vendors.
+func Handle(mux *http.ServeMux, h Handler, codecs ...dialect.Codec) {
+	for _, codec := range codecs {
+		for _, route := range wire.Of(codec).Serving.Routes {
+			mux.HandleFunc("POST "+route.Path, h.route(codec, route))
 		}
-	})
+	}
 }
 
-// gemini serves /…/models/{model}:{method}.
-func (h Handler) gemini(w http.ResponseWriter, r *http.Request) {
-	rest := r.PathValue("rest")
-	if i := strings.LastIndex(rest, "/models/"); i >= 0 && strings.Contains(r.URL.Path, "/projects/") {
-		rest = rest[i+len("/models/"):]
+// Gateway returns the dialects that a gateway serves.
+func Gateway() []dialect.Codec {
+	return slices.DeleteFunc(dialects.All(), func(c dialect.Codec) bool { return wire.Of(c).Serving.SimulatorOnly })
+}
+
+func (h Handler) route(codec dialect.Codec, route wire.Route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		call, ok := route.Call, true
+		if route.Read != nil {
+			call, ok = route.Read(r.URL.Path, r.PathValue("rest"), r.URL.Query())
+		}
+		if !ok {
+			WriteError(w, codec, notFound("there is no operation at "+r.URL.Path))
+			return
+		}
+		if call.Codec == nil {
+			call.Codec = codec
+		}
+		h(w, r, Call{Call: call})
 	}
-	i := strings.LastIndexByte(rest, ':')
-	c := Call{Codec: gemini.Codec{}, InURL: true, Model: rest[:max(0, i)]}
-	switch method := rest[i+1:]; {
-	case i < 0:
-	case method == "generateContent":
-		h(w, r, c)
-		return
-	case method == "streamGenerateContent":
-		c.Codec, c.Stream = gemini.Codec{Array: r.URL.Query().Get("alt") != "sse"}, true
-		h(w, r, c)
-		return
-	case method == "countTokens":
-		c.Count = true
-		h(w, r, c)
-		return
-	}
-	WriteError(w, gemini.Codec{}, notFound("there is no method at "+r.URL.Path))
 }
 
 // Nowhere answers what none of the muxes serves: with a 405 where they serve another method
@@ -125,7 +85,7 @@ func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
 			status, body := Error(w.Header(), codec, OpenAIs(codec, "method_not_supported", &dragoman.APIError{
 				Class: dragoman.ErrorBadRequest, Status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s is served with %s, not with %s", r.URL.Path, all, r.Method),
 			}))
-			if codec.Dialect() != dragoman.Gemini { // whose errors repeat the status
+			if !wire.Of(codec).Headers.StatusInBody {
 				status = http.StatusMethodNotAllowed
 			}
 			w.WriteHeader(status)
@@ -162,7 +122,7 @@ func methods(r *http.Request, muxes []*http.ServeMux) (allowed []string) {
 // OpenAIs is an error with the code that OpenAI has for it, where one of its clients asks:
 // that of the class would say that there is no such model.
 func OpenAIs(codec dialect.Codec, code string, e *dragoman.APIError) *dragoman.APIError {
-	if d := codec.Dialect(); d != dragoman.OpenAIChat && d != dragoman.OpenAIResponses {
+	if !wire.Of(codec).Headers.Codes {
 		return e
 	}
 	typ, _ := wirekit.OpenAIErrorWords(e.Class)
@@ -179,25 +139,28 @@ func notFound(message string) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: message}
 }
 
-// CodecOf is the dialect of a client at a path that several vendors have, or none.
+// CodecOf returns the dialect of a client at a path that several vendors serve, or none.
 func CodecOf(r *http.Request) dialect.Codec {
-	switch {
-	case isAnthropic(r), strings.HasPrefix(r.URL.Path, "/v1/messages"):
-		return anthropic.Codec{}
-	case strings.HasPrefix(r.URL.Path, "/v1/responses"), strings.HasPrefix(r.URL.Path, "/v1/conversations"):
-		return openairesponses.Codec{}
-	case strings.HasPrefix(r.URL.Path, "/v1beta"), strings.HasPrefix(r.URL.Path, "/v1/projects/"), strings.HasPrefix(r.URL.Path, "/v1/models/") && strings.Contains(r.URL.Path, ":") && r.Method == http.MethodPost:
-		return gemini.Codec{}
-	case strings.HasPrefix(r.URL.Path, "/api/"):
-		return ollama.Codec{}
-	default:
-		return openaichat.Codec{}
+	all := dialects.All()
+	if i := slices.IndexFunc(all, func(c dialect.Codec) bool { return isClient(r, c) }); i >= 0 {
+		return all[i]
 	}
+	i := slices.IndexFunc(all, func(c dialect.Codec) bool {
+		owns := wire.Of(c).Serving.Owns
+		return owns != nil && owns(r.Method, r.URL.Path)
+	})
+	if i < 0 {
+		return dialects.Default()
+	}
+	return all[i]
 }
 
-// isAnthropic reports whether a client of a path that two vendors have speaks
-// Anthropic's dialect: its clients always name the version.
-func isAnthropic(r *http.Request) bool { return r.Header.Get("anthropic-version") != "" }
+// isClient reports whether a request is from a client that always names the version of its
+// API.
+func isClient(r *http.Request, codec dialect.Codec) bool {
+	version := wire.Of(codec).Headers.Version
+	return version != "" && r.Header.Get(version) != ""
+}
 
 // BodyTime is the default bound on the time to read the body of a request, so that a slow
 // client does not occupy a connection forever.
@@ -327,8 +290,8 @@ func paramOf(pointer string) string {
 
 // Decode reads the request of a call. What the URL says stands in it.
 func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
-	if c.Count && c.Codec.Dialect() == dragoman.Gemini {
-		body = innerRequest(body)
+	if counted := wire.Of(c.Codec).Endpoint.Counted; c.Count && counted != nil {
+		body = counted(body)
 	}
 	req, rep, err := c.Codec.DecodeRequest(body, o)
 	switch {
@@ -344,45 +307,23 @@ func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, d
 }
 
 // StreamType is the content type of a dialect's streams.
-func StreamType(codec dialect.Codec) string {
-	switch codec.Dialect() {
-	case dragoman.Ollama:
-		return "application/x-ndjson"
-	case dragoman.Bedrock:
-		return "application/vnd.amazon.eventstream"
-	case dragoman.Gemini:
-		if isArray(codec) {
-			return "application/json"
-		}
-	}
-	return "text/event-stream"
-}
+func StreamType(codec dialect.Codec) string { return wire.Of(codec).Stream.Framing.ContentType() }
 
-// isArray reports whether a dialect's stream is one JSON array.
-func isArray(codec dialect.Codec) bool {
-	g, ok := codec.(gemini.Codec)
-	return ok && g.Array
-}
+// IsArray reports whether a dialect's stream is one JSON array.
+func IsArray(codec dialect.Codec) bool { return wire.Of(codec).Stream.Framing == framing.JSONArray }
 
 // RequestIDHeader is the header in which a vendor names a request.
-func RequestIDHeader(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.Anthropic:
-		return "Request-Id"
-	case dragoman.Bedrock:
-		return "X-Amzn-Requestid"
-	default:
-		return "X-Request-Id"
-	}
+func RequestIDHeader(codec dialect.Codec) string {
+	return cmp.Or(wire.Of(codec).Headers.RequestID, "X-Request-Id")
 }
 
 // SetHeader sets the headers of an answer. No proxy on the way gathers a stream
 // (quirk J2).
-func SetHeader(h http.Header, d dragoman.Dialect, contentType, id string) {
+func SetHeader(h http.Header, codec dialect.Codec, contentType, id string) {
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
-	h.Set(RequestIDHeader(d), id)
+	h.Set(RequestIDHeader(codec), id)
 }
 
 // AsAPIError is an error as an API tells it.
@@ -399,7 +340,7 @@ func AsAPIError(err error) *dragoman.APIError {
 // one element of a list, as Gemini's servers write it, unless it came as one.
 func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int, body []byte) {
 	status, body, _ = codec.EncodeError(e)
-	if isArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
+	if IsArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
 		body = append(append([]byte{'['}, body...), ']')
 	}
 	h.Set("Content-Type", "application/json")
@@ -414,10 +355,10 @@ func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int
 	if e.Class == dragoman.ErrorQuota { // clients of OpenAI and Anthropic would ask again and again
 		h.Set("X-Should-Retry", "false")
 	}
-	if codec.Dialect() == dragoman.Bedrock {
-		h.Set("X-Amzn-Errortype", codec.DecodeError(status, nil, body).Type)
+	if name := wire.Of(codec).Headers.ErrorType; name != "" {
+		h.Set(name, codec.DecodeError(status, nil, body).Type)
 	}
-	if name := RequestIDHeader(codec.Dialect()); e.RequestID != "" {
+	if name := RequestIDHeader(codec); e.RequestID != "" {
 		h.Set(name, e.RequestID)
 	} else if h.Get(name) == "" {
 		h.Set(name, "req_error")

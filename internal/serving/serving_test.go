@@ -31,7 +31,7 @@ func TestQuirkC29_AnErrorInPlaceOfAnArrayIsAList(t *testing.T) {
 	own := func(body string) *dragoman.APIError { return gemini.Codec{}.DecodeError(429, nil, []byte(body)) }
 	mux := http.NewServeMux()
 	var told *dragoman.APIError
-	serving.Handle(mux, func(w http.ResponseWriter, _ *http.Request, c serving.Call) { serving.WriteError(w, c.Codec, told) })
+	serving.Handle(mux, func(w http.ResponseWriter, _ *http.Request, c serving.Call) { serving.WriteError(w, c.Codec, told) }, serving.Gateway()...)
 	for _, tc := range []struct {
 		about, url string
 		told       *dragoman.APIError

@@ -53,16 +53,16 @@ func MessagesField(d dragoman.Dialect) string {
 	}
 }
 
-// ClientError returns the [FieldError] in err as an error for a client of dialect d that
-// requested model. It returns nil if err does not wrap a FieldError.
-func ClientError(err error, d dragoman.Dialect, model string) *dragoman.APIError {
+// ClientError returns the [FieldError] in err as an error for a client that requested
+// model, whose dialect has its conversation in the field messages. It returns nil if err does not wrap a FieldError.
+func ClientError(err error, messages, model string) *dragoman.APIError {
 	var e *FieldError
 	if !errors.As(err, &e) {
 		return nil
 	}
 	out := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: e.Field, Err: err}
 	if e.Field == FieldMessages {
-		out.Param = MessagesField(d)
+		out.Param = messages
 		out.Message = NoMessage(out.Param)
 	} else {
 		out.Message = NoTools(model)

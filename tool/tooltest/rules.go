@@ -12,12 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -45,7 +40,7 @@ func (c *checker) targets() string {
 		}
 		targets[reason] = append(targets[reason], target)
 	}
-	for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}} {
+	for _, codec := range dialects.All() {
 		if err := sent(codec, box); err != nil {
 			drop(string(codec.Dialect()), err.Error())
 		}

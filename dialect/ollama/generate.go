@@ -1,28 +1,30 @@
-package serving
+package ollama
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // generateCodec serves Ollama /api/generate with the codec of /api/chat: a prompt is a
 // conversation of one message, and the field "response" replaces the message of a
 // response. It overrides only the methods that a server calls.
-type generateCodec struct{ ollama.Codec }
+type generateCodec struct{ Codec }
 
-// IsGenerate reports whether a call is one of /api/generate. Upstreams are always called
-// with /api/chat.
-func (c Call) IsGenerate() bool {
-	_, ok := c.Codec.(generateCodec)
-	return ok
-}
+// Variant implements [wire.Variant]: upstreams are always called with /api/chat.
+func (generateCodec) Variant() {}
+
+// Wire returns the descriptor of /api/chat, with the empty requests of /api/generate.
+func (generateCodec) Wire() *wire.Wire { return &describedGenerate }
+
+var describedGenerate = describe(generateCodec{}.load, generateCodec{}.loaded)
 
 // DecodeRequest implements [dialect.Codec].
 func (c generateCodec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
@@ -198,12 +200,16 @@ func generateLine(dst, line []byte) []byte {
 	return append(dst, w.Buf...)
 }
 
-// Load reports whether an Ollama request loads or unloads its model: it has no message
-// and no prompt. reason is the done_reason of the response.
-func (c Call) Load(body []byte) (reason string, ok bool) {
-	if c.Codec.Dialect() != dragoman.Ollama {
-		return "", false
-	}
+// load reports whether a request loads or unloads its model: it has no message. reason is
+// the done_reason of the response.
+func (Codec) load(body []byte) (reason string, ok bool) { return loads(body, "messages") }
+
+func (generateCodec) load(body []byte) (reason string, ok bool) {
+	return loads(body, "images", "prompt")
+}
+
+// loads reports whether all of some fields are empty in a request.
+func loads(body []byte, fields ...string) (reason string, ok bool) {
 	reason, empty := "load", true
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
@@ -216,11 +222,11 @@ func (c Call) Load(body []byte) (reason string, ok bool) {
 			case "0", "0s", "0m", "0h", "0.0":
 				reason = "unload"
 			}
-		case k == "messages" && !c.IsGenerate(), k == "images" && c.IsGenerate():
+		case k == "prompt" && slices.Contains(fields, k):
+			empty = empty && r.String() == ""
+		case slices.Contains(fields, k):
 			raw := r.Raw()
 			empty = empty && (len(bytes.Trim(raw, "[] \t\r\n")) == 0 || string(raw) == "null")
-		case k == "prompt" && c.IsGenerate():
-			empty = empty && r.String() == ""
 		default:
 			r.Skip()
 		}
@@ -228,8 +234,8 @@ func (c Call) Load(body []byte) (reason string, ok bool) {
 	return reason, empty && r.End() == nil
 }
 
-// LoadedBody is the response to a request that [Call.Load] reports.
-func (c Call) LoadedBody(model, created, reason string) []byte {
+// loaded returns the response to a request that loads or unloads its model.
+func (Codec) loaded(model, created, reason string) []byte {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.StringField("model", model)
@@ -242,8 +248,9 @@ func (c Call) LoadedBody(model, created, reason string) []byte {
 	w.StringField("done_reason", reason)
 	w.BoolField("done", true)
 	w.EndObject()
-	if c.IsGenerate() {
-		return generateLine(nil, w.Buf)
-	}
 	return w.Buf
+}
+
+func (c generateCodec) loaded(model, created, reason string) []byte {
+	return generateLine(nil, c.Codec.loaded(model, created, reason))
 }

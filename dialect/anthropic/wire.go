@@ -1,0 +1,203 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wire"
+)
+
+// Wire describes the API: paths, headers, framing, and the places of its messages.
+func (Codec) Wire() *wire.Wire { return &described }
+
+var described = wire.Wire{
+	Names:    []string{"anthropic", "claude"},
+	Provider: "anthropic",
+	Body: wire.Body{
+		Messages: "messages", Tools: "/tools", ToolSettings: []string{"tool_choice"}, Response: "", Chunk: []string{"/message"},
+		Roles: []string{"user", "assistant"},
+	},
+	Endpoint: wire.Endpoint{
+		BaseURL: "https://api.anthropic.com", Path: "/v1/messages", Vendor: "anthropic",
+		Count: "/count_tokens", CountField: "input_tokens", CountBody: `{"input_tokens":%d}`,
+	},
+	Providers: []wire.Provider{{Names: []string{"anthropic"}, KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: "X-Api-Key"}},
+	Headers: wire.Headers{
+		Version: "Anthropic-Version", VersionValue: "2023-06-01",
+		RequestID:     "Request-Id",
+		Forwarded:     []string{"Anthropic-Beta", "Anthropic-Version"},
+		Shown:         []string{"Request-Id"},
+		ShownPrefixes: []string{"Anthropic-Ratelimit-"},
+	},
+	Stream: wire.Stream{
+		Framing:    framing.SSE,
+		Heartbeat:  []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+		HasContent: hasContent,
+		End:        wire.End{Names: []string{"message_delta", "message_stop", "error"}, Last: []string{"message_stop", "error"}},
+		Usage:      wire.NewField("usage"),
+	},
+	Serving: wire.Serving{
+		Routes: []wire.Route{{Path: "/v1/messages"}, {Path: "/v1/messages/count_tokens", Call: wire.Call{Count: true}}},
+		Owns:   func(_, path string) bool { return strings.HasPrefix(path, "/v1/messages") },
+		Models: &wire.Models{Path: "/v1/models", One: true, List: listModels, Show: showModel},
+	},
+	State: wire.State{
+		Threads:  &wire.Threads{Field: "thread", Read: readThread, Unsupported: noThreads, Unknown: noThread},
+		IDPrefix: "msg_",
+	},
+	ToolSearch: &dragoman.ToolSpec{
+		Kind: dragoman.ToolHosted, Name: "tool_search_tool_bm25",
+		Source: &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)},
+	},
+	Signs: wire.Signs{
+		Rank:  1,
+		Model: func(name string) bool { return strings.HasPrefix(name, "claude") },
+		Response: []wire.Sign{
+			{Rank: 60, Because: `it is a "message" of the assistant`, Holds: func(m wire.Object) bool {
+				return m.Is("type", "message") && m.Is("role", "assistant") && m.Has("content", "stop_reason") && m.Has("id", "model", "usage")
+			}},
+			{Rank: 70, Because: `it is an "error" with a type`, Holds: func(m wire.Object) bool {
+				return m.Is("type", "error") && m.In("error").Has("type", "message")
+			}},
+		},
+		Stream: []wire.Sign{{Rank: 50, Because: "its events are of a message", Holds: func(m wire.Object) bool {
+			for _, typ := range []string{"message_start", "content_block_start", "content_block_delta", "message_delta", "ping"} {
+				if m.Is("type", typ) {
+					return true
+				}
+			}
+			return false
+		}}},
+		Tool: []wire.Sign{wire.HasField(40, "input_schema")},
+		Request: [4][]wire.Sign{
+			{wire.HasMessages},
+			append([]wire.Sign{{Rank: 10, Because: `its tools have an "input_schema"`, Holds: func(m wire.Object) bool {
+				return wire.Any(m.List("tools"), func(t wire.Object) bool { return t.Has("input_schema") })
+			}}}, messageSigns...),
+			{
+				wire.SystemBeside,
+				{Rank: 20, Because: `it has "stop_sequences", "anthropic_version" or another setting of Anthropic's`, Holds: func(m wire.Object) bool {
+					return m.Has("stop_sequences", "anthropic_version", "anthropic_beta", "mcp_servers", "context_management", "output_config", "output_format")
+				}},
+				{Rank: 30, Because: `its "thinking" has a budget`, Holds: func(m wire.Object) bool {
+					thinking := m.In("thinking")
+					return thinking.Has("budget_tokens") || thinking.Is("type", "adaptive")
+				}},
+				wire.HasThinking,
+				{Rank: 50, Because: `its "tool_choice" is one of Anthropic's`, Holds: func(m wire.Object) bool {
+					choice := m.In("tool_choice")
+					return choice.Is("type", "auto") || choice.Is("type", "any") || choice.Is("type", "tool") || choice.Is("type", "none")
+				}},
+			},
+			{wire.CommonSettings},
+		},
+		Messages: [3][]wire.Sign{{wire.RolesAndContent}, messageSigns},
+	},
+	Simulator: wire.Simulator{
+		Faults: strings.Fields("c4 c7 c10 c15 c18 c19 c20 c21 c22 c37 c41"),
+		Text:   wire.Fragment{Path: []any{"delta"}, Field: "text"},
+		Input:  wire.Fragment{Path: []any{"delta"}, Field: "partial_json"},
+		Block:  "index",
+		Blank:  []wire.Blank{{Name: "ping", Data: `{"type":"ping"}`}, {Name: "ping", Data: `{"type":"ping"}`}},
+	},
+}
+
+var messageSigns = []wire.Sign{
+	{Rank: 50, Because: "its messages hold blocks of Anthropic's", Holds: func(m wire.Object) bool { return wire.Any(wire.Blocks(m), isBlock) }},
+	wire.TypedParts,
+	wire.TextContent,
+}
+
+func isBlock(b wire.Object) bool {
+	typ := b.Text("type")
+	switch typ {
+	case "tool_use", "server_tool_use", "mcp_tool_use", "redacted_thinking", "search_result", "container_upload":
+		return true
+	case "thinking":
+		return b.IsText("thinking") // Mistral's is a list (quirk G6)
+	case "image", "document":
+		return b.Has("source")
+	}
+	return strings.HasSuffix(typ, "tool_result")
+}
+
+// model is a model as Anthropic lists it.
+type model struct {
+	Type           string `json:"type"`
+	ID             string `json:"id"`
+	DisplayName    string `json:"display_name"`
+	CreatedAt      string `json:"created_at"`
+	MaxInputTokens int64  `json:"max_input_tokens,omitempty"`
+}
+
+func newModel(m wire.Model) model {
+	return model{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: m.Date(), MaxInputTokens: m.Context}
+}
+
+func showModel(m wire.Model) any { return newModel(m) }
+
+func listModels(all []wire.Model) any {
+	list := struct {
+		Data    []model `json:"data"`
+		HasMore bool    `json:"has_more"`
+		First   *string `json:"first_id"`
+		Last    *string `json:"last_id"`
+	}{Data: wire.Each(all, newModel)}
+	if len(all) > 0 {
+		list.First, list.Last = &all[0].Name, &all[len(all)-1].Name
+	}
+	return list
+}
+
+// readThread reads the field "thread" of a request.
+func readThread(r *jsonwire.Reader) (t wire.Thread) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return t
+	}
+	t.Asked = true
+	for key := range r.Object() {
+		if string(key) == "previous_message_id" && r.Kind() == '"' {
+			t.Previous = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return t
+}
+
+// noThreads says that the server stores no conversations.
+func noThreads() *dragoman.APIError {
+	return threadError(http.StatusBadRequest, "invalid_request_error", "thread_unsupported_request",
+		"thread: conversations are not kept here; send the whole of it without thread")
+}
+
+// noThread says that the server does not know the message to continue with.
+func noThread(id string) *dragoman.APIError {
+	return threadError(http.StatusNotFound, "not_found_error", "thread_not_found",
+		fmt.Sprintf("thread: there is no message %.80q to go on with: it has expired, or was not kept; send the whole conversation", id))
+}
+
+// threadError is an error with a code by which clients recognize it, and which no other
+// dialect has a place for.
+func threadError(status int, kind, code, message string) *dragoman.APIError {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("type", "error")
+	w.Key("error")
+	w.BeginObject()
+	w.StringField("type", kind)
+	w.StringField("message", message)
+	w.Key("details")
+	w.BeginObject()
+	w.StringField("error_code", code)
+	w.EndObject()
+	w.EndObject()
+	w.EndObject()
+	return Codec{}.DecodeError(status, http.Header{}, w.Buf)
+}

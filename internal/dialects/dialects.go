@@ -1,0 +1,55 @@
+// Package dialects is the list of the dialects of this module. A new dialect is one more
+// line in [All]; every other package finds it here.
+package dialects
+
+import (
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/wire"
+)
+
+// all has the dialects in the order in which they are listed to users.
+var all = []dialect.Codec{
+	openaichat.Codec{},
+	openairesponses.Codec{},
+	anthropic.Codec{},
+	gemini.Codec{},
+	ollama.Codec{},
+	bedrock.Codec{},
+}
+
+// All returns the codecs of all dialects.
+func All() []dialect.Codec { return slices.Clone(all) }
+
+// Default returns the codec of the dialect that most servers speak.
+func Default() dialect.Codec { return all[0] }
+
+// Named returns the codec of a dialect.
+func Named(d dragoman.Dialect) (dialect.Codec, bool) {
+	i := slices.IndexFunc(all, func(c dialect.Codec) bool { return c.Dialect() == d })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// WireOf returns the descriptor of a dialect. A dialect from outside this module has an
+// empty one.
+func WireOf(d dragoman.Dialect) *wire.Wire {
+	c, _ := Named(d)
+	return wire.Of(c)
+}
+
+// Stateful returns the codec of the dialect whose servers store responses.
+func Stateful() dialect.Codec {
+	i := slices.IndexFunc(all, func(c dialect.Codec) bool { return wire.Of(c).State.Responses })
+	return all[i]
+}

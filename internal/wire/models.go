@@ -1,0 +1,53 @@
+package wire
+
+import "time"
+
+// Model is a model as servers list it.
+type Model struct {
+	Name string
+	// Owner is who serves it.
+	Owner string
+	// Created and Context, the number of tokens that it accepts, may be zero: unknown.
+	Created time.Time
+	Context int64
+	// NoTools, NoThinking and NoVision say that the model is known not to call tools, to
+	// reason, or to accept images.
+	NoTools, NoThinking, NoVision bool
+}
+
+// Date returns the creation time as RFC 3339; of an unknown one, the epoch.
+func (m Model) Date() string {
+	if m.Created.IsZero() {
+		m.Created = time.Unix(0, 0)
+	}
+	return m.Created.UTC().Format(time.RFC3339)
+}
+
+// Models writes lists of models as the vendor does.
+type Models struct {
+	// Path is where they are listed.
+	Path string
+	// One says that Path with the name of a model behind it returns that model.
+	One bool
+	// List returns the JSON value of a list, and Show that of one model.
+	List func([]Model) any
+	Show func(Model) any
+	// Running is a path that lists the loaded models: none.
+	Running string
+	// ShowPath is where clients ask for a model with its name in a POST body. Details
+	// returns its value.
+	ShowPath string
+	Details  func(Model) any
+	// VersionPath returns Version.
+	VersionPath string
+	Version     any
+}
+
+// Each converts models into a list that is never null.
+func Each[T any](all []Model, convert func(Model) T) []T {
+	out := make([]T, len(all))
+	for i := range all {
+		out[i] = convert(all[i])
+	}
+	return out
+}
