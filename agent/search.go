@@ -3,13 +3,13 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
@@ -51,18 +51,12 @@ func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
 	if err != nil || target.Caps.NoDeferred || target.Caps.NoTools {
 		return nil
 	}
-	switch target.Dialect {
-	case dragoman.OpenAIResponses:
-		return hosted(searchName, dragoman.FormatResponsesFunction, `{"type":"tool_search"}`)
-	case dragoman.Anthropic:
-		return hosted("tool_search_tool_bm25", dragoman.FormatAnthropicTool, `{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
-	default:
+	hosted := dialects.WireOf(target.Dialect).ToolSearch
+	if hosted == nil {
 		return nil
 	}
-}
-
-func hosted(name string, format dragoman.Format, raw string) *dragoman.ToolSpec {
-	return &dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(raw)}}
+	spec := *hosted
+	return &spec
 }
 
 // takenName reports whether one of the agent's own tools has a name, or a handoff that

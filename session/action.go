@@ -15,8 +15,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -536,17 +538,10 @@ func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman
 
 // decodeOne reads one element of a native history by itself.
 func (on connection) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
-	list := ""
-	switch d := on.Codec.Dialect(); d {
-	case dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama, dragoman.Bedrock:
-		list = "messages"
-	case dragoman.OpenAIResponses:
-		list = "input"
-	case dragoman.Gemini:
-		list = "contents"
-	default:
-		return m, fmt.Errorf("%w: the list of messages in %s is unknown", ErrNoNative, d)
+	if _, known := dialects.Named(on.Codec.Dialect()); !known {
+		return m, fmt.Errorf("%w: the list of messages in %s is unknown", ErrNoNative, on.Codec.Dialect())
 	}
+	list := wire.Of(on.Codec).Body.Messages
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.StringField("model", on.Target.Model)

@@ -6,13 +6,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/words"
 )
 
@@ -30,15 +26,12 @@ type language struct {
 	toolTypes string
 }
 
-func languages() []language {
-	return []language{
-		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", "openai-chat", "function or custom"},
-		{openairesponses.Codec{}, []string{"responses"}, "input", "openai", ""},
-		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", "anthropic", ""},
-		{gemini.Codec{}, []string{"gemini"}, "contents", "gemini", ""},
-		{ollama.Codec{}, []string{"ollama"}, "messages", "ollama", "function"},
-		{bedrock.Codec{}, []string{"bedrock"}, "messages", "bedrock", ""},
+func languages() (out []language) {
+	for _, codec := range dialects.All() {
+		w := wire.Of(codec)
+		out = append(out, language{codec, w.Names, w.Body.Messages, w.Provider, w.ToolTypes})
 	}
+	return out
 }
 
 // languageNamed finds a language by its name, long or short, among all wire languages

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
-	"github.com/spf13/cobra"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
 )
 
 func newLint() *cobra.Command {
@@ -389,7 +389,7 @@ func wireOf(surface string) (l language, ok bool) {
 	if l, err := languageNamed(vendor); err == nil {
 		return l, true
 	}
-	return languageOf(dragoman.OpenAIChat), true // compatible servers
+	return languageOf(dialects.Default().Dialect()), true // compatible servers
 }
 
 // judgeName adds to a verdict what becomes of the name of a tool in a language:

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -46,17 +48,23 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if from == sniff.MCP {
 		return readMCPTools(elements)
 	}
-	if from == dragoman.Gemini {
-		elements = declarations(elements)
+	at := &wire.Of(languageOf(from).Codec).Body
+	if at.WrapTool != nil {
+		for i := range elements {
+			elements[i] = at.WrapTool(elements[i])
+		}
 	}
 	list, err := json.Marshal(elements)
 	if err != nil {
 		return nil, dragoman.Report{}, err
 	}
 	l := languageOf(from)
-	member := `"tools":` + string(list)
-	if from == dragoman.Bedrock {
-		member = `"toolConfig":{` + member + `}`
+	member := string(list)
+	path := strings.Split(strings.TrimPrefix(at.Tools, "/"), "/")
+	for i, name := range slices.Backward(path) {
+		if member = `"` + name + `":` + member; i > 0 {
+			member = "{" + member + "}"
+		}
 	}
 	req, rep, err := l.DecodeRequest([]byte(`{"`+l.list+`":[],`+member+`}`), dialect.DecodeOptions{})
 	if err != nil {
@@ -105,19 +113,6 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 	default:
 		return []json.RawMessage{data}, nil
 	}
-}
-
-// declarations puts Gemini's functions into the object they come in.
-func declarations(elements []json.RawMessage) []json.RawMessage {
-	out := make([]json.RawMessage, len(elements))
-	for i, el := range elements {
-		var m map[string]json.RawMessage
-		if json.Unmarshal(el, &m) == nil && m["name"] != nil {
-			el = json.RawMessage(`{"functionDeclarations":[` + string(el) + `]}`)
-		}
-		out[i] = el
-	}
-	return out
 }
 
 func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dragoman.Report, err error) {

@@ -15,7 +15,7 @@ import (
 // returned with it.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), req: new(dragoman.Request)}
-	err := wirekit.DecodeRequest(name, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 

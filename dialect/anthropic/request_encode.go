@@ -21,13 +21,13 @@ import (
 // their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		return &e.w, e.encode()
 	})
 }

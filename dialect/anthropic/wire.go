@@ -10,16 +10,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dragoman.Request) bool {
+	return wirekit.Refers(req, name, "/thread")
+}}
+
 var described = wire.Wire{
 	Names:    []string{"anthropic", "claude"},
 	Provider: "anthropic",
 	Body: wire.Body{
-		Messages: "messages", Tools: "/tools", ToolSettings: []string{"tool_choice"}, Response: "", Chunk: []string{"/message"},
+		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice"}, Response: "", Chunk: []string{"/message"},
 		Roles: []string{"user", "assistant"},
 	},
 	Endpoint: wire.Endpoint{

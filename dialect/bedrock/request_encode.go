@@ -27,7 +27,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		body.Stream, body.StreamUsage = false, false
 		req = &body
 	}
-	enc, err := wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	enc, err := wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
@@ -35,7 +35,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		e.takeEffort()
 		e.inURL(streams)
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		return &e.w, e.encode()
 	})
 	if err != nil || req.Model == "" {

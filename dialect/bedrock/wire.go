@@ -6,16 +6,20 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "messages"}
+
 var described = wire.Wire{
 	Names:    []string{"bedrock"},
 	Provider: "bedrock",
 	Body: wire.Body{
-		Messages: "messages", Tools: "/toolConfig/tools", ToolSettings: []string{"/toolConfig/toolChoice"}, Response: "/output/message",
+		Messages: messagesAt.Field, Tools: "/toolConfig/tools", ToolSettings: []string{"/toolConfig/toolChoice"}, Response: "/output/message",
 		Roles: []string{"user", "assistant"},
 	},
 	// The base URL names a region.

@@ -34,13 +34,13 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	if foreignState(req, limits, o) {
 		o.Rebuild = true
 	}
-	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
 		return &e.w, e.encode()
 	})
 }

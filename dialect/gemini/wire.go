@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
@@ -16,6 +17,9 @@ func (c Codec) Wire() *wire.Wire {
 	}
 	return &described
 }
+
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "contents"}
 
 var (
 	described      = describe(framing.SSE, framing.JSONArray)
@@ -27,7 +31,7 @@ func describe(own, other framing.Framing) wire.Wire {
 		Names:    []string{"gemini"},
 		Provider: "gemini",
 		Body: wire.Body{
-			Messages: "contents", Tools: "/tools", ToolSettings: []string{"/toolConfig/functionCallingConfig"}, WrapTool: wrapTool,
+			Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"/toolConfig/functionCallingConfig"}, WrapTool: wrapTool,
 			Response: "/candidates/0/content", Chunk: []string{"/candidates/0/content"},
 			Roles: []string{"user", "model"},
 		},

@@ -18,7 +18,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		// A stream is what a request asks for unless it says otherwise.
 		req: &dragoman.Request{Stream: true},
 	}
-	err := wirekit.DecodeRequest(name, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 

@@ -6,10 +6,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
+
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dragoman.Request) bool {
+	return req.Native.Current(name, req.Fingerprint) // it loads the model
+}}
 
 // version is the version of Ollama whose API is served. Clients compare it: an editor may
 // require 0.6.4 or newer, and rejects anything but three numbers.
@@ -22,7 +28,7 @@ func describe(load func([]byte) (string, bool), loaded func(model, created, reas
 		Names:    []string{"ollama"},
 		Provider: "ollama",
 		Body: wire.Body{
-			Messages: "messages", Tools: "/tools", Response: "message", Chunk: []string{"message"},
+			Messages: messagesAt.Field, Tools: "/tools", Response: "message", Chunk: []string{"message"},
 			Roles:            []string{"user", "assistant", "system", "developer", "tool"},
 			AnyRole:          true, // models may define roles
 			StreamsByDefault: true,

@@ -19,7 +19,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report), request: true},
 		req:            new(dragoman.Request),
 	}
-	err := wirekit.DecodeRequest(name, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 

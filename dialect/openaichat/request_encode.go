@@ -18,13 +18,13 @@ import (
 // model; so is every message and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
 		}
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
 		w := e.w // the encoder is large, and stays behind
 		return &w, err

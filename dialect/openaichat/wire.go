@@ -7,16 +7,20 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "messages"}
+
 var described = wire.Wire{
 	Names:    []string{"chat", "openai"},
 	Provider: "openai-chat",
 	Body: wire.Body{
-		Messages: "messages", Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
+		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
 		Response: "/choices/0/message", Chunk: []string{"/choices/0/delta", "/choices/0/message"},
 		Roles: []string{"user", "assistant", "system", "developer", "tool"},
 	},

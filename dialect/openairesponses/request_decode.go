@@ -24,7 +24,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		itemDecoder: newItemDecoder(c, o, false),
 		req:         new(dragoman.Request),
 	}
-	err := wirekit.DecodeRequest(name, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 

@@ -17,7 +17,7 @@ import (
 // model; so is every item and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		native := req.Native != nil && req.Native.Dialect == name
 		stored := native
 		if req.Store != nil {
@@ -31,7 +31,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req: wirekit.Fit(req, o.Target.Caps, rep), written: make([]string, 0, 16), shared: wirekit.SiblingsOf(req, name),
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
-		e.w.Buf = make([]byte, 0, wirekit.RequestSize(name, req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
 		err := e.encode()
 		w := e.w // the encoder is large, and stays behind
 		return &w, err

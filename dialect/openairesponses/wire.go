@@ -9,10 +9,16 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
+
+// messagesAt says where requests have their messages.
+var messagesAt = wirekit.Conversation{Field: "input", Continues: func(req *dragoman.Request) bool {
+	return req.PreviousResponseID != "" || wirekit.Refers(req, name, "/conversation") || wirekit.Refers(req, name, "/prompt")
+}}
 
 var ends = []string{"response.completed", "response.incomplete", "response.failed", "error"}
 
@@ -20,7 +26,7 @@ var described = wire.Wire{
 	Names:    []string{"responses"},
 	Provider: "openai",
 	Body: wire.Body{
-		Messages: "input", Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
+		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
 		Response: "output", // a stream has whole items
 		Roles:    []string{"user", "assistant", "system", "developer"},
 	},

@@ -99,7 +99,7 @@ var rooms = []room{
 	{path: "gateway/recall"},
 	{path: "gateway", files: true},
 	{path: "console"},
-	{path: "internal/sniff", only: []string{"", "internal/dialects", "internal/framing", "internal/jsonwire", "internal/wire"}, pure: true},
+	{path: "internal/sniff", only: []string{"", "dialect", "internal/dialects", "internal/framing", "internal/jsonwire", "internal/wire"}, pure: true},
 	{path: "cmd/dragoman", program: true, third: []string{"golang.org/x/term", "golang.org/x/sys/unix", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff"}},
 	{path: "examples/*", program: true},
 

@@ -340,7 +340,10 @@ const finishMessage = "/candidates/0/finishMessage"
 // FinishMessage returns the words in which Gemini says why it ended an answer;
 // rest are the members without them. Other APIs have none.
 func FinishMessage(e *dragoman.Extra) (message string, rest *dragoman.Extra) {
-	raw, ok := Get(e, dragoman.Gemini, finishMessage)
+	if e == nil {
+		return "", e
+	}
+	raw, ok := Get(e, e.Dialect, finishMessage)
 	if !ok {
 		return "", e
 	}

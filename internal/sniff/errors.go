@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // ErrUnknown says that something is like nothing that is known.
@@ -43,7 +44,7 @@ func (e *AmbiguousError) Error() string {
 }
 
 // notChat recognises what other APIs send and answer.
-func notChat(m members) error {
+func notChat(m wire.Object) error {
 	for _, s := range others {
 		if s.holds(m) {
 			return &NotChatError{What: s.what, Because: s.because}
@@ -55,7 +56,7 @@ func notChat(m members) error {
 // other is what tells an API that does not converse.
 type other struct {
 	what, because string
-	holds         func(members) bool
+	holds         func(wire.Object) bool
 }
 
 const (
@@ -66,38 +67,38 @@ const (
 
 // others are told by what no chat API has in that place.
 var others = []other{
-	{embeddings, `it has "input" beside "encoding_format", "dimensions", "input_type" or "truncate"`, func(m members) bool {
-		return m.has("input") && m.has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !converses(m)
+	{embeddings, `it has "input" beside "encoding_format", "dimensions", "input_type" or "truncate"`, func(m wire.Object) bool {
+		return m.Has("input") && m.Has("encoding_format", "dimensions", "input_type", "output_dimension", "truncate") && !converses(m)
 	}},
-	{embeddings, `its "input" is a list of texts or tokens`, func(m members) bool {
-		return isListOfScalars(m["input"]) && !converses(m)
+	{embeddings, `its "input" is a list of texts or tokens`, func(m wire.Object) bool {
+		return m.IsScalars("input") && !converses(m)
 	}},
-	{embeddings, `it has nothing but "input" and a model for embeddings`, func(m members) bool {
-		return m.has("input") && strings.Contains(string(m["model"]), "embed") && !converses(m)
+	{embeddings, `it has nothing but "input" and a model for embeddings`, func(m wire.Object) bool {
+		return m.Has("input") && strings.Contains(string(m["model"]), "embed") && !converses(m)
 	}},
-	{embeddings, `it has "content" with parts, and "contents" nowhere`, func(m members) bool {
-		return has(m["content"], "parts") && !m.has("contents", "candidates", "finishReason")
+	{embeddings, `it has "content" with parts, and "contents" nowhere`, func(m wire.Object) bool {
+		return m.In("content").Has("parts") && !m.Has("contents", "candidates", "finishReason")
 	}},
-	{completions, `it has a "prompt" of text`, func(m members) bool {
-		return (isText(m["prompt"]) || isListOfScalars(m["prompt"])) && !m.has("messages", "contents", "input", "choices", "candidates")
+	{completions, `it has a "prompt" of text`, func(m wire.Object) bool {
+		return (m.IsText("prompt") || m.IsScalars("prompt")) && !m.Has("messages", "contents", "input", "choices", "candidates")
 	}},
-	{reranking, `it has "query" and "documents"`, func(m members) bool { return m.has("query") && m.has("documents") && !m.has("messages") }},
-	{reranking, "its results have a score of relevance", func(m members) bool {
-		return some(elementsOf(m["results"]), func(r members) bool { return r.has("relevanceScore", "relevance_score") })
+	{reranking, `it has "query" and "documents"`, func(m wire.Object) bool { return m.Has("query") && m.Has("documents") && !m.Has("messages") }},
+	{reranking, "its results have a score of relevance", func(m wire.Object) bool {
+		return wire.Any(m.List("results"), func(r wire.Object) bool { return r.Has("relevanceScore", "relevance_score") })
 	}},
-	{"an answer with embeddings", `it has "embeddings", or "data" with an "embedding"`, func(m members) bool {
-		return m.has("embeddings", "embedding") && !m.has("messages", "input") ||
-			some(elementsOf(m["data"]), func(el members) bool { return el.has("embedding") })
+	{"an answer with embeddings", `it has "embeddings", or "data" with an "embedding"`, func(m wire.Object) bool {
+		return m.Has("embeddings", "embedding") && !m.Has("messages", "input") ||
+			wire.Any(m.List("data"), func(el wire.Object) bool { return el.Has("embedding") })
 	}},
-	{"a completion of plain text", `its choices have a "text" and no message`, func(m members) bool {
-		return some(elementsOf(m["choices"]), func(c members) bool { return c.has("text") && !c.has("message", "delta") })
+	{"a completion of plain text", `its choices have a "text" and no message`, func(m wire.Object) bool {
+		return wire.Any(m.List("choices"), func(c wire.Object) bool { return c.Has("text") && !c.Has("message", "delta") })
 	}},
-	{"a completion of plain text", `it has "response" and "done"`, func(m members) bool {
-		return isText(m["response"]) && m.has("done") && !m.has("message")
+	{"a completion of plain text", `it has "response" and "done"`, func(m wire.Object) bool {
+		return m.IsText("response") && m.Has("done") && !m.Has("message")
 	}},
 }
 
 // converses reports whether a request with an input is one for an answer.
-func converses(m members) bool {
-	return m.has("messages", "instructions", "tools", "previous_response_id", "max_output_tokens", "reasoning", "text", "stream", "conversation")
+func converses(m wire.Object) bool {
+	return m.Has("messages", "instructions", "tools", "previous_response_id", "max_output_tokens", "reasoning", "text", "stream", "conversation")
 }

@@ -1,7 +1,7 @@
 // Package sniff guesses what a piece of wire traffic is: which dialect, and
 // whether it is a request, a response, a stream, a list of messages or a tool.
 //
-// A guess is made from structure: which members stand in which places, and of
+// A guess is made from structure: which fields are in which places, and of
 // what type they are. Words inside texts, descriptions and arguments never
 // count, because people quote one API to another. Where several dialects fit,
 // it is the likeliest, and says which others could be meant; where the document
@@ -11,14 +11,15 @@ package sniff
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Kind is what an object is.
@@ -78,13 +79,23 @@ func streamHead(head []byte) (event []byte, ok bool) {
 	if first, rest, ok := firstValue(text); ok && first[0] == '{' && bytes.HasPrefix(rest, []byte("{")) {
 		return first, true // lines of JSON
 	}
-	// Gemini without alt=sse: a list of chunks.
 	if len(text) > 0 && text[0] == '[' {
-		if first, _, ok := firstValue(bytes.TrimLeft(text[1:], " \t\r\n")); ok && has(first, "candidates", "promptFeedback") {
+		if first, _, ok := firstValue(bytes.TrimLeft(text[1:], " \t\r\n")); ok && isChunk(wire.Open(first)) {
 			return first, true
 		}
 	}
 	return nil, false
+}
+
+// isChunk reports whether an object is an event of a dialect that streams one JSON array.
+func isChunk(m wire.Object) bool {
+	for _, codec := range dialects.All() {
+		w := wire.Of(codec)
+		if w.Stream.OtherFraming == framing.JSONArray && slices.ContainsFunc(w.Signs.Stream, func(s wire.Sign) bool { return s.Holds(m) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // frame returns the payload of a binary frame that head begins with.
@@ -170,8 +181,8 @@ func canonical(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	if dialect != "" && dialect != Canonical {
 		return Guess{}, false
 	}
-	m, suffix := open(doc), ""
-	if els := elementsOf(doc); len(els) > 0 {
+	m, suffix := wire.Open(doc), ""
+	if els := wire.Elements(doc); len(els) > 0 {
 		m, suffix = els[0], "s"
 	}
 	if v := m["v"]; len(v) == 0 || v[0] < '0' || v[0] > '9' {
@@ -180,13 +191,13 @@ func canonical(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	is := Kind("")
 	because := ""
 	switch {
-	case suffix == "" && m.has("messages", "instructions") && !some(elementsOf(m["messages"]), hasContent):
+	case suffix == "" && m.Has("messages", "instructions") && !wire.Any(m.List("messages"), hasContent):
 		is, because = Request, "request"
-	case suffix == "" && m.has("output", "stop", "error") && !m.has("object", "stopReason", "choices"):
+	case suffix == "" && m.Has("output", "stop", "error") && !m.Has("object", "stopReason", "choices"):
 		is, because = Response, "response"
 	case hasParts(m):
 		is, because = Messages, "message"+suffix
-	case m.has("name") && isText(m["parameters"]):
+	case m.Has("name") && m.IsText("parameters"):
 		is, because = Tools, "tool"+suffix
 	}
 	if is == "" || kind != "" && kind != is {
@@ -195,28 +206,32 @@ func canonical(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	return Guess{Dialect: Canonical, Kind: is, Because: `it has a version "v", as a stored ` + because + " does"}, true
 }
 
-func hasParts(m members) bool { return m.has("parts") }
+func hasParts(m wire.Object) bool { return m.Has("parts") }
 
-func hasContent(m members) bool { return m.has("content", "tool_calls") }
+func hasContent(m wire.Object) bool { return m.Has("content", "tool_calls") }
 
 // streamed guesses what a stream is that starts with event.
 func streamed(data, event []byte, dialect dragoman.Dialect) (Guess, error) {
-	m := open(event)
+	m := wire.Open(event)
 	if err := notChat(m); err != nil && dialect == "" {
 		return Guess{}, err
 	}
-	if g, ok := choose(streams, m, Stream, dialect); ok {
+	if g, ok := choose(signs().stream, m, Stream, dialect); ok {
 		return g, nil
 	}
 	if _, binary := frame(data); binary {
-		return Guess{Dialect: dragoman.Bedrock, Kind: Stream, Because: "it is made of binary frames"}, nil
+		for _, codec := range dialects.All() {
+			if wire.Of(codec).Signs.Binary {
+				return Guess{Dialect: codec.Dialect(), Kind: Stream, Because: "it is made of binary frames"}, nil
+			}
+		}
 	}
 	return Guess{}, ErrUnknown
 }
 
 // object guesses what one object is.
 func object(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
-	m := open(doc)
+	m := wire.Open(doc)
 	other := notChat(m)
 	if other != nil && dialect == "" {
 		return Guess{}, other
@@ -229,10 +244,10 @@ func object(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		kind  Kind
 		guess func() (Guess, error)
 	}{
-		{Response, func() (Guess, error) { return chosen(responses, m, Response, dialect) }},
+		{Response, func() (Guess, error) { return chosen(signs().response, m, Response, dialect) }},
 		{Request, func() (Guess, error) { return narrow(requestOf(m), Request, dialect) }},
-		{Tools, func() (Guess, error) { return chosen(tools, m, Tools, dialect) }},
-		{Messages, func() (Guess, error) { return narrow(messagesOf([]members{m}), Messages, dialect) }},
+		{Tools, func() (Guess, error) { return chosen(signs().tool, m, Tools, dialect) }},
+		{Messages, func() (Guess, error) { return narrow(messagesOf([]wire.Object{m}), Messages, dialect) }},
 	} {
 		if kind != "" && kind != try.kind {
 			continue
@@ -246,13 +261,13 @@ func object(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 
 // list guesses what the elements of a list are.
 func list(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
-	elements := elementsOf(doc)
+	elements := wire.Elements(doc)
 	best, found := Guess{}, false
 	for _, el := range elements[:min(len(elements), 200)] {
 		if kind != "" && kind != Tools {
 			break
 		}
-		if g, ok := choose(tools, el, Tools, dialect); ok && (!found || len(g.Or) < len(best.Or)) {
+		if g, ok := choose(signs().tool, el, Tools, dialect); ok && (!found || len(g.Or) < len(best.Or)) {
 			best, found = g, true
 		}
 	}
@@ -265,49 +280,14 @@ func list(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	return narrow(messagesOf(elements), Messages, dialect)
 }
 
-// sign is something that tells a dialect.
-type sign struct {
-	dialects []dragoman.Dialect
-	because  string
-	holds    func(members) bool
-}
-
-// members are the members of an object, raw.
-type members map[string]json.RawMessage
-
-func (m members) has(names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return m[n] != nil })
-}
-
-func (m members) is(name, text string) bool { return string(m[name]) == `"`+text+`"` }
-
-func has(doc []byte, names ...string) bool { return open(doc).has(names...) }
-
-// open reads the members of an object; one that ends in the middle gives those
-// before it.
-func open(doc []byte) members {
-	m := members{}
-	r := jsonwire.NewReader(doc)
-	if r.Kind() != '{' {
-		return m
-	}
-	for key := range r.Object() {
-		name := string(key)
-		if raw := r.Raw(); r.Err() == nil {
-			m[name] = raw
-		}
-	}
-	return m
-}
-
 // choose returns the first sign of an object that holds, for a dialect if one
 // is known.
-func choose(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
+func choose(signs []sign, m wire.Object, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	for _, s := range signs {
-		if !s.holds(m) || dialect != "" && !slices.Contains(s.dialects, dialect) {
+		if !s.Holds(m) || dialect != "" && !slices.Contains(s.dialects, dialect) {
 			continue
 		}
-		g := Guess{Dialect: s.dialects[0], Kind: kind, Because: s.because, Or: s.dialects[1:]}
+		g := Guess{Dialect: s.dialects[0], Kind: kind, Because: s.Because, Or: s.dialects[1:]}
 		if dialect != "" {
 			g.Dialect, g.Or = dialect, nil
 		}
@@ -316,7 +296,7 @@ func choose(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess
 	return Guess{}, false
 }
 
-func chosen(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess, error) {
+func chosen(signs []sign, m wire.Object, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	g, ok := choose(signs, m, kind, dialect)
 	if !ok {
 		return Guess{}, ErrUnknown
@@ -324,74 +304,20 @@ func chosen(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess
 	return g, nil
 }
 
-func of(d ...dragoman.Dialect) []dragoman.Dialect { return d }
-
-func hasOne(names ...string) (string, func(members) bool) {
-	return "it has " + quoted(names), func(m members) bool { return m.has(names...) }
+// mcpTools reports whether an object has tools as MCP servers list them.
+func mcpTools(m wire.Object) bool {
+	return wire.Any(m.List("tools"), func(el wire.Object) bool { return el.Has("inputSchema") })
 }
 
-func quoted(names []string) string { return `"` + strings.Join(names, `" or "`) + `"` }
-
-func only(d dragoman.Dialect, names ...string) sign {
-	because, holds := hasOne(names...)
-	return sign{of(d), because, holds}
-}
-
-var responses = []sign{
-	only(dragoman.OpenAIChat, "choices"),
-	only(dragoman.Gemini, "candidates", "promptFeedback"),
-	{of(dragoman.OpenAIResponses), `it is a "response"`, func(m members) bool {
-		return m.is("object", "response") || m.has("output") && !m.has("stopReason") && !responsesItem(m)
-	}},
-	{of(dragoman.Bedrock), `it has "output" and "stopReason"`, func(m members) bool { return m.has("output") && m.has("stopReason") }},
-	{of(dragoman.Ollama), `it has "message" and "done"`, func(m members) bool { return m.has("message") && m.has("done") }},
-	{of(dragoman.Anthropic), `it is a "message" of the assistant`, func(m members) bool {
-		return m.is("type", "message") && m.is("role", "assistant") && m.has("content", "stop_reason") && m.has("id", "model", "usage")
-	}},
-	{of(dragoman.Anthropic), `it is an "error" with a type`, func(m members) bool { return m.is("type", "error") && has(m["error"], "type", "message") }},
-	{of(dragoman.Gemini), `its "error" has a status`, func(m members) bool { return isText(open(m["error"])["status"]) && has(m["error"], "message") }},
-	{of(dragoman.OpenAIChat, dragoman.OpenAIResponses), `it has an "error" with a message`, func(m members) bool { return has(m["error"], "message") && !m.has("messages", "input", "contents") }},
-	{of(dragoman.Bedrock), `it is an error of AWS, with a "__type"`, func(m members) bool { return isText(m["__type"]) && !m.has("messages", "input", "contents") }},
-	{of(dragoman.Ollama), `its "error" is a text`, func(m members) bool { return isText(m["error"]) && !m.has("messages", "input", "contents") }},
-}
-
-var streams = []sign{
-	only(dragoman.Gemini, "candidates", "promptFeedback"),
-	{of(dragoman.OpenAIChat), `its events have "choices"`, func(m members) bool { return m.has("choices") }},
-	{of(dragoman.OpenAIResponses), "its events are of a response", func(m members) bool {
-		return bytes.HasPrefix(m["type"], []byte(`"response.`)) || m.has("sequence_number")
-	}},
-	{of(dragoman.Ollama), `its lines have "message" and "done"`, func(m members) bool { return m.has("done") && m.has("message", "model") }},
-	{of(dragoman.Anthropic), "its events are of a message", func(m members) bool {
-		for _, typ := range []string{"message_start", "content_block_start", "content_block_delta", "message_delta", "ping"} {
-			if m.is("type", typ) {
-				return true
-			}
-		}
-		return false
-	}},
-	{of(dragoman.Bedrock), "its frames are of a conversation", func(m members) bool {
-		return m.has("contentBlockIndex", "stopReason") || m.has("role") && m.has("p")
-	}},
-}
-
-func mcpTools(m members) bool {
-	return some(elementsOf(m["tools"]), func(el members) bool { return el.has("inputSchema") })
-}
-
-var tools = []sign{
-	{of(dragoman.OpenAIChat, dragoman.Ollama), `it has a "function" with parameters`, func(m members) bool {
-		return len(m["function"]) > 0 && has(m["function"], "name") && !m.has("id", "index")
-	}},
-	{of(dragoman.OpenAIChat), `it has a "custom" tool`, func(m members) bool { return m.is("type", "custom") && has(m["custom"], "name", "format") }},
-	{of(dragoman.OpenAIResponses), `it is a "function" with a name`, func(m members) bool {
-		return (m.is("type", "function") || m.is("type", "custom") || m.is("type", "namespace")) && m.has("name") && !m.has("input_schema", "role")
-	}},
-	only(dragoman.Anthropic, "input_schema"),
-	only(dragoman.Gemini, "functionDeclarations", "function_declarations", "parametersJsonSchema"),
-	only(dragoman.Bedrock, "toolSpec"),
-	{of(MCP), `it has an "inputSchema", as MCP servers list tools`, func(m members) bool { return m.has("name") && m.has("inputSchema") }},
-	{of(MCP), `it is a list of tools of an MCP server`, func(m members) bool { return mcpTools(m) && !m.has("messages") }},
-	{of(MCP), `it is the answer of an MCP server with its tools`, func(m members) bool { return m.has("jsonrpc") && mcpTools(open(m["result"])) }},
-	{of(dragoman.Gemini), `it has a name and "parameters"`, func(m members) bool { return m.has("name") && m.has("parameters") && !m.has("type", "role") }},
+// mcpSigns tell the tools of an MCP server, which speaks no dialect.
+var mcpSigns = []sign{
+	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 70, Because: `it has an "inputSchema", as MCP servers list tools`, Holds: func(m wire.Object) bool {
+		return m.Has("name") && m.Has("inputSchema")
+	}}},
+	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 80, Because: `it is a list of tools of an MCP server`, Holds: func(m wire.Object) bool {
+		return mcpTools(m) && !m.Has("messages")
+	}}},
+	{[]dragoman.Dialect{MCP}, wire.Sign{Rank: 90, Because: `it is the answer of an MCP server with its tools`, Holds: func(m wire.Object) bool {
+		return m.Has("jsonrpc") && mcpTools(m.In("result"))
+	}}},
 }

@@ -21,7 +21,7 @@ var ErrNotObject = errors.New("want a JSON object")
 // What was read keeps the body as its native form where read is sure that
 // everybody reads the same.
 func DecodeRequest(
-	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
+	d dragoman.Dialect, c Conversation, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
 	req *dragoman.Request, rep *dragoman.Report, read func(*jsonwire.Reader) (sure bool, err error),
 ) error {
 	if err := CheckDecode(d, o); err != nil {
@@ -43,7 +43,7 @@ func DecodeRequest(
 	if err != nil {
 		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
-	if err := checkConversation(rep, req, d, at.Twins); err != nil {
+	if err := checkConversation(rep, req, d, c.Field, at.Twins); err != nil {
 		return DecodeError(d, "request", err)
 	}
 	if !o.NoNative && sure && at.None() {
@@ -56,17 +56,11 @@ func DecodeRequest(
 // other letters, which some servers read and others do not, nobody can say what
 // is meant. Where another API has them, the body was most likely given to the
 // wrong dialect, which is reported.
-func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, twins []string) error {
+func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, field string, twins []string) error {
 	if len(req.Messages) > 0 {
 		return nil
 	}
-	own := "/messages"
-	switch d {
-	case dragoman.OpenAIResponses:
-		own = "/input"
-	case dragoman.Gemini:
-		own = "/contents"
-	}
+	own := "/" + field
 	for _, twin := range twins {
 		if strings.EqualFold(twin, own) {
 			return &jsonwire.Error{Pointer: twin, Offset: -1, Err: fmt.Errorf("the conversation stands in %q: write it as %q", twin[1:], own[1:])}

@@ -41,18 +41,6 @@ func NoTools(model string) string {
 	return fmt.Sprintf("the model %q does not take tools", model)
 }
 
-// MessagesField returns the name of the field that holds the messages of a request.
-func MessagesField(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.OpenAIResponses:
-		return "input"
-	case dragoman.Gemini:
-		return "contents"
-	default:
-		return "messages"
-	}
-}
-
 // ClientError returns the [FieldError] in err as an error for a client that requested
 // model, whose dialect has its conversation in the field messages. It returns nil if err does not wrap a FieldError.
 func ClientError(err error, messages, model string) *dragoman.APIError {

@@ -6,14 +6,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
+// Conversation says where a dialect has the messages of a request.
+type Conversation struct {
+	// Field is the field of the body.
+	Field string
+	// Continues reports whether a request needs no messages: its server stores the
+	// conversation or the prompt. Nil means that every request needs one.
+	Continues func(*dragoman.Request) bool
+}
+
 // checkMessages refuses a body without a message, as every server does. Either req has no
 // message, or the dialect cannot express any of them.
-func checkMessages(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
-	field := MessagesField(d)
-	if continues(d, req) || hasElements(body, field) {
+func checkMessages(d dragoman.Dialect, c Conversation, req *dragoman.Request, body []byte) error {
+	if c.Continues != nil && c.Continues(req) || hasElements(body, c.Field) {
 		return nil
 	}
-	return &FieldError{By: string(d), Field: FieldMessages, Detail: NoMessage(field), Err: dragoman.ErrInvalid}
+	return &FieldError{By: string(d), Field: FieldMessages, Detail: NoMessage(c.Field), Err: dragoman.ErrInvalid}
 }
 
 // hasElements reports whether a field of a body is a non-empty list, or not a list, such as
@@ -40,21 +48,8 @@ func hasElements(body []byte, field string) bool {
 	return false
 }
 
-// continues reports whether a request goes on with a conversation that its server
-// stores, or uses a prompt that it stores.
-func continues(d dragoman.Dialect, req *dragoman.Request) bool {
-	own := func(path string) bool {
-		v, ok := extra.Get(req.Extra, d, path)
-		return ok && string(v) != "null"
-	}
-	switch d {
-	case dragoman.OpenAIResponses:
-		return req.PreviousResponseID != "" || own("/conversation") || own("/prompt")
-	case dragoman.Anthropic:
-		return own("/thread")
-	case dragoman.Ollama: // a request of its own without messages loads the model
-		return req.Native.Current(d, req.Fingerprint)
-	default:
-		return false
-	}
+// Refers reports whether a request has a field of its own dialect d that is not null.
+func Refers(req *dragoman.Request, d dragoman.Dialect, path string) bool {
+	v, ok := extra.Get(req.Extra, d, path)
+	return ok && string(v) != "null"
 }

@@ -18,7 +18,7 @@ func TestBodyWithoutAMessageIsRefused(t *testing.T) {
 		`{"model":"m[{","messages":[{"role":"user","content":"hi"}]}`:          false,
 		`{"model":"m","old_messages":[{"role":"user"}],"messages":[]}`:         true,
 	} {
-		err := checkMessages(dragoman.OpenAIChat, &dragoman.Request{}, []byte(body))
+		err := checkMessages("d", Conversation{Field: "messages"}, &dragoman.Request{}, []byte(body))
 		if refused != errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%s: %v", body, err)
 		}

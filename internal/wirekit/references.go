@@ -41,7 +41,7 @@ func CheckReferences(req *dragoman.Request, limits dragoman.Limits) error {
 	for i := range req.Messages {
 		for j, p := range req.Messages[i].Parts {
 			o, ok := p.(*dragoman.Opaque)
-			if ok && o.Type == itemReference && o.Dialect == dragoman.OpenAIResponses && target != dragoman.OpenAIResponses {
+			if ok && o.Type == itemReference && o.Dialect != target {
 				return unresolved(target, fmt.Sprintf("/messages/%d/parts/%d", i, j), "item", referenceID(o.JSON), "send the item itself")
 			}
 		}

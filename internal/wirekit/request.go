@@ -19,14 +19,14 @@ import (
 // did not change is written byte for byte, except for the model name. write encodes every
 // other request; its body is used only if it is complete.
 func EncodeRequest(
-	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
+	req *dragoman.Request, limits dragoman.Limits, c Conversation, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
 	enc, err := encodeRequest(req, limits, o, write)
 	if err != nil {
 		return enc, err
 	}
-	if err := checkMessages(limits.Dialect, req, enc.Body); err != nil {
+	if err := checkMessages(limits.Dialect, c, req, enc.Body); err != nil {
 		return dialect.Encoded{Report: enc.Report}, err
 	}
 	return enc, nil
@@ -78,13 +78,13 @@ func replayUnchanged(
 	return body, err == nil && bytes.Equal(w.Buf, written) && slices.Equal(rep.Losses, lost.Losses)
 }
 
-// unreportModel takes the line back that tells of the model of a Bedrock body as
-// lost: it is read as the request's (decision 32).
+// unreportModel removes the loss of a model name in the body of a dialect that has it in
+// the URL: it is read as the request's (decision 32).
 func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits dragoman.Limits) {
-	if limits.Dialect == dragoman.Bedrock || req.Model == "" {
+	if req.Extra == nil || req.Extra.Dialect == limits.Dialect || req.Model == "" {
 		return
 	}
-	for _, f := range req.Extra.For(dragoman.Bedrock) {
+	for _, f := range req.Extra.Fields {
 		if (f.Path == "/modelId" || f.Path == "/model") && jsonwire.NewReader(f.Value).String() == req.Model {
 			rep.Losses = slices.DeleteFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Path == f.Path && l.Kind == dragoman.Dropped })
 		}

@@ -347,9 +347,9 @@ func SyntheticID(prefix, seed string, place ...int) string {
 	return prefix + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// RequestSize estimates the length of a request in a dialect, so that its buffer seldom
-// grows.
-func RequestSize(d dragoman.Dialect, req *dragoman.Request) int {
+// RequestSize estimates the length of a request, with or without the output schemas of its
+// tools, so that its buffer seldom grows.
+func RequestSize(req *dragoman.Request, outputSchemas bool) int {
 	n, raw := 192+partsSize(req.Instructions), 0
 	for i := range req.Messages {
 		if m := &req.Messages[i]; m.Native != nil { // mostly it goes out as it is
@@ -361,7 +361,7 @@ func RequestSize(d dragoman.Dialect, req *dragoman.Request) int {
 	for i := range req.Tools {
 		t := &req.Tools[i]
 		size := len(t.Parameters)
-		if d == dragoman.OpenAIResponses || d == dragoman.Gemini { // others leave it out
+		if outputSchemas {
 			size += len(t.OutputSchema)
 		}
 		if t.Source != nil {
