@@ -160,6 +160,7 @@ var rules = []struct {
 	{"libraries have no hidden state", librariesHaveNoHiddenState},
 	{"libraries do not print or exit", librariesDoNotPrintOrExit},
 	{"pure rooms do no I/O", pureRoomsDoNoIO},
+	{"vendors stay at home", vendorsStayAtHome},
 }
 
 func TestRooms(t *testing.T) {
@@ -210,6 +211,10 @@ func TestRulesNotice(t *testing.T) {
 		{"a time limit where it is allowed", "schema", "import \"time\"\nfunc F() time.Time { return time.Now() }", ""},
 		{"the network", "dialect/anthropic", `import _ "net"`, "may not import net"},
 		{"an HTTP client", "dialect/anthropic", "import \"net/http\"\nvar C = http.DefaultClient", "may not use net/http.DefaultClient"},
+		{"a dialect's name", "gateway", "import dragoman \"MODULE\"\nfunc F(d dragoman.Dialect) bool { return d == dragoman.Bedrock }", "uses dragoman.Bedrock"},
+		{"a dialect's name in a string", "gateway", `const d = "bedrock.converse"`, "names bedrock.converse"},
+		{"a dialect's package", "gateway", `import _ "MODULE/dialect/anthropic"`, "imports dialect/anthropic"},
+		{"a dialect's name at home", "dialect/anthropic", "import dragoman \"MODULE\"\nconst name = dragoman.Anthropic", ""},
 		{"an HTTP header", "dialect/anthropic", "import \"net/http\"\nfunc F(http.Header) {}", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
