@@ -24,6 +24,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -33,6 +35,7 @@ import (
 	"github.com/spf13/pflag"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
@@ -134,8 +137,16 @@ var (
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// packages are the names that errors of the library begin with, each for
 	// itself.
-	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider): )+`)
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:` + dialectPackages() + `dragoman|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider): )+`)
 )
+
+// dialectPackages returns the package names of the dialects, each with a bar behind it.
+func dialectPackages() (names string) {
+	for _, codec := range dialects.All() {
+		names += path.Base(reflect.TypeOf(codec).PkgPath()) + "|"
+	}
+	return names
+}
 
 // plain is a text of the library without the names of Go packages, which tell
 // nothing to who writes none.
