@@ -8,24 +8,22 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
-// callGuard is a guard of either dialect.
-type callGuard interface {
-	Response(body []byte) []byte
-	Pass(events []byte) []byte
-	Close() []byte
-	Blocked() bool
+// guardOf returns a guard for one response of a dialect.
+func guardOf(codec dialect.Codec) wire.CallGuard {
+	return wire.Of(codec).CallGuard(dialect.DecodeOptions{})
 }
 
 // guards makes guards, by the files of recorded traffic.
-var guards = map[string]func() callGuard{
-	"openai_chat":      func() callGuard { return openaichat.NewCallGuard(dialect.DecodeOptions{}) },
-	"openai_responses": func() callGuard { return openairesponses.NewCallGuard(dialect.DecodeOptions{}) },
+var guards = map[string]func() wire.CallGuard{
+	"openai_chat":      func() wire.CallGuard { return guardOf(openaichat.Codec{}) },
+	"openai_responses": func() wire.CallGuard { return guardOf(openairesponses.Codec{}) },
 }
 
 // guardStream passes a stream through a guard, some events at a time.
-func guardStream(g callGuard, body string, events int) string {
+func guardStream(g wire.CallGuard, body string, events int) string {
 	var out, part strings.Builder
 	n := 0
 	for _, event := range strings.SplitAfter(body, "\n\n") {
@@ -138,7 +136,7 @@ func TestQuirkB9_ChatGuardBlocksInvalidCallsOnly(t *testing.T) {
 			want = tc.in
 		}
 		for _, events := range []int{1, 2, 100} {
-			g := openaichat.NewCallGuard(dialect.DecodeOptions{})
+			g := guardOf(openaichat.Codec{})
 			if got := guardStream(g, tc.in, events); got != want || g.Blocked() != (tc.want != "") {
 				t.Errorf("%s, %d events at once, blocked %v:\n%s\nwant\n%s", name, events, g.Blocked(), got, want)
 			}
@@ -150,14 +148,14 @@ func TestQuirkB9_ResponsesGuardChecksTheArgumentsOfDeltas(t *testing.T) {
 	const delta = `data: {"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"a\": b}"}` + "\n\n"
 	const done = `data: {"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c","name":"f","status":"completed"}}` + "\n\n"
 	const end = `data: {"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}` + "\n\n"
-	g := openairesponses.NewCallGuard(dialect.DecodeOptions{})
+	g := guardOf(openairesponses.Codec{})
 	got := guardStream(g, delta+done+end, 1)
 	want := delta + strings.Replace(done, "completed", "incomplete", 1) +
 		`data: {"type":"response.incomplete","response":{"id":"r","status":"incomplete","output":[],"incomplete_details":{"reason":"content_filter"}}}` + "\n\n"
 	if got != want || !g.Blocked() {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := guardStream(openairesponses.NewCallGuard(dialect.DecodeOptions{}), done+end, 1); got != done+end {
+	if got := guardStream(guardOf(openairesponses.Codec{}), done+end, 1); got != done+end {
 		t.Errorf("without arguments:\n%s", got)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// CallGuard changes responses that a proxy passes through. A choice with a call whose
+// callGuard changes responses that a proxy passes through. A choice with a call whose
 // arguments are not valid JSON gets the finish reason content_filter, as in
 // [Codec.EncodeResponse] (quirk B9). Nothing else changes. The input of a custom tool is
 // text and never invalid.
 //
 // A guard serves one response: call Response, or call Pass for the events of a stream and then
 // Close. A stream without calls is not parsed. It is not safe for concurrent use.
-type CallGuard struct {
+type callGuard struct {
 	o       dialect.DecodeOptions
 	parser  sse.Parser
 	decoder *streamDecoder // nil until the stream has a call
@@ -38,18 +38,18 @@ type CallGuard struct {
 	blocked bool
 }
 
-// NewCallGuard returns a guard for one response. It uses only the size limit of the
+// newCallGuard returns a guard for one response. It uses only the size limit of the
 // options.
-func NewCallGuard(o dialect.DecodeOptions) *CallGuard {
-	return &CallGuard{o: dialect.DecodeOptions{MaxBytes: o.MaxBytes, NoNative: true, DeltasOnly: true}}
+func newCallGuard(o dialect.DecodeOptions) *callGuard {
+	return &callGuard{o: dialect.DecodeOptions{MaxBytes: o.MaxBytes, NoNative: true, DeltasOnly: true}}
 }
 
 // Blocked reports whether the guard changed the response.
-func (g *CallGuard) Blocked() bool { return g.blocked }
+func (g *callGuard) Blocked() bool { return g.blocked }
 
 // Response returns a whole response in which each choice with an invalid call has the new
 // finish reason. It returns any other body unchanged.
-func (g *CallGuard) Response(body []byte) []byte {
+func (g *callGuard) Response(body []byte) []byte {
 	if !hasCalls(body) {
 		return body
 	}
@@ -64,7 +64,7 @@ func (g *CallGuard) Response(body []byte) []byte {
 // Pass takes whole events of a stream and returns the bytes to send. While the stream has
 // no calls, it returns its argument; otherwise the result is valid until the next call of
 // Pass or Close.
-func (g *CallGuard) Pass(events []byte) []byte {
+func (g *callGuard) Pass(events []byte) []byte {
 	if g.decoder == nil {
 		if !hasCalls(events) {
 			return events
@@ -81,7 +81,7 @@ func (g *CallGuard) Pass(events []byte) []byte {
 }
 
 // Close returns the bytes left to send after the last event.
-func (g *CallGuard) Close() []byte {
+func (g *callGuard) Close() []byte {
 	if g.decoder == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (g *CallGuard) Close() []byte {
 const maxHeld = 1 << 20
 
 // event handles one event.
-func (g *CallGuard) event(ev sse.Event) error {
+func (g *callGuard) event(ev sse.Event) error {
 	switch {
 	case !ev.HasData || g.ended:
 	case string(bytes.TrimSpace(ev.Data)) == "[DONE]":
@@ -123,7 +123,7 @@ func (g *CallGuard) event(ev sse.Event) error {
 }
 
 // waits reports whether a choice with an invalid call has finished.
-func (g *CallGuard) waits() bool {
+func (g *callGuard) waits() bool {
 	for i, c := range g.decoder.choices {
 		if c != nil && c.finish != "" && mayRun(c.finish) && g.invalid(int64(i)) {
 			return true
@@ -133,7 +133,7 @@ func (g *CallGuard) waits() bool {
 }
 
 // invalid reports whether a choice has a call that is not valid yet.
-func (g *CallGuard) invalid(index int64) bool {
+func (g *callGuard) invalid(index int64) bool {
 	if index < 0 || index >= int64(len(g.decoder.choices)) || g.decoder.choices[index] == nil {
 		return false
 	}
@@ -150,7 +150,7 @@ func (g *CallGuard) invalid(index int64) bool {
 
 // release sends the held events. If block is set, choices with an invalid call end with
 // content_filter.
-func (g *CallGuard) release(block bool) {
+func (g *callGuard) release(block bool) {
 	g.recheck = 0
 	if !block {
 		g.out, g.held = append(g.out, g.held...), g.held[:0]
@@ -169,7 +169,7 @@ func (g *CallGuard) release(block bool) {
 
 // blockEvent returns an event in which choices with an invalid call have the new finish
 // reason.
-func (g *CallGuard) blockEvent(ev sse.Event) []byte {
+func (g *callGuard) blockEvent(ev sse.Event) []byte {
 	edits := finishEdits(ev.Data, g.invalid)
 	if len(edits) == 0 {
 		return ev.Raw
@@ -185,7 +185,7 @@ func (g *CallGuard) blockEvent(ev sse.Event) []byte {
 
 // finishOpen writes a finish reason for each choice that has an invalid call and ended
 // without a finish reason.
-func (g *CallGuard) finishOpen() {
+func (g *callGuard) finishOpen() {
 	for i, c := range g.decoder.choices {
 		if c == nil || c.finish != "" || !g.invalid(int64(i)) {
 			continue

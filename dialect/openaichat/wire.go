@@ -47,7 +47,7 @@ var described = wire.Wire{
 		Models: &wire.Models{Path: "/v1/models", One: true, List: listModels, Show: showModel},
 	},
 	ToolTypes:       "function or custom",
-	CallGuard:       func(o dialect.DecodeOptions) wire.CallGuard { return NewCallGuard(o) },
+	CallGuard:       func(o dialect.DecodeOptions) wire.CallGuard { return newCallGuard(o) },
 	LegacyFunctions: LegacyFunctions,
 	Relayed:         true,
 	Signs:           signs,

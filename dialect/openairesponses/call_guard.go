@@ -10,13 +10,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// CallGuard changes responses that a proxy passes through. A call whose arguments are not
+// callGuard changes responses that a proxy passes through. A call whose arguments are not
 // valid JSON makes its item and the response incomplete, as in [Codec.EncodeResponse]
 // (quirk B9). Nothing else changes. The input of a custom tool is text and never invalid.
 //
 // A guard serves one response: call Response, or call Pass for the events of a stream and
 // then Close. A stream without calls is not parsed. It is not safe for concurrent use.
-type CallGuard struct {
+type callGuard struct {
 	limit  int
 	parser sse.Parser
 	active bool // the stream has a call
@@ -30,16 +30,16 @@ type CallGuard struct {
 	blocked bool
 }
 
-// NewCallGuard returns a guard for one response. It uses only the size limit of the
+// newCallGuard returns a guard for one response. It uses only the size limit of the
 // options.
-func NewCallGuard(o dialect.DecodeOptions) *CallGuard { return &CallGuard{limit: o.Limit()} }
+func newCallGuard(o dialect.DecodeOptions) *callGuard { return &callGuard{limit: o.Limit()} }
 
 // Blocked reports whether the guard changed the response.
-func (g *CallGuard) Blocked() bool { return g.blocked }
+func (g *callGuard) Blocked() bool { return g.blocked }
 
 // Response returns a response object as incomplete if it has an invalid call. It returns
 // any other body unchanged.
-func (g *CallGuard) Response(body []byte) []byte {
+func (g *callGuard) Response(body []byte) []byte {
 	if !hasCalls(body) {
 		return body
 	}
@@ -54,7 +54,7 @@ func (g *CallGuard) Response(body []byte) []byte {
 // Pass takes whole events of a stream and returns the bytes to send. While the stream has
 // no calls, it returns its argument; otherwise the result is valid until the next call of
 // Pass or Close.
-func (g *CallGuard) Pass(events []byte) []byte {
+func (g *callGuard) Pass(events []byte) []byte {
 	if !g.active {
 		if !hasCalls(events) {
 			return events
@@ -69,7 +69,7 @@ func (g *CallGuard) Pass(events []byte) []byte {
 }
 
 // Close returns the bytes left to send after the last event.
-func (g *CallGuard) Close() []byte {
+func (g *callGuard) Close() []byte {
 	if !g.active {
 		return nil
 	}
@@ -85,7 +85,7 @@ func hasCalls(doc []byte) bool {
 }
 
 // event handles one event.
-func (g *CallGuard) event(ev sse.Event) error {
+func (g *callGuard) event(ev sse.Event) error {
 	if !ev.HasData {
 		g.out = append(g.out, ev.Raw...)
 		return nil
@@ -120,7 +120,7 @@ type guarded struct {
 
 // change returns the data of an event that would complete an invalid call, and the type
 // of the changed event.
-func (g *CallGuard) change(data []byte) (out []byte, typ string, changed bool) {
+func (g *callGuard) change(data []byte) (out []byte, typ string, changed bool) {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
 	if r.Kind() != '{' {
@@ -184,7 +184,7 @@ func (g *CallGuard) change(data []byte) (out []byte, typ string, changed bool) {
 
 // add appends a fragment to the arguments of an item. Arguments beyond the limit become
 // text that is not valid JSON.
-func (g *CallGuard) add(index int64, text string) {
+func (g *callGuard) add(index int64, text string) {
 	if g.size+len(text) > g.limit {
 		g.size -= len(g.streamed[index])
 		g.streamed[index], text = nil, "too long"
@@ -194,7 +194,7 @@ func (g *CallGuard) add(index int64, text string) {
 }
 
 // response returns a response object as incomplete if it has an invalid call.
-func (g *CallGuard) response(body []byte) (out []byte, invalid bool) {
+func (g *callGuard) response(body []byte) (out []byte, invalid bool) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
 		return nil, false
@@ -237,7 +237,7 @@ func (g *CallGuard) response(body []byte) (out []byte, invalid bool) {
 
 // item returns an item as incomplete if it is a function call with invalid arguments.
 // An item without arguments is checked with the arguments of its deltas.
-func (g *CallGuard) item(raw []byte, index int64) (out []byte, invalid bool) {
+func (g *callGuard) item(raw []byte, index int64) (out []byte, invalid bool) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return nil, false

@@ -62,7 +62,7 @@ var described = wire.Wire{
 		Kind: dragoman.ToolHosted, Name: "tool_search",
 		Source: &dragoman.ToolSource{Format: dragoman.FormatResponsesFunction, JSON: json.RawMessage(`{"type":"tool_search"}`)},
 	},
-	CallGuard: func(o dialect.DecodeOptions) wire.CallGuard { return NewCallGuard(o) },
+	CallGuard: func(o dialect.DecodeOptions) wire.CallGuard { return newCallGuard(o) },
 	Summaries: true,
 	Signs: wire.Signs{
 		Rank: 3,
