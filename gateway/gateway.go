@@ -146,8 +146,8 @@ func (g *Gateway) routes() *http.ServeMux {
 	g.handleConversations(asides)
 	asides.HandleFunc("/", serving.Nowhere(mux, asides))
 	mux.Handle("/", g.noted(asides))
-	for _, path := range []string{"/v1/models", "/v1beta/models", "/v1beta", "/v1/projects", "/v1beta1/projects"} {
-		mux.Handle("POST "+path, g.noted(asides)) // else a redirection to what is below
+	for _, path := range serving.Roots(serving.Gateway()...) {
+		mux.Handle("POST "+path, g.noted(asides)) // otherwise net/http redirects to the paths below it
 	}
 	return mux
 }

@@ -57,6 +57,18 @@ func Gateway() []dialect.Codec {
 	return slices.DeleteFunc(dialects.All(), func(c dialect.Codec) bool { return wire.Of(c).Serving.SimulatorOnly })
 }
 
+// Roots returns the paths of some dialects that have calls only below them.
+func Roots(codecs ...dialect.Codec) (paths []string) {
+	for _, codec := range codecs {
+		for _, route := range wire.Of(codec).Serving.Routes {
+			if root, ok := strings.CutSuffix(route.Path, "/{rest...}"); ok {
+				paths = append(paths, root)
+			}
+		}
+	}
+	return paths
+}
+
 func (h Handler) route(codec dialect.Codec, route wire.Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		call, ok := route.Call, true
