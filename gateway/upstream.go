@@ -14,10 +14,11 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
@@ -400,7 +401,7 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.call.IsVariant():
 		return false
-	case serving.IsArray(x.codec) && x.asked.stream: // upstreams are asked for events
+	case x.asked.stream && !passable(x.codec): // such as an array: upstreams are asked for events
 		return false
 	case x.before != nil: // its server does not know it
 		return false
@@ -409,6 +410,12 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	default:
 		return up.client.Transparent(ctx, x.asked.model)
 	}
+}
+
+// passable reports whether streams of the dialect can be passed through event by event.
+func passable(codec dialect.Codec) bool {
+	_, ok := wire.Of(codec).Stream.Framing.(framing.Lines)
+	return ok
 }
 
 // takes reports whether the model of the upstream accepts the settings of the requested

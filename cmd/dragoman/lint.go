@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/schema"
-	"github.com/rogpeppe/go-internal/diff"
-	"github.com/spf13/cobra"
 )
 
 func newLint() *cobra.Command {

@@ -321,8 +321,8 @@ func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, d
 // StreamType is the content type of a dialect's streams.
 func StreamType(codec dialect.Codec) string { return wire.Of(codec).Stream.Framing.ContentType() }
 
-// IsArray reports whether a dialect's stream is one JSON array.
-func IsArray(codec dialect.Codec) bool { return wire.Of(codec).Stream.Framing == framing.JSONArray }
+// isArray reports whether a dialect's stream is one JSON array.
+func isArray(codec dialect.Codec) bool { return wire.Of(codec).Stream.Framing == framing.JSONArray }
 
 // RequestIDHeader is the header in which a vendor names a request.
 func RequestIDHeader(codec dialect.Codec) string {
@@ -352,7 +352,7 @@ func AsAPIError(err error) *dragoman.APIError {
 // one element of a list, as Gemini's servers write it, unless it came as one.
 func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int, body []byte) {
 	status, body, _ = codec.EncodeError(e)
-	if IsArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
+	if isArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
 		body = append(append([]byte{'['}, body...), ']')
 	}
 	h.Set("Content-Type", "application/json")
