@@ -29,7 +29,11 @@ type language struct {
 func languages() (out []language) {
 	for _, codec := range dialects.All() {
 		w := wire.Of(codec)
-		out = append(out, language{codec, w.Names, w.Body.Messages, w.Provider, w.ToolTypes})
+		l := language{Codec: codec, short: w.Names, list: w.Body.Messages, toolTypes: w.ToolTypes}
+		if len(w.Providers) > 0 {
+			l.provider = w.Providers[0].Names[0]
+		}
+		out = append(out, l)
 	}
 	return out
 }

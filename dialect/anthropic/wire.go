@@ -22,8 +22,7 @@ var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dr
 }}
 
 var described = wire.Wire{
-	Names:    []string{"anthropic", "claude"},
-	Provider: "anthropic",
+	Names: []string{"anthropic", "claude"},
 	Body: wire.Body{
 		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice"}, Response: "", Chunk: []string{"/message"},
 		Roles: []string{"user", "assistant"},

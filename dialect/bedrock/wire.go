@@ -16,8 +16,7 @@ func (Codec) Wire() *wire.Wire { return &described }
 var messagesAt = wirekit.Conversation{Field: "messages"}
 
 var described = wire.Wire{
-	Names:    []string{"bedrock"},
-	Provider: "bedrock",
+	Names: []string{"bedrock"},
 	Body: wire.Body{
 		Messages: messagesAt.Field, Tools: "/toolConfig/tools", ToolSettings: []string{"/toolConfig/toolChoice"}, Response: "/output/message",
 		Roles: []string{"user", "assistant"},

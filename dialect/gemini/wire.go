@@ -28,8 +28,7 @@ var (
 
 func describe(own, other framing.Framing) wire.Wire {
 	return wire.Wire{
-		Names:    []string{"gemini"},
-		Provider: "gemini",
+		Names: []string{"gemini"},
 		Body: wire.Body{
 			Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"/toolConfig/functionCallingConfig"}, WrapTool: wrapTool,
 			Response: "/candidates/0/content", Chunk: []string{"/candidates/0/content"},

@@ -25,8 +25,7 @@ var described = describe(Codec{}.load, Codec{}.loaded)
 
 func describe(load func([]byte) (string, bool), loaded func(model, created, reason string) []byte) wire.Wire {
 	return wire.Wire{
-		Names:    []string{"ollama"},
-		Provider: "ollama",
+		Names: []string{"ollama"},
 		Body: wire.Body{
 			Messages: messagesAt.Field, Tools: "/tools", Response: "message", Chunk: []string{"message"},
 			Roles:            []string{"user", "assistant", "system", "developer", "tool"},

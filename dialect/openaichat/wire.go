@@ -17,8 +17,7 @@ func (Codec) Wire() *wire.Wire { return &described }
 var messagesAt = wirekit.Conversation{Field: "messages"}
 
 var described = wire.Wire{
-	Names:    []string{"chat", "openai"},
-	Provider: "openai-chat",
+	Names: []string{"chat", "openai"},
 	Body: wire.Body{
 		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
 		Response: "/choices/0/message", Chunk: []string{"/choices/0/delta", "/choices/0/message"},

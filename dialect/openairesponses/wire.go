@@ -23,8 +23,7 @@ var messagesAt = wirekit.Conversation{Field: "input", Continues: func(req *drago
 var ends = []string{"response.completed", "response.incomplete", "response.failed", "error"}
 
 var described = wire.Wire{
-	Names:    []string{"responses"},
-	Provider: "openai",
+	Names: []string{"responses"},
 	Body: wire.Body{
 		Messages: messagesAt.Field, Tools: "/tools", ToolSettings: []string{"tool_choice", "parallel_tool_calls"},
 		Response: "output", // a stream has whole items

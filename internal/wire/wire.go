@@ -22,12 +22,10 @@ import (
 type Wire struct {
 	// Names are the short names of the dialect on the command line.
 	Names []string
-	// Provider is the built-in provider of the vendor.
-	Provider string
 
 	Body      Body
 	Endpoint  Endpoint
-	Providers []Provider
+	Providers []Provider // the first is the vendor's own
 	Headers   Headers
 	Stream    Stream
 	Serving   Serving
@@ -78,7 +76,7 @@ type Body struct {
 	StreamsByDefault bool
 	// ModelTags says that model names may have a tag after a colon.
 	ModelTags bool
-	// Empty returns whether a request without messages only prepares its model, and why.
+	// Empty reports whether a request without messages only prepares its model, and why.
 	Empty func(body []byte) (reason string, ok bool)
 	// Prepared returns the response to such a request.
 	Prepared func(model, created, reason string) []byte
