@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/tool"
@@ -134,25 +135,17 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 func (x *exchange) otherNames(model string) (names []string) {
 	provider, name, _ := strings.Cut(model, "/")
 	up := x.route.upstreams[model]
-	if up == nil {
+	if up == nil || up.client == nil {
 		return nil
 	}
-	switch up.dialect {
-	case dragoman.Gemini:
-		if plain, ok := strings.CutPrefix(name, "models/"); ok {
-			return []string{provider + "/" + plain}
-		}
-		return []string{provider + "/models/" + name}
-	case dragoman.Ollama: // which ignores the case, too
-		plain := strings.TrimSuffix(strings.ToLower(name), ":latest")
-		names = []string{provider + "/" + plain}
-		if !strings.Contains(plain[strings.LastIndexByte(plain, '/')+1:], ":") {
-			names = append(names, provider+"/"+plain+":latest")
-		}
-		return slices.DeleteFunc(names, func(n string) bool { return n == model })
-	default:
+	sameModel := dialects.WireOf(up.dialect).Endpoint.SameModel
+	if sameModel == nil {
 		return nil
 	}
+	for _, other := range sameModel(name) {
+		names = append(names, provider+"/"+other)
+	}
+	return names
 }
 
 // observe counts, logs and reports a decision.

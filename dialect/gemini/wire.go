@@ -37,7 +37,7 @@ func describe(own, other framing.Framing) wire.Wire {
 		Endpoint: wire.Endpoint{
 			BaseURL: "https://generativelanguage.googleapis.com", Vendor: "gemini",
 			Path: "/v1beta/models/{model}:generateContent", StreamPath: "/v1beta/models/{model}:streamGenerateContent?alt=sse",
-			ModelPath: modelPath,
+			ModelPath: modelPath, SameModel: sameModel,
 			Count:     ":countTokens", CountField: "totalTokens", CountBody: `{"totalTokens":%d}`, Counted: counted,
 		},
 		Providers: []wire.Provider{
@@ -184,4 +184,12 @@ var signs = wire.Signs{
 	Messages: [3][]wire.Sign{{{Rank: 20, Because: `it has "parts"`, Holds: func(m wire.Object) bool {
 		return wire.Any(m.List("messages"), func(m wire.Object) bool { return m.Has("parts") })
 	}}}},
+}
+
+// sameModel returns the name with the kind in front, or without it.
+func sameModel(model string) []string {
+	if plain, ok := strings.CutPrefix(model, "models/"); ok {
+		return []string{plain}
+	}
+	return []string{"models/" + model}
 }

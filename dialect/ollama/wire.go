@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -35,7 +36,7 @@ func describe(load func([]byte) (string, bool), loaded func(model, created, reas
 			Empty:            load,
 			Prepared:         loaded,
 		},
-		Endpoint: wire.Endpoint{BaseURL: "http://127.0.0.1:11434", Path: "/api/chat", Vendor: "ollama"},
+		Endpoint: wire.Endpoint{BaseURL: "http://127.0.0.1:11434", Path: "/api/chat", Vendor: "ollama", SameModel: sameModel},
 		Providers: []wire.Provider{{
 			Names: []string{"ollama"}, KeyEnv: []string{"OLLAMA_API_KEY"}, BaseEnv: []string{"OLLAMA_HOST"}, Keyless: true,
 		}},
@@ -176,4 +177,15 @@ func showModel(m wire.Model) any {
 			m.Owner + ".embedding_length": 0,
 		},
 	}
+}
+
+// sameModel returns the other spellings of a name: servers ignore case, and the tag "latest"
+// is the default.
+func sameModel(model string) []string {
+	plain := strings.TrimSuffix(strings.ToLower(model), ":latest")
+	names := []string{plain}
+	if !strings.Contains(plain[strings.LastIndexByte(plain, '/')+1:], ":") {
+		names = append(names, plain+":latest")
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n == model })
 }

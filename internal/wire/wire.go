@@ -90,6 +90,9 @@ type Endpoint struct {
 	Path, StreamPath string
 	// ModelPath returns the model for {model} and the path, for names with a kind in front.
 	ModelPath func(model, path string) (string, string)
+	// SameModel returns other names that the server takes for the same model. Nil means that
+	// each model has one name.
+	SameModel func(model string) []string
 	// Count is where tokens are counted: a suffix of the path, or with a colon in front,
 	// what replaces the method behind the last colon.
 	Count string

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Object is a JSON object that is changed in place: every byte that nobody asked to
@@ -41,7 +41,7 @@ func NewObject(raw json.RawMessage) (Object, error) {
 // repeatsInside reports whether the only fault of an object is that objects inside it
 // repeat a name.
 func repeatsInside(raw json.RawMessage) bool {
-	if !isObject(raw) || !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
+	if !isObject(raw) || !json.Valid(raw) || !utf8.Valid(raw) {
 		return false
 	}
 	r := jsonwire.NewReader(raw)
