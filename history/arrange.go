@@ -277,7 +277,7 @@ func ofTools(p dragoman.Part) bool {
 func (n *normaliser) unblankWords(d *draft) {
 	silent := !d.system() && d.Role != dragoman.RoleTool && !slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return !blank(p) })
 	if silent && (len(d.Parts) > 0 || !d.touched) {
-		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "a message that says nothing; %q written", emptyUser)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "the message is empty; %q written", emptyUser)
 		d.touch()
 		d.Parts, d.at = []dragoman.Part{&dragoman.Text{Text: emptyUser}}, []int{0}
 		return

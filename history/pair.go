@@ -173,7 +173,7 @@ func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
 		p.rep.Addf(dragoman.Renamed, dragoman.Warn, d.part(j), "another call of the turn has the id %.60q; this one is now %q", c.ID, s.id)
 	} else if c.ID == "" {
 		s.id = p.fresh("")
-		p.rep.Addf(dragoman.Synthesized, dragoman.Info, d.part(j), "a call without an id is now %q", s.id)
+		p.rep.Addf(dragoman.Synthesized, dragoman.Info, d.part(j), "a call without an id gets the id %q", s.id)
 	} else if known.used > 0 && p.limits.UniqueIDs && !c.Hosted {
 		s.id = p.fresh(c.ID)
 		p.rep.Addf(dragoman.Renamed, dragoman.Info, d.part(j), "an earlier turn has a call with the id %.60q; this one is now %q", c.ID, s.id)

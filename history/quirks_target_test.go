@@ -50,7 +50,7 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 	check(t, []row{
 		{
 			name: "words", o: o, in: []dragoman.Message{asks("a"), say(dragoman.RoleUser, result("a", "1"), text("and"))},
-			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." written`,
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." added`,
 		},
 		{
 			name: "media of results", o: o, in: []dragoman.Message{asks("a"), gets(shown)},
@@ -67,7 +67,7 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 				asks("a"), gets(result("a", "1")),
 				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}, text(" "))), say(dragoman.RoleUser, text("and")),
 			},
-			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." written`,
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." added`,
 		},
 	})
 }

@@ -64,7 +64,7 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 	case c.Async:
 		s.standIn = c.ResultText(laterText)
 		s.standIn.Synthetic, s.standIn.Outcome = true, dragoman.OutcomeUnknown
-		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "the target waits for the result of call %.60q; a note stands in for it", c.ID)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q is still running, and the target requires a result; a note stands in for it", c.ID)
 		return true
 	case c.Problem != nil, d.Status != dragoman.StatusComplete,
 		n.abandon == AbandonAll, n.abandon == AbandonPassed && n.passed(t):

@@ -61,7 +61,7 @@ func (n *normaliser) labelFiles() {
 		if d.assistant() || d.system() || !slices.ContainsFunc(d.Parts, file) || slices.ContainsFunc(d.Parts, text) {
 			continue
 		}
-		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "a file needs a text beside it; %q written", seeFile)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "the API requires text in a message with a file; %q added", seeFile)
 		d.append(&dragoman.Text{Text: seeFile})
 	}
 }
@@ -178,7 +178,7 @@ func (n *normaliser) bridgeTools() {
 	var media []draft
 	say := func(put func(draft), d draft) {
 		if after {
-			n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.path(), "only the assistant may speak after results; %q written", bridge)
+			n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.path(), "the API requires an assistant message after tool results; %q added", bridge)
 			put(made(dragoman.RoleAssistant, &dragoman.Text{Text: bridge}))
 		}
 		after = false
@@ -273,7 +273,7 @@ func (n *normaliser) open() {
 	if n.stored {
 		return
 	}
-	n.rep.Add(dragoman.Synthesized, dragoman.Warn, "/messages", "a user message to open the conversation")
+	n.rep.Add(dragoman.Synthesized, dragoman.Warn, "/messages", "the API requires a user message first; one is added")
 	n.ms = slices.Insert(n.ms, first, made(dragoman.RoleUser, &dragoman.Text{Text: opening}))
 	n.moved = true
 }
@@ -287,7 +287,7 @@ func (n *normaliser) close() {
 	if last < 0 || !n.ms[last].assistant() {
 		return
 	}
-	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model continues no words of its own; %q written behind them", goOn)
+	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue text of the assistant; the user message %q is added after it", goOn)
 	n.ms = append(n.ms, made(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
 	n.moved = true
 }

@@ -45,7 +45,7 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	if tools == nil {
 		return nil, nil
 	}
-	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "the conversation has calls, so their %d tool(s) are declared, and may not be called", len(tools))
+	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", len(tools))
 	return slices.Concat(n.req.Tools, tools), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
 }
 

@@ -35,11 +35,11 @@ func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	}
 	if req.ToolChoice != nil {
 		req.ToolChoice = nil
-		rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "an extension sends no tools to choose from")
+		rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "the extension sends no tools to choose from")
 	}
 	if req.ParallelToolCalls != nil {
 		req.ParallelToolCalls = nil
-		rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "an extension sends no tools")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the extension sends no tools")
 	}
 }
 
@@ -83,9 +83,9 @@ func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 			continue
 		}
 		if setting == "parallel_tool_calls" {
-			x.extended.Report.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "an extension sends no tools")
+			x.extended.Report.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the extension sends no tools")
 		} else {
-			x.extended.Report.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "an extension sends no tools to choose from")
+			x.extended.Report.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "the extension sends no tools to choose from")
 		}
 		if err := o.Delete(setting); err != nil {
 			return nil, err

@@ -86,9 +86,9 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 	case ap != nil && ap.isFalse():
 		return
 	case ap == nil && (declared || n == l.root):
-		l.lost(dragoman.Synthesized, dragoman.Info, n, "additionalProperties: false added; other properties are no longer taken")
+		l.lost(dragoman.Synthesized, dragoman.Info, n, "additionalProperties: false added; other properties are no longer accepted")
 	case ap != nil && ap.anything() && declared:
-		l.lost(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer taken")
+		l.lost(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer accepted")
 	default:
 		l.refuse(n, "a free-form map, which this target would always leave empty; send the tool without strict")
 		return

@@ -43,7 +43,7 @@ func Example() {
 	}
 	fmt.Println(resp.Stop.Reason)
 	// Output:
-	// synthesized (info) /max_output_tokens: the wire demands a bound; 4096 written
+	// synthesized (info) /max_output_tokens: the API requires max_tokens; 4096 written
 	// lowered (warn) /tools/0/parameters/oneOf: oneOf of 1 object shapes merged into one object
 	// Let me look.
 	// toolu_1 weather {"city":"Oslo"}

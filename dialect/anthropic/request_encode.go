@@ -119,7 +119,7 @@ func (e *requestEncoder) maxTokens() {
 			n = wirekit.Sum(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
 		}
 		n = max(n, e.target.Caps.DefaultMaxTokens)
-		e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the wire demands a bound; %d written", n)
+		e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the API requires max_tokens; %d written", n)
 	}
 	e.key("max_tokens")
 	e.w.Int(n)

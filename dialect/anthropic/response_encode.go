@@ -104,7 +104,7 @@ func (e *answerEncoder) failure(s dragoman.Stop, calls bool, members *dragoman.E
 		return "", members
 	}
 	note, told = wirekit.Ended(s.Reason, members)
-	e.rep.Add(dragoman.Synthesized, dragoman.Warn, "/output", "a text says that the answer failed, because the API has no word for it")
+	e.rep.Add(dragoman.Synthesized, dragoman.Warn, "/output", "a text says that the response failed, because the API has no stop reason for that")
 	return "[" + note + "]", told
 }
 

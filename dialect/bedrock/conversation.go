@@ -69,7 +69,7 @@ func (c *conversation) mayThink(m *dragoman.Message, p *dragoman.Reasoning) bool
 func (c *conversation) Complete(out []blockwire.Block, m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	out = blockwire.DropBlank(out, rep)
 	if role == wireUser && c.needsText(out) {
-		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "%q: a document needs a text beside it", besideText)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "the API requires text in a message with a document; %q added", besideText)
 		out = append(out, blockwire.Block{Part: &dragoman.Text{Text: besideText}, At: at})
 	}
 	blockwire.MarkLast(out, m.Cache, at, rep)
@@ -240,7 +240,7 @@ func (c *conversation) named(m *dragoman.Media, native bool, taken map[string]in
 	if m.Name != "" {
 		c.rep.AddRename(dragoman.Info, at.String()+"/name", "document", m.Name, wire)
 	} else {
-		c.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/name", "the wire demands a name; %q written", wire)
+		c.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/name", "the API requires a name; %q written", wire)
 	}
 	out := *m
 	out.Name = wire

@@ -213,7 +213,7 @@ func (e *requestEncoder) maxTokens() (int64, bool) {
 	}
 	n := wirekit.Sum(max(*e.reasoning().BudgetTokens, MinThinkingBudget), defaultMaxTokens)
 	n = max(n, e.target.Caps.DefaultMaxTokens)
-	e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "a thinking budget needs a higher bound; %d written", n)
+	e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the maximum must exceed the thinking budget; %d written", n)
 	return n, true
 }
 

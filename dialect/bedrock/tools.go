@@ -132,7 +132,7 @@ func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoint
 		e.w.Buf = e.w.Buf[:mark]
 		return nil
 	}
-	e.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) that the conversation uses: the API wants them declared", n)
+	e.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", n)
 	e.reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
 	return nil
 }

@@ -332,7 +332,7 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	}
 	if res.Name == "" {
 		res.Name = unknownTool
-		c.rep.Addf(dragoman.Synthesized, dragoman.Warn, b.At.String()+"/name", "the API demands the name of the tool; %q written", unknownTool)
+		c.rep.Addf(dragoman.Synthesized, dragoman.Warn, b.At.String()+"/name", "the API requires the name of the tool; %q written", unknownTool)
 	}
 	if c.nameless(res.CallID) {
 		res.CallID = ""

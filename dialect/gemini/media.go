@@ -32,7 +32,7 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	if mime == "" {
 		return p
 	}
-	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the API wants a type; the URL says %q", mime)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the API requires a type; %q follows from the URL", mime)
 	out := *p
 	out.MIME = mime
 	return &out

@@ -131,7 +131,7 @@ func (e *requestEncoder) extras() {
 		e.w.BoolField("logprobs", true)
 	}
 	if top && !e.shared.Logprobs {
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat takes top_logprobs only beside it")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat requires it with top_logprobs; true written")
 	}
 	for _, f := range e.shared.Members {
 		e.w.RawField(f.Path[1:], f.Value)

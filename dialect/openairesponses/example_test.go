@@ -42,7 +42,7 @@ func Example() {
 	fmt.Println(resp.Stop.Reason) // the server said "completed"
 	// Output:
 	// renamed (info) /tools/0: tool "weather.now" written as "weather_now_07bafeeb"
-	// synthesized (info) /store: false written out, because the default of Responses is true
+	// synthesized (info) /store: false sent explicitly, because Responses stores by default
 	// call_1 weather.now {"city":"Oslo"}
 	// tool_calls
 }

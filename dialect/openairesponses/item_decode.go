@@ -325,7 +325,7 @@ func unqualify(c *dragoman.ToolCall) {
 
 func (d *itemDecoder) makeID(c *dragoman.ToolCall, at extra.Path, place int, why string) {
 	c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, place), true
-	d.rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "%s; it is called %s here", why, c.ID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "%s; the call gets the id %s", why, c.ID)
 }
 
 // reasoning reads a reasoning item. One with content that is not text stays

@@ -352,7 +352,7 @@ func (e *requestEncoder) store() {
 		e.key("store")
 		e.w.Bool(*e.req.Store)
 	case !e.native && !own(e.req.Extra, "/store"):
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false written out, because the default of Responses is true")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false sent explicitly, because Responses stores by default")
 		e.key("store")
 		e.w.Bool(false)
 	}

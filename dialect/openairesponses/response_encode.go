@@ -175,7 +175,7 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 // reportInvented reports what of a response is not its provider's.
 func (e *outputEncoder) reportInvented(resp *dragoman.Response) {
 	if e.minted > 0 {
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/id", "ids in the shape of this API, for the response and its items; those of others are left out")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/id", "the response and its items get ids in the form of this API; their own ids are left out")
 	}
 	if resp.Created.IsZero() && !own(resp.Extra, "/created_at") {
 		wirekit.ReportNoTime(e.rep)

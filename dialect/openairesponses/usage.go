@@ -71,7 +71,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	u = wirekit.AddUp(u, rep)
 	invent := func(c dragoman.Count, what string) int64 {
 		if !c.Known {
-			rep.Add(dragoman.Synthesized, dragoman.Info, "/usage/"+what, "not told; written as 0")
+			rep.Add(dragoman.Synthesized, dragoman.Info, "/usage/"+what, "the server did not report this count; written as 0")
 		}
 		return c.N
 	}

@@ -252,7 +252,7 @@ func (p *Plan) Open() {
 	} else if p.Threaded || len(p.System) == 0 {
 		return // without instructions, the request has no content
 	}
-	p.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/messages", "a user %s to open the conversation", p.Turn)
+	p.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/messages", "the API requires a user %s first; one is added", p.Turn)
 	opening := Turn{Role: User, Blocks: []Block{{Part: &dragoman.Text{Text: openingText}, At: extra.At("/messages")}}}
 	p.Turns = slices.Insert(p.Turns, 0, opening)
 }

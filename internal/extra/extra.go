@@ -311,17 +311,17 @@ func ReportOpaque(rep *dragoman.Report, path string) {
 // the way keeps the state.
 func IsOpaque(l *dragoman.Loss) bool { return l.Kind == dragoman.Dropped && l.Detail == opaque }
 
-// unsigned is what is said of calls without a signature.
-const unsigned = "the API demands a signature on the first call of a turn; the one that stands for none is written"
+// unsigned is the detail of losses of [ReportUnsigned].
+const unsigned = "the API requires a signature on the first call of a turn; a placeholder is written"
 
-// ReportUnsigned reports a call that gets the signature which stands for none (quirk B16).
-// The conversation loses nothing that it had.
+// ReportUnsigned reports a call without a signature that gets a placeholder (quirk B16). The
+// conversation itself loses nothing.
 func ReportUnsigned(rep *dragoman.Report, path string) {
 	rep.Add(dragoman.Synthesized, dragoman.Info, path, unsigned)
 }
 
-// IsUnsigned reports whether a loss is one of [ReportUnsigned]'s: to who should have
-// remembered the signature, it is a loss.
+// IsUnsigned reports whether [ReportUnsigned] made a loss. For a caller that should have
+// stored the signature, it is a real loss.
 func IsUnsigned(l *dragoman.Loss) bool {
 	return l.Kind == dragoman.Synthesized && l.Detail == unsigned
 }

@@ -41,7 +41,7 @@ func OpenAITier(tier string, rep *dragoman.Report) string {
 func OutputName(n string, rep *dragoman.Report) string {
 	const fallback = "response"
 	if n == "" {
-		rep.Addf(dragoman.Synthesized, dragoman.Info, "/output/name", "the wire demands a name; %q written", fallback)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, "/output/name", "the API requires a name; %q written", fallback)
 		return fallback
 	}
 	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}

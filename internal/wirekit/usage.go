@@ -52,16 +52,16 @@ func noCount(rep *dragoman.Report, key []byte, what string) {
 	rep.Losses = append(rep.Losses, l)
 }
 
-// ReportTotals reports that totals which nobody told are written as zero, for a wire
-// whose clients demand them.
+// ReportTotals reports unknown totals that are written as zero, because clients of the API
+// require them.
 func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	if !u.Input.Known || !u.Output.Known {
 		rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}
 }
 
-// AddUp gives counts that are sound as [Within] has them, and of which a whole that nobody
-// told is at least its parts, for a wire that writes it in any case. It is reported.
+// AddUp replaces unknown totals by the sum of their known parts, which it reports, and then
+// makes the counts consistent with [Within]. It is for APIs that always have totals.
 func AddUp(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
 	atLeast(&u.Output, u.Reasoning.N, "output", rep)
 	atLeast(&u.Input, Sum(u.CacheRead.N, u.CacheWrite.N), "input", rep)
@@ -73,7 +73,7 @@ func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Repo
 		return
 	}
 	*whole = dragoman.Counted(parts)
-	rep.Addf(dragoman.Synthesized, dragoman.Info, "/usage/"+name, "not told; written as %d, which is known to be part of it", parts)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, "/usage/"+name, "the server did not report this count; written as %d, the sum of its known parts", parts)
 }
 
 // Within gives counts of which no part is more than its whole, as every wire has them and
