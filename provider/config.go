@@ -393,7 +393,7 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	case !own && !known:
 		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s%s", name, some(c.openable()), words.Meant(name, c.meant()))}
 	case !known:
-		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is none of %s", typ, strings.Join((&Config{}).providers(), ", "))}
+		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is not one of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
 	return c.client(name, model, settings, b)
 }

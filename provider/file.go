@@ -235,7 +235,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 			s.Type = r.String(n, "type")
 			if _, ok := builtinNamed(s.Type); !ok && n.Kind == filetree.String {
 				known := append((&Config{}).providers(), "compatible")
-				r.Bad(n, "type: %q is none of %s%s", s.Type, strings.Join(known, ", "), words.Meant(s.Type, known))
+				r.Bad(n, "type: %q is not one of %s%s", s.Type, strings.Join(known, ", "), words.Meant(s.Type, known))
 			}
 		},
 		"base_url":    func(n *node) { s.BaseURL = r.url(n) },
@@ -301,7 +301,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 	r.Each(n, "extensions", func(key, value *node) {
 		switch {
 		case !slices.Contains(known, key.Text):
-			r.Bad(key, "extensions: %q is none of %s; those of a program's own are given to Load or Parse beside the file", key.Text, strings.Join(known, ", "))
+			r.Bad(key, "extensions: %q is not one of %s; those of a program's own are given to Load or Parse beside the file", key.Text, strings.Join(known, ", "))
 		case value.Kind == filetree.Bool && value.Text == "true":
 			s.Switches.On = append(s.Switches.On, key.Text)
 		case value.Kind == filetree.Bool:

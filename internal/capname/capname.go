@@ -67,7 +67,7 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 			return fmt.Errorf("%s needs a value: %s=…", name, name)
 		}
 	}
-	return fmt.Errorf("%q is none of %s", name, strings.Join(s.Names(), ", "))
+	return fmt.Errorf("%q is not one of %s", name, strings.Join(s.Names(), ", "))
 }
 
 // checkWords checks the values of capabilities that are lists of known words, or a

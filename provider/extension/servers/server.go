@@ -105,7 +105,7 @@ func (k Knob) check(value json.RawMessage) error {
 	case string:
 		ok = k.Type == "string"
 		if ok && len(k.Choices) > 0 && !slices.Contains(k.Choices, v) {
-			return fmt.Errorf("%q is none of %s", v, strings.Join(k.Choices, ", "))
+			return fmt.Errorf("%q is not one of %s", v, strings.Join(k.Choices, ", "))
 		}
 	case map[string]any:
 		ok = k.Type == "object"
