@@ -19,29 +19,28 @@
 // # Stored JSON
 //
 // Sessions and logs keep canonical values as JSON. Every struct of this package
-// implements json.Marshaler and json.Unmarshaler, but for three groups that
-// are not stored: settings ([Target], [Limits] and the [Capabilities], [NameRule],
-// [IDRule] and [ReplayRules] in them), machinery ([Collector], [Contribution],
-// [AdapterInput]), and what only the caller of a model sees ([Failover],
-// [FailedModel], [DecodeError], [LossError]). [MarshalPart], [UnmarshalPart], [MarshalEvent] and
-// [UnmarshalEvent] serve the two interfaces. The rules, which hold for every
-// type and every version:
+// implements json.Marshaler and json.Unmarshaler, except settings ([Target],
+// [Limits] and the [Capabilities], [NameRule], [IDRule] and [ReplayRules] in
+// them), [Collector], [Contribution] and [AdapterInput], and errors and reports
+// for the caller of a model ([Failover], [FailedModel], [DecodeError],
+// [LossError]). Use [MarshalPart], [UnmarshalPart], [MarshalEvent] and
+// [UnmarshalEvent] for the interfaces [Part] and [Event]. These rules hold for
+// every type and every version:
 //
 //   - A value that is stored by itself (a message, a request, a response, a
-//     tool, an event, a report) carries "v", the version it was written in. A
-//     higher one is refused with [ErrVersion], a missing one is an error. Values
-//     inside others have no version of their own.
-//   - Members stand in the order of the fields, under the names in their json
-//     tags. Zero members are left out, but for those of a [Loss]; a list that
-//     is empty but not nil is written, because for a tool choice the one means
-//     no tool and the other all of them.
-//   - Native JSON (arguments, sidecars, extras, schemas) stands in a string:
-//     encoding/json would compact and escape it otherwise, and its bytes must
-//     survive. Native bytes that are not UTF-8 stand in {"base64": "…"}, and
-//     survive too. Go strings are text: what is not UTF-8 in one becomes
-//     U+FFFD (quirk C17).
-//   - Reading ignores members it does not know, so that a newer writer of the
-//     same version may add some, and refuses a type of part or event it does
-//     not know, by name. Reading replaces the whole value, or leaves it
-//     unchanged when it fails.
+//     tool, an event, a report) has the field "v", the version of its format. A
+//     higher version is refused with [ErrVersion], a missing one is an error.
+//     Values inside others have no version.
+//   - Fields are written in the order of the struct, under the names in their
+//     json tags. Zero values are left out, except in a [Loss]. An empty list
+//     that is not nil is written: in a tool choice, an empty list allows no
+//     tool, and a nil list allows all of them.
+//   - Native JSON (arguments, sidecars, extras, schemas) is stored as a string,
+//     which keeps its bytes: encoding/json would compact and escape them.
+//     Native bytes that are not UTF-8 are stored as {"base64": "…"}. In other
+//     strings, invalid UTF-8 becomes U+FFFD (quirk C17).
+//   - Reading ignores unknown fields, so that a newer writer of the same
+//     version may add some. An unknown type of part or event is an error that
+//     names the type. Reading replaces the whole value; if it fails, the value
+//     is unchanged.
 package dragoman

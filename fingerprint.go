@@ -104,7 +104,7 @@ func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), 
 func (f *Fingerprint) UnmarshalText(b []byte) error {
 	var g Fingerprint
 	if n, err := hex.Decode(g[:], b[:min(len(b), 2*len(g))]); err != nil || n != len(g) || len(b) != 2*len(g) {
-		return fmt.Errorf("dragoman: %.40q is no fingerprint (want %d hexadecimal digits)", b, 2*len(g))
+		return fmt.Errorf("dragoman: %.40q is not a fingerprint: want %d hexadecimal digits", b, 2*len(g))
 	}
 	*f = g
 	return nil
