@@ -622,7 +622,7 @@ func TestL13_StateWithoutAVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestT16_AgentWithAnUnknownFailurePolicyIsRefused(t *testing.T) {
+func TestT16_UnknownFailurePolicyIsRefused(t *testing.T) {
 	a := agent.Agent{Model: model(), Runner: &tool.Runner{Failure: "contniue"}}
 	if err := a.Check(); !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "contniue") {
 		t.Error(err)

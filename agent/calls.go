@@ -130,7 +130,7 @@ func (r *run) call(ctx context.Context) error {
 	run, over := r.affordable(run)
 	aside = append(aside, over...)
 	pending := r.state.Pending
-	if r.guarded.err() != nil { // by an earlier process: nothing runs, and the journal knows what did
+	if r.guarded.err() != nil { // stopped in an earlier process: nothing runs, and the journal has the calls that ran
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		cancel(r.guarded.err())
@@ -258,15 +258,16 @@ func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, 
 	return run, over
 }
 
-// collect takes what tools of the turn came upon beside their results.
+// collect takes the tools that searches of the turn found, and reports the verdicts of its
+// guardrails.
 func (r *run) collect() {
 	r.guarded.mu.Lock()
 	r.state.Found = append(r.state.Found, r.newlyFound...)
-	told := r.guarded.told
-	r.newlyFound, r.guarded.told = nil, nil
+	verdicts := r.guarded.verdicts
+	r.newlyFound, r.guarded.verdicts = nil, nil
 	r.guarded.mu.Unlock()
-	for i := range told {
-		r.tell(&told[i])
+	for i := range verdicts {
+		r.tell(&verdicts[i])
 	}
 }
 

@@ -246,7 +246,7 @@ func (p *player) prepare() error {
 		wrong("%v", err)
 	}
 	if p.Runner != nil && !slices.Contains([]tool.Failure{tool.FailureDefault, tool.FailureContinue, tool.FailureDegrade, tool.FailureFail}, p.Runner.Failure) {
-		wrong("its Runner has the failure policy %q, which does not exist; use continue, degrade or fail", p.Runner.Failure)
+		wrong("its Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
 	}
 	config := p.Toolbox
 	config.Hooks = p.Guardrails.around(config.Hooks)

@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// A developer reads from a record what the model did not get, and reads the whole by the
-// name in it, also after the run was resumed from a store.
-func TestT10_RecordSaysWhatWasCutAndWhereTheWholeIs(t *testing.T) {
+// A record lists what was cut from an output and the name under which the whole output is
+// stored, also after the run was resumed from a store.
+func TestT10_RecordNamesTheStoredOutput(t *testing.T) {
 	whole := strings.Repeat("é", 300) + strings.Repeat("z", 300)
 	for _, kept := range []string{"memory", "session"} {
 		var did counted
@@ -61,7 +61,7 @@ func TestT10_RecordSaysWhatWasCutAndWhereTheWholeIs(t *testing.T) {
 	}
 }
 
-func TestT10_RecordSaysWhatEachBoundCut(t *testing.T) {
+func TestT10_RecordListsWhatEachLimitCut(t *testing.T) {
 	texts := func(n int) (out []dragoman.Part) {
 		for range n {
 			out = append(out, &dragoman.Text{Text: "four"})

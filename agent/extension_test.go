@@ -267,8 +267,8 @@ func TestX5_PatchesOfAFailedAttemptAreNotSent(t *testing.T) {
 	}
 }
 
-// The server sends a chunk that only the extension understands, and nothing more until its
-// patch is an event of the run.
+// The server sends a chunk that only the extension understands, and then waits until the run
+// has reported its patch.
 func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 	set := must[*extension.Set](t)(extension.NewSet(newReading()))
 	for name, model := range map[string]func(*provider.Client) dragoman.Model{
@@ -291,7 +291,7 @@ func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 				_, _ = io.WriteString(w, sse(`{"choices":[{"index":0,"delta":{"content":"."},"finish_reason":"stop"}]}`, `[DONE]`))
 			}))
 			defer server.Close()
-			var direct []string // what a program without an agent gets
+			var direct []string // the patches without an agent
 			c := &provider.Client{BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{
 				Set: set, Patches: func(p extension.Patch) { direct = append(direct, string(p.Value)) },
 			}}
@@ -312,7 +312,7 @@ func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 						text += d.Text
 					}
 					if _, ok := ev.Event.(*dragoman.Chunk); ok {
-						t.Error("an event without bytes of a client that keeps none")
+						t.Error("a chunk without bytes became an event")
 					}
 				}
 			}

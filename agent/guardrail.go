@@ -95,9 +95,9 @@ func (e *GuardrailError) Unwrap() []error { return []error{ErrGuardrail, e.Err} 
 
 // guardState collects what guardrails of tools said, from their goroutines.
 type guardState struct {
-	mu      sync.Mutex
-	stopped *GuardrailError
-	told    []Guarded
+	mu       sync.Mutex
+	stopped  *GuardrailError
+	verdicts []Guarded
 }
 
 func (g *guardState) err() error {
@@ -109,11 +109,12 @@ func (g *guardState) err() error {
 	return g.stopped
 }
 
-// add takes what a guardrail said. It reports whether that is the first stop of the run.
+// add records the verdict of a guardrail. It reports whether this is the first one that
+// stops the run.
 func (g *guardState) add(ev Guarded, stop *GuardrailError) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told = append(g.told, ev)
+	g.verdicts = append(g.verdicts, ev)
 	if g.stopped != nil || stop == nil {
 		return false
 	}
@@ -121,16 +122,16 @@ func (g *guardState) add(ev Guarded, stop *GuardrailError) (first bool) {
 	return true
 }
 
-// guard takes what a guardrail of tools said. A stop is stored at once: the journal gets
-// the result of the call next, and the process that resumes the run does not ask the
-// guardrail again.
+// guard records the verdict of a tool guardrail. It stores a stop at once, before the journal
+// gets the result of the call: a process that resumes the run does not call the guardrail
+// again.
 func (r *run) guard(ctx context.Context, ev Guarded, stop *GuardrailError) {
 	if !r.guarded.add(ev, stop) || r.store == nil {
 		return
 	}
 	ctx, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	s := r.current() // it does not change while tools run
+	s := r.current() // the state does not change while tools run
 	s.Stopped = stop.stored()
 	err := s.detach(ctx, r.detacher())
 	var b []byte
@@ -141,11 +142,11 @@ func (r *run) guard(ctx context.Context, ev Guarded, stop *GuardrailError) {
 		err = r.store.Save(ctx, nil, b)
 	}
 	if err != nil {
-		r.log().Error("a stop by a guardrail could not be stored", "run", r.state.Run, "guardrail", stop.Name, "error", err)
+		r.log().Error("storing the stop of a guardrail failed; a resumed run does not see it", "run", r.state.Run, "guardrail", stop.Name, "error", err)
 	}
 }
 
-// storedStop is a [GuardrailError] in a state.
+// storedStop is the stored form of a [GuardrailError].
 type storedStop struct {
 	Name   string `json:"name"`
 	Stage  Stage  `json:"stage"`
@@ -161,7 +162,7 @@ func (e *GuardrailError) stored() *storedStop {
 	return s
 }
 
-// err is the error that was stored.
+// err returns the stored error.
 func (s *storedStop) err() *GuardrailError {
 	e := &GuardrailError{Name: s.Name, Stage: s.Stage, Reason: s.Reason}
 	if s.Error != "" {

@@ -148,16 +148,16 @@ func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
 	}
 }
 
-// fullJournal cannot write that a call begins.
+// fullJournal fails to record the begin of a call.
 type fullJournal struct{ tool.Journal }
 
 func (fullJournal) Begin(context.Context, tool.Intent) (tool.Prior, error) {
 	return tool.Prior{}, errors.New("disk /dev/sdb1 is full")
 }
 
-// The developer's error has the cause. What is written for others, and what the model of an
-// outer agent reads, does not have it, however the developer wraps the error.
-func TestDecision25_PrintedErrorHasTheCauseAndModelsDoNotReadIt(t *testing.T) {
+// The error of a run includes the cause. Events, records and the text for the model of an outer
+// agent do not, however the developer wraps the error.
+func TestDecision25_ModelsDoNotReadTheCauseOfAnError(t *testing.T) {
 	defaultLog(t)
 	look := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil })
 	for name, tc := range map[string]struct {
@@ -219,7 +219,7 @@ func TestDecision25_PrintedErrorHasTheCauseAndModelsDoNotReadIt(t *testing.T) {
 	}
 }
 
-// quoting wraps an error whose text it writes in its own way.
+// quoting wraps an error and quotes its text.
 type quoting struct{ err error }
 
 func (q quoting) Error() string { return fmt.Sprintf("inner said %q", q.err.Error()) }

@@ -33,14 +33,14 @@ type Limits struct {
 	// Cost is what the run may cost by Agent.Price; zero means no limit.
 	Cost float64
 
-	// Repeats is how often one call with the same result is let pass within the
-	// last Window calls; zero means 5 within 10. Polling tools do not count;
-	// negative never stops.
+	// Repeats is how often the same call may have the same result within the
+	// last Window calls; zero means 5 within 10, negative means no limit.
+	// Polling tools do not count.
 	Repeats int
 	Window  int
-	// ErrorTurns is after how many turns in a row of which every call failed the
-	// run ends; zero means 5, negative never. Calls of a response that was cut off
-	// have failed too.
+	// ErrorTurns ends the run after this many turns in a row in which every call
+	// failed; zero means 5, negative never. Calls of a response that was cut off
+	// count as failed.
 	ErrorTurns int
 	// Blanks is how often an empty answer is asked for again; zero means 2,
 	// negative never.
@@ -122,9 +122,9 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 	}
 }
 
-// circles looks for calls that come to the same again and again, and for turns in
-// which nothing works (quirk I1). A result that changes is progress. Calls without a
-// record were refused before they came to a tool.
+// circles returns an error if the same call has had the same result too often, or if every
+// call failed for too many turns (quirk I1). A result that changes is progress. Calls
+// without a record were refused before they reached a tool.
 func (r *run) circles(p *player, calls []*dragoman.ToolCall, records []tool.Record, results []*dragoman.ToolResult) error {
 	l, s := &r.cast.first.Limits, &r.state
 	failed := len(results) > 0
@@ -144,8 +144,8 @@ func (r *run) circles(p *player, calls []*dragoman.ToolCall, records []tool.Reco
 	return r.failedTurn()
 }
 
-// failedTurn counts a turn in which every call failed, and returns an error if there were
-// too many in a row.
+// failedTurn counts a turn in which every call failed. It returns an error after too many
+// such turns in a row.
 func (r *run) failedTurn() error {
 	s := &r.state
 	s.Failures++
@@ -155,7 +155,7 @@ func (r *run) failedTurn() error {
 	return nil
 }
 
-// repeated adds a call to the window and counts how often it is there.
+// repeated adds a call to the window and returns how often the window has it.
 func (s *state) repeated(digest string, window int) (times int) {
 	s.Recent = append(s.Recent, digest)
 	if extra := len(s.Recent) - window; extra > 0 {
@@ -178,9 +178,8 @@ func polls(box *tool.Box, k tool.Key) bool {
 	return ok && s.Settings().Polling
 }
 
-// digest identifies a call with its result: the text, and other content such as a
-// screenshot. The arguments are those of the call: in a record, two different secrets look
-// the same.
+// digest identifies a call with its result, including content such as a screenshot. It uses
+// the arguments of the call, because records hide secrets: two different ones look the same.
 func digest(rec *tool.Record, calls []*dragoman.ToolCall, results []*dragoman.ToolResult) string {
 	args := rec.Raw
 	for _, c := range calls {
@@ -191,7 +190,7 @@ func digest(rec *tool.Record, calls []*dragoman.ToolCall, results []*dragoman.To
 	b := appendSized(make([]byte, 0, 512), rec.Key.String())
 	b = appendSized(b, sameArguments(make([]byte, 0, 128), []byte(args)))
 	b = appendSized(b, rec.ErrorKind)
-	if rec.Cut != nil { // its text names the stored output, which each call has for itself
+	if rec.Cut != nil { // the text contains the name of the stored output, which differs for each call
 		b = appendSized(b, rec.Cut.Whole[:])
 	} else {
 		b = appendSized(b, rec.Plain)
@@ -208,7 +207,7 @@ func digest(rec *tool.Record, calls []*dragoman.ToolCall, results []*dragoman.To
 		}
 		for _, p := range res.Content {
 			if _, text := p.(*dragoman.Text); text {
-				continue // it is in Plain, without a fence that may differ
+				continue // Plain has the text without its fence, which may differ
 			}
 			part, err := json.Marshal(p)
 			b = fmt.Append(appendSized(b, part), err)

@@ -207,7 +207,7 @@ func kindOf(resp *dragoman.Response) answerKind {
 	calls := len(clientCalls(resp)) > 0
 	switch reason := resp.Stop.Reason; {
 	case calls && waitingItems(resp) != nil:
-		return final // the provider would refuse a request without an answer to the item
+		return final // the provider refuses a request that does not answer the item
 	case calls && reason.Runs():
 		return callsTools
 	case calls && (reason == dragoman.StopLength || reason == dragoman.StopMalformedCall):
@@ -328,11 +328,11 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	return wrong, nil
 }
 
-// answerOpen answers calls that came with an answer that must not be acted upon, so
-// that the conversation can go on; output is what is kept of it.
+// answerOpen adds error results for the calls of a response that must not run, so that the
+// conversation can continue; output holds the messages of the response that are stored.
 func (r *run) answerOpen(resp *dragoman.Response, output []dragoman.Message) {
 	var results []*dragoman.ToolResult
-	why := fmt.Sprintf("the answer ended with %q", resp.Stop.Reason)
+	why := fmt.Sprintf("the response ended with %q", resp.Stop.Reason)
 	if types := waitingItems(resp); types != nil {
 		why = "the response also waits for the client to answer " + strings.Join(types, ", ")
 	}

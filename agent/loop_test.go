@@ -327,9 +327,9 @@ func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
 	}
 }
 
-// Whether an output is the same is decided by all of it, although the model reads only its
-// beginning and its end.
-func TestL9_LongOutputsAreComparedAsAWhole(t *testing.T) {
+// Outputs are compared before they are cut, although the model reads only the beginning and
+// the end.
+func TestL9_LongOutputsAreComparedBeforeTheyAreCut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		out   func(n int) any
 		loops bool
@@ -363,16 +363,16 @@ func TestL9_LongOutputsAreComparedAsAWhole(t *testing.T) {
 
 // The model reads the native form of a result, so a native form that changes is progress,
 // even if the text for other models stays the same.
-func TestL9_ANativeResultThatChangesIsNoLoop(t *testing.T) {
+func TestL9_ChangingNativeResultIsProgress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		frame func(n int) int
 		chars int
 		loops bool
 	}{
-		"another each time":          {func(n int) int { return n }, 0, false},
-		"always the same":            {func(int) int { return 1 }, 0, true},
-		"another beside a cut text":  {func(n int) int { return n }, 20, false},
-		"the same beside a cut text": {func(int) int { return 1 }, 20, true},
+		"another each time":             {func(n int) int { return n }, 0, false},
+		"always the same":               {func(int) int { return 1 }, 0, true},
+		"another, and the text is cut":  {func(n int) int { return n }, 20, false},
+		"the same, and the text is cut": {func(int) int { return 1 }, 20, true},
 	} {
 		n := 0
 		show := tool.New("show", "Shows the screen.", func(context.Context, word) (tool.Output, error) {
@@ -391,7 +391,7 @@ func TestL9_ANativeResultThatChangesIsNoLoop(t *testing.T) {
 	}
 }
 
-// Records have no secrets, so two calls with different keys have equal records.
+// Records hide secrets, so two calls with different keys have equal records.
 func TestL9_CallsWithDifferentSecretsAreDifferentCalls(t *testing.T) {
 	check := tool.New("check", "Checks a key.", func(context.Context, word) (string, error) { return "wrong", nil })
 	for name, tc := range map[string]struct {
@@ -414,9 +414,9 @@ func TestL9_CallsWithDifferentSecretsAreDifferentCalls(t *testing.T) {
 	}
 }
 
-// Calls that were cut off are calls that failed: a model that never completes one would
-// otherwise use all turns of the run.
-func TestL9_TurnsOfCallsThatWereCutOffEndTheRun(t *testing.T) {
+// Calls that were cut off count as failed. Otherwise a model that never completes a call
+// would use all turns of the run.
+func TestL9_TurnsWithTruncatedCallsEndTheRun(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopMalformedCall} {
 		cut := func(i int) *dragoman.Response {
 			resp := calls(fmt.Sprintf(`c%d look {"word":"%d"}`, i, i))
@@ -437,7 +437,7 @@ func TestL9_TurnsOfCallsThatWereCutOffEndTheRun(t *testing.T) {
 		a.Limits.ErrorTurns = 3
 		a.Model = model(cut(1), calls("f fall"), cut(2))
 		if _, err = a.Run(t.Context(), "go"); !errors.As(err, &loop) || loop.Times != 3 {
-			t.Errorf("%s beside a call that failed: %v", reason, err)
+			t.Errorf("%s after a call that failed: %v", reason, err)
 		}
 		a.Model = model(cut(1), cut(2), calls("g look"), cut(3), cut(4))
 		if _, err = a.Run(t.Context(), "go"); err != nil {

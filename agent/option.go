@@ -47,18 +47,18 @@ func optionsOf(opts []Option) options {
 	return o
 }
 
-// Store is what a run is kept in, so that another process can go on with it: a
-// session of package session is one, and a durable engine can be. It must refuse a
+// Store holds a run, so that another process can resume it. A session of package
+// session is a Store; a durable workflow engine can implement it. It must refuse a
 // second writer.
 type Store interface {
-	// Journal keeps effects from happening twice.
+	// Journal prevents calls from running twice.
 	tool.Journal
-	// Load returns the conversation and the state that was saved last; nil: none.
+	// Load returns the conversation and the state that was saved last, or nil.
 	Load(ctx context.Context) (messages []dragoman.Message, state []byte, err error)
-	// Save adds messages and replaces the state, both or neither. It is durable
-	// when it returns. The state, which is JSON, is not changed afterwards. Save may be
-	// called while other goroutines use the journal: a guardrail that stops the run is
-	// stored while tools run.
+	// Save adds messages and replaces the state, both or neither. The data
+	// must be durable when Save returns. The caller does not change the state, which is
+	// JSON, afterwards. Save may be called while other goroutines use the journal: the
+	// stop of a guardrail is stored while tools run.
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 

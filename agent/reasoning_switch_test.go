@@ -14,7 +14,7 @@ import (
 )
 
 // OpenAI refuses reasoning items for a model that does not reason. A session that switches to
-// such a model goes on without them, and a session that switches back sends them again.
+// such a model does not send them, and one that switches back sends them again.
 func TestS5_ReasoningIsNotSentToModelsThatDoNotReason(t *testing.T) {
 	refused := 0
 	var asked []string
@@ -45,7 +45,7 @@ func TestS5_ReasoningIsNotSentToModelsThatDoNotReason(t *testing.T) {
 	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{ID: "s"}))
 	for _, tc := range []struct {
 		model   string
-		refused int // requests that the server refuses: a model that the table does not know costs one
+		refused int // refused requests: one for a model that is not in the table
 		sealed  int
 	}{
 		{"gpt-5", 0, 0},

@@ -90,7 +90,7 @@ var (
 // WaitingItemError reports that a response ended with items that wait for the client and
 // that an agent cannot answer: calls of a computer or a shell, or requests to approve a
 // tool that the provider runs. The items are in Result.Messages as [dragoman.Opaque] parts.
-// Other calls of the response do not run; their results say why.
+// Other calls of the response do not run; their results state the reason.
 type WaitingItemError struct {
 	// Types are the native types of the items, in order, such as "computer_call".
 	Types []string

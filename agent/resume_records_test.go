@@ -174,9 +174,9 @@ func TestT10_ASessionStoresEachRecordOnce(t *testing.T) {
 	}
 }
 
-// A result that the journal replays has the fence of the first attempt. The record shows the
-// output without it.
-func TestT10_RecordOfAReplayedCallHasItsPlainOutput(t *testing.T) {
+// A replayed result has the fence of the first attempt. Plain and Error of its record have no
+// fence.
+func TestT10_RecordOfAReplayedCallHasPlainOutput(t *testing.T) {
 	for name, f := range map[string]func(context.Context, word) (string, error){
 		"output": func(context.Context, word) (string, error) { return "seen", nil },
 		"error":  func(context.Context, word) (string, error) { return "", errors.New("seen") },

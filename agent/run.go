@@ -523,9 +523,9 @@ func (r *run) save(ctx context.Context) error {
 	return nil
 }
 
-// prepareSave runs the actions of the model's extensions before a settled conversation
-// is saved: the next message after saved calls has their results. The store does not know
-// a conversation that was filtered at a handoff.
+// prepareSave runs the session_save_prepare actions of the model's extensions. It skips
+// conversations with open calls, which must be followed by their results, and those that a
+// handoff filtered, which the store does not have.
 func (r *run) prepareSave(ctx context.Context) {
 	s, ok := r.store.(SavePreparer)
 	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages[r.kept:])) > 0 {
@@ -540,11 +540,11 @@ func (r *run) prepareSave(ctx context.Context) {
 	if err == nil {
 		return
 	}
-	r.log().Warn("an action before saving the run failed; the run is saved anyway", "run", r.state.Run, "error", err)
+	r.log().Warn("an extension action before saving failed; the run is saved anyway", "run", r.state.Run, "error", err)
 	r.tell(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
 }
 
-// log is that of the current agent.
+// log returns the logger of the current agent.
 func (r *run) log() *slog.Logger {
 	if l := r.player.Log; l != nil {
 		return l

@@ -162,11 +162,11 @@ func (p *player) searchTool() (tool.Tool, error) {
 	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = tool.FromAgent, true }))
 }
 
-// foundLine is the beginning of the line about a tool in the result of our search.
+// foundLine returns the beginning of the line about a tool in a search result.
 func foundLine(s *dragoman.ToolSpec) string { return "- " + s.QualifiedName() + ": " }
 
-// findAgain remembers what our search found in a process that died before it stored that:
-// the journal has the result, and the search does not run again.
+// findAgain loads the tools of searches that are replayed from the journal: the process that
+// ran them died before it stored the tools.
 func (r *run) findAgain(records []tool.Record) {
 	p := r.player
 	if p.finder == nil {
@@ -190,7 +190,7 @@ func (r *run) findAgain(records []tool.Record) {
 	}
 }
 
-// find remembers what was found.
+// find stores the tools that a search found.
 func (r *run) find(found []dragoman.ToolSpec) {
 	r.guarded.mu.Lock()
 	defer r.guarded.mu.Unlock()

@@ -85,7 +85,7 @@ type state struct {
 	// Failed is why a run that is over has no answer that counts.
 	Failed *failedRun `json:"failed,omitempty"`
 
-	// Stopped is the guardrail that stopped the run while the tools of the turn ran.
+	// Stopped is the stop of a guardrail while the tools of the turn ran.
 	Stopped *storedStop `json:"stopped,omitempty"`
 	// Pending are the calls of the turn that wait, Settled the results of the
 	// others.

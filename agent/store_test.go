@@ -260,9 +260,9 @@ func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
 	}
 }
 
-// A process died while a call ran. The next one has a new version of the tool, which changes
-// the arguments: nothing of the turn runs, not even a call that was never begun.
-func TestL14_ACallThatWasBegunWithOtherArgumentsRunsNothingOfItsTurn(t *testing.T) {
+// A process died while a call ran. In the next process, a new version of the tool changes the
+// arguments. No call of the turn runs, not even one that was never begun.
+func TestL14_ChangedArgumentsOfABegunCallStopItsTurn(t *testing.T) {
 	var store session.Memory
 	first := must[*session.Session](t)(session.Create(t.Context(), &store, session.Info{ID: "s"}))
 	var next *session.Session
@@ -283,7 +283,7 @@ func TestL14_ACallThatWasBegunWithOtherArgumentsRunsNothingOfItsTurn(t *testing.
 		}))
 		return agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look", tool.Set(func(s *tool.Settings) { s.Exclusive = true })), pay}}
 	}
-	dies := func() { // another process writes: this one cannot any more
+	dies := func() { // another process opens the session, so that this one cannot write
 		next = must[*session.Session](t)(session.Open(t.Context(), &store, "s"))
 		if err := next.SetMetadata(t.Context(), json.RawMessage(`{"by":"next"}`)); err != nil {
 			t.Error(err)
@@ -308,8 +308,8 @@ func TestL14_ACallThatWasBegunWithOtherArgumentsRunsNothingOfItsTurn(t *testing.
 	}
 }
 
-// losesResults is a session of a process that dies after its calls ran and before their
-// results are in the conversation. The journal has them.
+// losesResults is the session of a process that dies after its calls ran. The journal has the
+// results, but the conversation does not.
 type losesResults struct {
 	*session.Session
 	dies bool
@@ -322,13 +322,13 @@ func (s *losesResults) SaveRecords(ctx context.Context, ms []dragoman.Message, s
 	return s.Session.SaveRecords(ctx, ms, state, run, records)
 }
 
-// dying is a session in memory whose process dies behind the first calls.
+// dying returns an in-memory session whose process dies after the first calls.
 func dying(t *testing.T) *losesResults {
 	t.Helper()
 	return &losesResults{must[*session.Session](t)(session.Create(t.Context(), new(session.Memory), session.Info{})), true}
 }
 
-// reborn runs an agent until its process dies, and resumes the run in the next one.
+// reborn runs an agent until its process dies, and resumes the run in another process.
 func reborn(t *testing.T, a agent.Agent) (*agent.Result, error) {
 	t.Helper()
 	s := dying(t)
@@ -339,9 +339,9 @@ func reborn(t *testing.T, a agent.Agent) (*agent.Result, error) {
 	return a.Resume(t.Context(), nil, agent.In(s))
 }
 
-// A call failed and its process died. The failure has the same effect on the run that is
-// resumed, although the call does not run again.
-func TestL14_AReplayedFailureDoesWhatTheFailureSettingSays(t *testing.T) {
+// A call failed and its process died. The failure policy applies to the resumed run, although
+// the call does not run again.
+func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 	for _, tc := range []struct {
 		failure tool.Failure
 		raise   bool
@@ -368,9 +368,9 @@ func TestL14_AReplayedFailureDoesWhatTheFailureSettingSays(t *testing.T) {
 	}
 }
 
-// A search found a tool and its process died. The model reads that the tool is loaded, so
-// it is.
-func TestL6_ToolsThatWereFoundBeforeACrashStayFound(t *testing.T) {
+// A search found a tool and its process died. The resumed run offers the tool, because the
+// result of the search says that it is loaded.
+func TestL6_FoundToolsStayLoadedAfterACrash(t *testing.T) {
 	var did counted
 	m := model(calls(`s tool_search {"query":"dive"}`), calls(`d deep_dive {"word":"1"}`))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{
@@ -392,7 +392,7 @@ func TestL6_ToolsThatWereFoundBeforeACrashStayFound(t *testing.T) {
 // A guardrail stopped the run because of a call, and the process died before the turn was
 // stored. The journal has the result of the call, so the guardrail does not see it again:
 // the run stays stopped, and no call runs.
-func TestL7_AStopByAGuardrailSurvivesACrash(t *testing.T) {
+func TestL7_GuardrailStopSurvivesACrash(t *testing.T) {
 	stopped := func(name string, a agent.Agent, s *losesResults, did *counted, ran, results string) {
 		t.Helper()
 		asked := len(a.Model.(*scripted).asked)
@@ -433,7 +433,7 @@ func TestL7_AStopByAGuardrailSurvivesACrash(t *testing.T) {
 		Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
 		Guardrails: agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "words", Check: func(context.Context, tool.Info, tool.Input) (agent.Verdict, error) {
 			checks++
-			return agent.Verdict{Stop: checks == 2, Reason: "not these"}, nil // behind the approval
+			return agent.Verdict{Stop: checks == 2, Reason: "not these"}, nil // after the approval
 		}}}},
 	}
 	res, err := a.Run(t.Context(), "go", agent.In(s))
@@ -444,5 +444,5 @@ func TestL7_AStopByAGuardrailSurvivesACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.dies = false
-	stopped("at the input, behind the approval", a, s, &did, "", "tool: result a error\n")
+	stopped("at the input, after the approval", a, s, &did, "", "tool: result a error\n")
 }

@@ -52,7 +52,7 @@ func TestRunFailsOnItemThatWaitsForTheClient(t *testing.T) {
 				}))
 				defer srv.Close()
 				look := tool.New("look", "Look.", func(context.Context, word) (string, error) {
-					t.Error("a call ran beside an item that waits for the client")
+					t.Error("a call ran although an item waits for the client")
 					return "", nil
 				})
 				a := agent.Agent{Tools: []tool.Tool{look}, Model: &provider.Client{Codec: codec, BaseURL: srv.URL, Model: "m", Retry: provider.Retry{Max: -1}}}
