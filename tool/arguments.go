@@ -259,7 +259,7 @@ func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, er
 	if b.decodesItself() {
 		bound, err = guard(ctx, x.runner, x.timeout(), nil, func(context.Context) (any, error) {
 			bound, err := b.bind(in.clone())
-			return bound, told(err)
+			return bound, snapshot(err)
 		})
 	} else {
 		bound, err = contained(func() (any, error) { return b.bind(in) })

@@ -133,8 +133,8 @@ func TestT8_EveryBoundIsInclusive(t *testing.T) {
 	}
 }
 
-// What is left of the bound is for the next medium.
-func TestT8_MediaFillTheBoundToItsLastByte(t *testing.T) {
+// Media are kept as long as they fit into the rest of the limit.
+func TestT8_MediaMayUseTheWholeLimit(t *testing.T) {
 	image := func(n int) dragoman.Part { return &dragoman.Media{Base64: strings.Repeat("A", n/3*4)} }
 	b := &bounder{limits: Limits{Chars: -1, Binary: 9, Items: -1}}
 	got := b.bound(context.Background(), []dragoman.Part{image(6), image(6), image(3), image(3)})

@@ -101,7 +101,7 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 		out.entries = append(out.entries, e)
 	}
 	if c := b.config.Collisions; c != CollisionsFail && c != CollisionsWin {
-		errs = append(errs, fmt.Errorf("%w: there is no collision policy %q; leave it empty or use win", ErrDefinition, string(c)))
+		errs = append(errs, fmt.Errorf("%w: unknown collision policy %q; leave it empty or use win", ErrDefinition, string(c)))
 	}
 	if b.config.Collisions == CollisionsWin {
 		stay, lost := Winners(out.named())

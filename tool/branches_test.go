@@ -613,14 +613,14 @@ func TestR9_AFailedResultMayBeNativeToo(t *testing.T) {
 	}
 }
 
-// middleware is one that runs f in place of the tool.
+// middleware returns middleware that runs f in place of the tool.
 func middleware(f func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error)) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) { return f(ctx, in, next) }
 	}
 }
 
-func TestT6_EachSetOfMiddlewareSaysWhetherItIsImmediate(t *testing.T) {
+func TestT6_ImmediateMiddlewareRunsInPlace(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		outer, own    bool // whether there is middleware
@@ -659,7 +659,7 @@ func TestT6_EachSetOfMiddlewareSaysWhetherItIsImmediate(t *testing.T) {
 	}
 }
 
-func TestT6_AToolWithoutMiddlewareRunsOnOneGoroutine(t *testing.T) {
+func TestT6_ToolWithoutMiddlewareUsesOneGoroutine(t *testing.T) {
 	started := 0
 	r := &tool.Runner{Go: func(task func()) { started++; go task() }}
 	res, rec := do(t, r, mustBox(t, echo("f")), call("1", "f", "{}"))
@@ -668,7 +668,7 @@ func TestT6_AToolWithoutMiddlewareRunsOnOneGoroutine(t *testing.T) {
 	}
 }
 
-// hungJournal is a journal whose End never answers by itself.
+// hungJournal is a journal whose End returns only when its context ends.
 type hungJournal struct{ onceJournal }
 
 func (*hungJournal) End(ctx context.Context, _ tool.Intent, _ *dragoman.ToolResult) error {
@@ -676,7 +676,7 @@ func (*hungJournal) End(ctx context.Context, _ tool.Intent, _ *dragoman.ToolResu
 	return ctx.Err()
 }
 
-func TestL14_AJournalThatHangsIsGivenUp(t *testing.T) {
+func TestL14_HungJournalTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		b, err := (&tool.Runner{Journal: &hungJournal{}}).Start("r").Do(t.Context(), mustBox(t, echo("f")), turn(1, call("1", "f", `{"text":"x"}`)))
@@ -689,7 +689,7 @@ func TestL14_AJournalThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestT8_AToolWithoutLimitsHasThoseOfItsToolbox(t *testing.T) {
+func TestT8_ToolWithoutLimitsUsesToolboxLimits(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for name, tc := range map[string]struct {
 		own tool.Limits
@@ -710,7 +710,7 @@ func TestT8_AToolWithoutLimitsHasThoseOfItsToolbox(t *testing.T) {
 	}
 }
 
-func TestT7_ARecordHasTheHashOfTheInputWhetherItRanOrNot(t *testing.T) {
+func TestT7_RecordHasTheInputHash(t *testing.T) {
 	want := tool.Input{Arguments: json.RawMessage(`{"text":"x"}`)}.Hash()
 	for name, r := range map[string]*tool.Runner{
 		"ran": {},
@@ -724,7 +724,7 @@ func TestT7_ARecordHasTheHashOfTheInputWhetherItRanOrNot(t *testing.T) {
 	}
 }
 
-func TestT7_ARecordHasTheCauseOfWhatStoppedACall(t *testing.T) {
+func TestT7_RecordHasTheErrorThatStoppedTheCall(t *testing.T) {
 	own := errors.New("its own error")
 	fails := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, own })
 	refuses := tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, own })
@@ -744,9 +744,9 @@ func TestT7_ARecordHasTheCauseOfWhatStoppedACall(t *testing.T) {
 	}
 }
 
-// A call that a human was to be asked about, because its tool could not say whether it
-// needs approval, has the reason as its cause, even if the run is canceled then.
-func TestT7_TheCauseOfACanceledCallIsTheInternalError(t *testing.T) {
+// If the approval function of a tool fails, a human is asked. If the run is canceled then, the
+// error of the function is the cause in the record.
+func TestT7_CanceledCallKeepsItsInternalError(t *testing.T) {
 	own := errors.New("its own error")
 	ctx, cancel := context.WithCancel(t.Context())
 	box := mustBox(t, echo("f", tool.Set(func(s *tool.Settings) {
@@ -777,7 +777,7 @@ func TestI5_DuplicateCallIDsAreFoundInShortAndLongTurns(t *testing.T) {
 	}
 }
 
-func TestP3_AFailedPolicyOnAModelIsLogged(t *testing.T) {
+func TestP3_FailedModelPolicyIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	fails := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
 		return tool.Decision{}, errors.New("no rules")
@@ -806,7 +806,7 @@ func (s *ticketStore) Update(ctx context.Context, id string, change func(*tool.S
 	return s.MemoryTickets.Update(ctx, id, change)
 }
 
-func TestT13_EveryOutcomeThatIsTakenIsDeliveredInItsState(t *testing.T) {
+func TestT13_EveryOutcomeIsDeliveredOnce(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	store := &ticketStore{}
 	tickets := &tool.Tickets{Store: store, Now: func() time.Time { return now }}
@@ -844,7 +844,7 @@ func TestT13_EveryOutcomeThatIsTakenIsDeliveredInItsState(t *testing.T) {
 		t.Error(err)
 	}
 	if ms, _, err := run.Outcomes(t.Context(), box); err != nil || len(ms) != 0 {
-		t.Errorf("%d outcomes come again: %v", len(ms), err)
+		t.Errorf("%d outcomes were delivered twice: %v", len(ms), err)
 	}
 	for i, want := range []tool.TicketState{tool.TicketResolved, tool.TicketFailed, tool.TicketExpired} {
 		err := store.Update(t.Context(), ids[i], func(s *tool.StoredTicket) error {
@@ -859,9 +859,9 @@ func TestT13_EveryOutcomeThatIsTakenIsDeliveredInItsState(t *testing.T) {
 	}
 }
 
-// An outcome has the fence and the limits of the tool's own outputs. That of a tool that the
-// toolbox does not have any more is fenced.
-func TestT13_AnOutcomeIsShownAsTheToolsOutputsAre(t *testing.T) {
+// An outcome has the fence and the limits of other outputs of its tool. If the tool is no longer
+// in the toolbox, its outcome is fenced.
+func TestT13_OutcomesHaveTheFenceAndLimitsOfTheirTool(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts          []tool.Option
 		gone          bool
@@ -923,9 +923,9 @@ func TestT13_OutcomesNeedNoToolbox(t *testing.T) {
 	}
 }
 
-// A turn that is handed in again may have a call whose arguments a human has changed since
-// it was begun. Without an approval, other arguments are a conflict.
-func TestL14_ArgumentsThatAHumanChangedAreNoConflict(t *testing.T) {
+// In a turn that is handed in again, a human may have changed the arguments of a call that was
+// begun. Without an approval, other arguments are a conflict.
+func TestL14_ApprovedCallMayHaveOtherArguments(t *testing.T) {
 	edited := tool.Input{Arguments: json.RawMessage(`{"text":"by the user"}`)}
 	done := call("1", "f", "{}").ResultText("from before")
 	for _, tc := range []struct {
@@ -962,7 +962,7 @@ func TestL14_ArgumentsThatAHumanChangedAreNoConflict(t *testing.T) {
 	}
 }
 
-func TestA6_ASuspendedToolWaitsWhateverItsMiddlewareReturns(t *testing.T) {
+func TestA6_MiddlewareCannotEndASuspendedCall(t *testing.T) {
 	ran := 0
 	waits := tool.New("wait", "", func(context.Context, struct{}) (string, error) {
 		ran++
@@ -981,9 +981,9 @@ func TestA6_ASuspendedToolWaitsWhateverItsMiddlewareReturns(t *testing.T) {
 	}
 }
 
-// Without a state there is nothing to go on with: it is an error as any other, and
-// middleware may try again.
-func TestA6_ASuspendedToolWithoutAStateIsTriedAgain(t *testing.T) {
+// A call that suspends without a state cannot be resumed. Its error is like any other, and
+// middleware may retry it.
+func TestA6_SuspendingWithoutAStateIsAnError(t *testing.T) {
 	ran := 0
 	waits := tool.New("wait", "", func(context.Context, struct{}) (string, error) {
 		if ran++; ran == 1 {
@@ -1002,7 +1002,7 @@ func TestA6_ASuspendedToolWithoutAStateIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestT12_RaisingReturnsWhatCodeFailedWith(t *testing.T) {
+func TestT12_RaisedErrorWrapsTheErrorOfTheTool(t *testing.T) {
 	own := errors.New("its own error")
 	fails := tool.New("fails", "", func(context.Context, struct{}) (string, error) { return "", own })
 	post := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, own })
@@ -1016,7 +1016,7 @@ func TestT12_RaisingReturnsWhatCodeFailedWith(t *testing.T) {
 	}
 }
 
-func TestT14_RunsThatShareSecretsHideEachOthers(t *testing.T) {
+func TestT14_RunsMayShareSecretsToHide(t *testing.T) {
 	secrets := map[string]string{"a": "hunter2-correct", "b": "battery-staple9"}
 	r := &tool.Runner{Secrets: func(_ context.Context, name string) (string, error) { return secrets[name], nil }}
 	box := mustBox(t,
@@ -1054,8 +1054,9 @@ func TestT14_RunsThatShareSecretsHideEachOthers(t *testing.T) {
 	}
 }
 
-// What changed while a call was pending is in the question, and stays in the next one.
-func TestA4_AToolThatChangedWhileItsCallWasPendingIsDescribed(t *testing.T) {
+// An approval request describes how its tool changed while the call was pending, and so does
+// the next request.
+func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 	define := func(description string) *tool.Box {
 		return mustBox(t, tool.New("pay", description, func(context.Context, struct{}) (string, error) { return "paid", nil }, tool.NeedsApproval()))
 	}
@@ -1109,17 +1110,17 @@ type wrapper struct {
 func (w wrapper) Error() string   { return w.text }
 func (w wrapper) Unwrap() []error { return w.in }
 
-// wrapsNothing has the method of an error that wraps another, and wraps none.
+// wrapsNothing has an Unwrap method that returns nil.
 type wrapsNothing struct{ error }
 
 func (wrapsNothing) Unwrap() error { return nil }
 
-func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
+func TestT7_ModelTextHasNoCause(t *testing.T) {
 	failed := func(name string) error {
 		return &tool.CallError{Record: tool.Record{Tool: name, Error: "an internal error", Cause: errors.New("value of " + name)}}
 	}
 	safe := tool.ErrFailed.Error() + ": a: an internal error"
-	told := &tool.CallError{Record: tool.Record{Tool: "a", Error: "value of a", Cause: errors.New("value of a")}}
+	public := &tool.CallError{Record: tool.Record{Tool: "a", Error: "value of a", Cause: errors.New("value of a")}}
 	quotes := &tool.CallError{Record: tool.Record{Tool: "a", Error: "an internal error", Cause: errors.New(`value "of" a`)}}
 	nested := &tool.CallError{Record: tool.Record{Tool: "b", Error: "an internal error", Cause: fmt.Errorf("agent: %w", failed("a"))}}
 	for _, tc := range []struct {
@@ -1136,9 +1137,9 @@ func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
 		{"a wrapper that repeats the cause", wrapper{"value of a: " + failed("a").Error(), []error{failed("a")}}, "an internal error: " + safe},
 		{"a wrapper that quotes a call", fmt.Errorf("%q: %w", quotes, quotes), fmt.Sprintf("%q: %s", safe+" (cause: an internal error)", safe)},
 		{"a wrapper that shows the cause of a cause", wrapper{"it had value of a", []error{nested}}, "it had an internal error"},
-		{"a call beside one that it caused", errors.Join(failed("a"), nested), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
-		{"a cause that the model was told", fmt.Errorf("run: %w", told), "run: " + tool.ErrFailed.Error() + ": a: value of a"},
-		{"an error that wraps none", wrapsNothing{errors.New("x")}, "x"},
+		{"a call, and another that it caused", errors.Join(failed("a"), nested), safe + "\n" + strings.Replace(safe, ": a:", ": b:", 1)},
+		{"a cause that the message contains", fmt.Errorf("run: %w", public), "run: " + tool.ErrFailed.Error() + ": a: value of a"},
+		{"an error that wraps nil", wrapsNothing{errors.New("x")}, "x"},
 	} {
 		if got := tool.ModelText(tc.err); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -1146,8 +1147,8 @@ func TestT7_TheTextForModelsHasNoCause(t *testing.T) {
 	}
 }
 
-// Errors that may have words of the tool in them are fenced. The runner's own are not.
-func TestT9_ErrorsWithWordsOfAToolAreFenced(t *testing.T) {
+// Errors that may contain text of the tool are fenced. Errors of the runner are not.
+func TestT9_ErrorsWithTextOfAToolAreFenced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		f      func() (tool.Output, error)
 		kind   tool.ErrorKind
@@ -1168,7 +1169,7 @@ func TestT9_ErrorsWithWordsOfAToolAreFenced(t *testing.T) {
 	}
 }
 
-func TestT7_ARecordOfACallThatDidNotRunHasItsPlainText(t *testing.T) {
+func TestT7_RecordOfABlockedCallHasPlainText(t *testing.T) {
 	res, rec := do(t, &tool.Runner{}, mustBox(t), call("1", "unknown", "{}"))
 	if wantKind(t, res, rec, tool.ErrorUnknownTool); rec.Plain != res.Text() || rec.Plain == "" {
 		t.Errorf("the plain text is %q", rec.Plain)
@@ -1176,7 +1177,7 @@ func TestT7_ARecordOfACallThatDidNotRunHasItsPlainText(t *testing.T) {
 }
 
 // A misspelled setting must not mean the default.
-func TestT16_AnUnknownFailurePolicyIsAnError(t *testing.T) {
+func TestT16_UnknownFailurePolicyIsAnError(t *testing.T) {
 	const word = "contniue"
 	_, err := tool.NewBox(echo("a", tool.Set(func(s *tool.Settings) { s.Failure = word })))
 	if !errors.Is(err, tool.ErrDefinition) || !strings.Contains(err.Error(), word) {

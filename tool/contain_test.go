@@ -42,7 +42,7 @@ func TestATurnThatIsHandedInAgainLaterNeverRunsAgain(t *testing.T) {
 			first = b.Results[0]
 		}
 	}
-	// One of the last eight is answered with its result, one of long ago is an error.
+	// A repetition of one of the last eight turns gets its results; an older one is an error.
 	b, err := run.Do(t.Context(), box, turn(turns-8, call("c", "pay", "")))
 	if err != nil || !b.Records[0].Replayed || b.Results[0] == nil {
 		t.Errorf("%v: %+v", err, b)

@@ -42,7 +42,7 @@ type execution struct {
 
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
-	cut     *Cut   // what was left out of the output
+	cut     *Cut   // the parts of the output that were left out
 	result  *dragoman.ToolResult
 	record  *Record // its place among the turn's
 }
@@ -53,14 +53,14 @@ func (x *execution) ref() CallRef {
 	return CallRef{Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Key: x.key}
 }
 
-// replay answers with what the same call came to before.
+// replay answers with the earlier result of the same call.
 func (x *execution) replay(before *seen) {
 	x.result, *x.record = before.result, *before.record
 	x.record.Replayed, x.record.Executed = true, false
 }
 
-// given answers with a result that the call has already. It returns the failure that the
-// result reports.
+// given answers with an existing result of the call. It returns the failure that the result
+// reports, or nil.
 func (x *execution) given(res *dragoman.ToolResult) *failure {
 	if x.started.IsZero() {
 		x.started = x.runner.now()
@@ -75,8 +75,8 @@ func (x *execution) given(res *dragoman.ToolResult) *failure {
 	return f
 }
 
-// journaled answers with the result that the journal has of the call. The process that ran
-// it may have died before the failure had its effect on the run, so it has it now.
+// journaled answers with the result in the journal. It applies the failure policy, because the
+// process that ran the call may have died before it did so.
 func (x *execution) journaled(prior Prior) {
 	f := x.given(prior.Result)
 	x.record.Attempt = prior.Attempts
@@ -367,7 +367,7 @@ func (h PreHook) transform(ctx context.Context, in *Input) error {
 	if err == nil && !out.same(*in) {
 		*in = out.clone()
 	}
-	return told(err)
+	return snapshot(err)
 }
 
 // hookFailure says how a hook failed, or what a pre-hook said when it refused the
@@ -441,16 +441,16 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		x.request.Preview = func(ctx context.Context) (string, error) {
 			return guard(ctx, x.runner, x.runner.policyTimeout(), nil, func(ctx context.Context) (string, error) {
 				text, err := preview(ctx, in.clone())
-				return text, told(err)
+				return text, snapshot(err)
 			})
 		}
 	}
 	return nil
 }
 
-// changedWhilePending describes how the tool changed after approval was requested. An
-// approval of the earlier definition is not valid. The description stays with a call that
-// is pending again, because its next question is about the same change.
+// changedWhilePending describes how the tool changed after approval was requested, which makes
+// an approval of the earlier definition invalid. If the call is pending again, the next
+// request for approval repeats the description.
 func (x *execution) changedWhilePending() *PinChange {
 	switch {
 	case x.resume == nil || x.continued():
@@ -468,7 +468,7 @@ func (x *execution) changedWhilePending() *PinChange {
 	}
 }
 
-// because puts a change before the other reasons to ask, unless it is among them.
+// because adds a change to the reasons for an approval request, unless they contain it.
 func because(c *PinChange, reason string) string {
 	if c == nil || strings.Contains(reason, c.String()) {
 		return reason
@@ -483,7 +483,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	}
 	needed, err := guard(ctx, x.runner, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
 		needed, err := x.entry.settings.ApprovalFor(ctx, x.input.clone())
-		return needed, told(err)
+		return needed, snapshot(err)
 	})
 	switch {
 	case err != nil:
@@ -555,7 +555,7 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	}
 	f := func(ctx context.Context) (Answer, error) {
 		answer, err := a.Approve(ctx, x.request)
-		return answer, told(err)
+		return answer, snapshot(err)
 	}
 	limit := x.runner.ApproverTimeout
 	if limit <= 0 {

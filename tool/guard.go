@@ -33,27 +33,27 @@ func newPanic(value any) *PanicError {
 // Error returns the panic value without the stack.
 func (e *PanicError) Error() string { return "panicked: " + e.Text }
 
-// toldError is an error of code that is not ours as it was while that was watched:
-// its text, and those of our errors that it wraps. Who asked the error itself would
-// run its code, which may never return.
-type toldError struct {
+// snapshotError is a copy of an error of foreign code, made while that code was watched:
+// its text, and the errors of this package that it wraps. Methods of the error itself are
+// foreign code, too, and may never return.
+type snapshotError struct {
 	text string
 	// forModel is the text that the model may read.
 	forModel string
 	wraps    []error
-	// own is the original error, for the developer's code alone.
+	// own is the original error, which only the developer's code may use.
 	own error
 }
 
-func (e *toldError) Error() string   { return e.text }
-func (e *toldError) Unwrap() []error { return e.wraps }
+func (e *snapshotError) Error() string   { return e.text }
+func (e *snapshotError) Unwrap() []error { return e.wraps }
 
-// told is the error as it is now.
-func told(err error) error {
+// snapshot copies an error; nil for nil.
+func snapshot(err error) error {
 	if err == nil {
 		return nil
 	}
-	t := &toldError{text: err.Error(), own: err}
+	t := &snapshotError{text: err.Error(), own: err}
 	t.forModel = withoutCauses(err, t.text)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
@@ -82,7 +82,7 @@ func cause(err error, redact func(string) string) error {
 	if !errors.As(err, &panicked) {
 		panicked = nil
 	}
-	if t, told := err.(*toldError); told { //nolint:errorlint // itself: what it wraps is not its own
+	if t, ok := err.(*snapshotError); ok { //nolint:errorlint // only err itself, not what it wraps
 		err = t.own
 	}
 	if panicked != nil {

@@ -87,7 +87,7 @@ func (x *execution) chain(ctx context.Context) *chain {
 // call runs a tool that has no middleware.
 func (c *chain) call(ctx context.Context, out *Output) (err error) {
 	*out, err = c.entry.tool.Call(ctx, c.final())
-	return told(err)
+	return snapshot(err)
 }
 
 // within runs the tool within middleware, the first outermost.
@@ -103,9 +103,9 @@ func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
 		case c.mismatch.Load():
 			return errMismatch
 		case waits != nil:
-			return told(waits)
+			return snapshot(waits)
 		default:
-			return told(err)
+			return snapshot(err)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Outp
 		for _, hook := range set.Post {
 			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), immediate: set.Immediate, f: func(ctx context.Context, out *Output) (err error) {
 				*out, err = hook(ctx, x.input.clone(), *out)
-				return told(err)
+				return snapshot(err)
 			}})
 		}
 	}
@@ -280,7 +280,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref(), reader: x.box.outputReader()}
 	parts = b.bound(keep, parts)
 	if b.failed != nil {
-		x.logFailure("an output could not be kept", b.failed)
+		x.logFailure("storing the whole output failed", b.failed)
 	}
 	if b.cut != (Cut{}) {
 		cut := b.cut // a copy, so that b is not allocated for every call
@@ -409,8 +409,7 @@ func (x *execution) fail(ctx context.Context, f *failure) {
 	x.settle(x.call.Fail(f.message), f)
 }
 
-// settle gives the call its result and record, and does what its failure asks
-// for.
+// settle sets the result and the record of the call, and applies the failure policy.
 func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 	x.result = res
 	*x.record = x.newRecord(f)
@@ -418,8 +417,8 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 	x.applyFailure(f)
 }
 
-// applyFailure does to the run what the failure settings say. A nil failure changes
-// nothing.
+// applyFailure applies the failure policy of the tool or the runner to the run. A nil failure
+// changes nothing.
 func (x *execution) applyFailure(f *failure) {
 	raise := x.runner.RaiseOnError && f.raises()
 	if f == nil || !f.kind.executed() && !f.tripped && !raise {
@@ -503,14 +502,14 @@ func (x *execution) logFailure(msg string, err error) {
 	logTo(cmp.Or(x.runner.Log, slog.Default()), msg, args...)
 }
 
-// plainError returns the text of an error for the model, without values of panics and
-// causes of call errors.
+// plainError returns the text of an error for the model, without panic values and the causes
+// of call errors.
 func plainError(err error) string {
 	var p *PanicError
 	if errors.As(err, &p) {
 		return "panicked"
 	}
-	if t, ok := err.(*toldError); ok { //nolint:errorlint // told errors are not wrapped
+	if t, ok := err.(*snapshotError); ok { //nolint:errorlint // snapshots are not wrapped
 		return t.forModel
 	}
 	return ModelText(err)

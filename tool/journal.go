@@ -39,25 +39,26 @@ const storeTimeout = 30 * time.Second
 // tool runs after it. Both must heed their context, which ends after 30 s: nobody
 // else watches them.
 type Journal interface {
-	// Begin writes that a call is about to run and returns what was known of it
-	// before.
+	// Begin records that a call is about to run and returns the earlier attempts.
 	Begin(ctx context.Context, in Intent) (Prior, error)
-	// End writes what the call came to.
+	// End records the result of the call.
 	End(ctx context.Context, in Intent, result *dragoman.ToolResult) error
 }
 
-// Recaller is what a [Journal] may also be: it tells what it knows of a call without
-// beginning it. It is asked in turns that were handed in before ([Turn.Again]): about
-// calls that are not to run, because one that a human rejects now may have run in a
-// process that died before it could say so; and about calls that are to run, so that
-// none does if one was begun before with other arguments.
+// Recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of
+// a call without beginning it. A [Run] uses it for turns that may have been handed in before
+// ([Turn.Again]):
+//   - for calls that must not run: a call that a human rejects now may have run in a
+//     process that died before it stored the result;
+//   - for calls that are about to run: if one of them was begun with other arguments, none
+//     of them runs.
 type Recaller interface {
 	Recall(ctx context.Context, call CallRef) (Prior, error)
 }
 
-// compareJournal compares the calls that are about to run with what the journal knows of
-// them, if the turn was handed in before. If one was begun with other arguments, none of
-// them runs. Arguments that a human has changed since are no conflict.
+// compareJournal returns an error if a call that is about to run was begun with other
+// arguments, in a turn that was handed in before. A human may change the arguments of a
+// call, so approved calls are not compared.
 func (b *batch) compareJournal(ctx context.Context) error {
 	j, ok := b.runner.Journal.(Recaller)
 	if !ok || !b.turn.Again {
@@ -73,16 +74,16 @@ func (b *batch) compareJournal(ctx context.Context) error {
 			defer cancel()
 			return j.Recall(ctx, x.ref())
 		})
-		if err == nil && prior.Attempts > 0 && prior.Arguments != x.input.Hash() { // Begin reports a failure
+		if err == nil && prior.Attempts > 0 && prior.Arguments != x.input.Hash() { // Begin reports errors of the journal
 			wrong = append(wrong, x.otherArguments())
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// otherArguments is the error of a call that was begun before with other arguments.
+// otherArguments returns the error for a call that was begun before with other arguments.
 func (x *execution) otherArguments() error {
-	return fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number)
+	return fmt.Errorf("%w: the journal has call %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number)
 }
 
 // recalled answers a call that is not to run with what the journal knows of it. It

@@ -217,34 +217,34 @@ type bounder struct {
 	// is empty until the output is stored.
 	whole string
 	where string
-	// cut counts what was left out, for the record.
+	// cut counts the content that was left out, for the record.
 	cut Cut
 }
 
-// Cut describes what was left out of an output that was too long: see [Limits].
+// Cut describes the content that was left out of an output because of [Limits].
 type Cut struct {
-	// Characters counts those of texts and data, Parts the parts that were left out, and
-	// Bytes the bytes of media that were left out. A medium that is only named, such as a
-	// file that the provider stores, has one byte.
+	// Characters counts characters of texts and data that were left out, Parts counts parts,
+	// and Bytes counts bytes of media. A file that is only named, such as one that the
+	// provider stores, counts as one byte.
 	Characters int `json:"characters,omitempty"`
 	Parts      int `json:"parts,omitempty"`
 	Bytes      int `json:"bytes,omitempty"`
-	// Stored is the name under which the [SpillStore] of the run has all texts and data of
-	// the output. It is empty if they were not stored; Record.Cause then has the error of
-	// the store, if there was one.
+	// Stored is the name of the whole output, all texts and data, in the [SpillStore] of the
+	// run. It is empty if the output was not stored; Record.Cause then holds the error of the
+	// store, if any.
 	Stored string `json:"stored,omitempty"`
-	// Whole is the SHA-256 of the output before it was cut, media included. It tells
-	// outputs apart whose beginning and end are the same.
+	// Whole is the SHA-256 of the whole output, including media. It distinguishes outputs
+	// with the same beginning and end.
 	Whole Hash `json:"whole"`
 }
 
-// Lost reports whether something that was cut is not stored. Media never is.
+// Lost reports whether content was cut that is not stored. Media are never stored.
 func (c *Cut) Lost() bool {
 	return c != nil && (c.Bytes > 0 || c.Characters > 0 && c.Stored == "")
 }
 
-// bound returns the parts within the limits: head and tail of what is too long,
-// with a line that says how much is missing and where it is. Text becomes valid
+// bound cuts parts to the limits. It keeps the beginning and the end of long parts, with a
+// line between them that says how much is missing and where it is. Text becomes valid
 // UTF-8. The parts are changed in place.
 func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
 	if !b.tooMany(parts) && !b.tooLarge(parts) && textsFit(parts, b.chars(parts)) {
@@ -326,7 +326,7 @@ func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 	return tokens
 }
 
-// tooLarge reports whether media may be left out.
+// tooLarge reports whether media exceed their limit.
 func (b *bounder) tooLarge(parts []dragoman.Part) bool {
 	size := 0
 	for _, p := range parts {
@@ -442,15 +442,15 @@ func textSize(parts []dragoman.Part) int {
 	return n
 }
 
-// textsFit reports whether texts and data are within a bound on characters. It counts bytes,
-// which are never fewer. A negative bound means none.
+// textsFit reports whether texts and data have at most chars characters. It counts bytes,
+// which are never fewer than characters. A negative chars means no limit.
 func textsFit(parts []dragoman.Part, chars int) bool { return chars < 0 || textSize(parts) <= chars }
 
-// longString is what a string inside of data is shortened to, in bytes.
+// longString is the maximum length of a string inside shortened data, in bytes.
 const longString = 2000
 
-// shorterData shortens the strings of data that is too long, and makes text of
-// what still is.
+// shorterData shortens the strings of data that is too long. Data that is still too long
+// becomes text, which is cut later.
 func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars int) []dragoman.Part {
 	for i, p := range parts {
 		d, ok := p.(*dragoman.Data)
@@ -473,8 +473,8 @@ func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars 
 	return parts
 }
 
-// shortenStrings cuts the middle out of long strings of a JSON text. A note at each cut
-// includes the text of where, which gets what is removed and says how to read the rest.
+// shortenStrings cuts the middle out of long strings of a JSON text and puts a note there.
+// where gets the removed text and returns the end of the note: how to read that text.
 func shortenStrings(raw json.RawMessage, where func(removed string) string) json.RawMessage {
 	r := jsonwire.NewReader(raw)
 	var w jsonwire.Writer

@@ -615,8 +615,8 @@ func TestT8_WholeOutputIsStoredWhateverTheCounterCounts(t *testing.T) {
 	}
 }
 
-// Data that fits is not shortened because an image does not.
-func TestT8_LongStringsOfDataThatFitsAreKept(t *testing.T) {
+// An image that does not fit does not shorten data that fits.
+func TestT8_DataThatFitsKeepsLongStrings(t *testing.T) {
 	long := mustJSON(map[string]string{"a": strings.Repeat("y", 3000)})
 	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", 400)}
 	box := mustBox(t, returns([]dragoman.Part{&dragoman.Data{JSON: long}, image}, trusted, limits(tool.Limits{Binary: 100})))
@@ -629,7 +629,7 @@ func TestT8_LongStringsOfDataThatFitsAreKept(t *testing.T) {
 	}
 }
 
-func TestT8_ARecordSaysWhatWasCut(t *testing.T) {
+func TestT8_RecordDescribesTheCut(t *testing.T) {
 	cut := func(texts ...string) *tool.Cut {
 		t.Helper()
 		var parts []dragoman.Part
@@ -655,7 +655,7 @@ func TestT8_ARecordSaysWhatWasCut(t *testing.T) {
 	}
 }
 
-func TestT8_CutTextsAreLostUnlessTheyAreStored(t *testing.T) {
+func TestT8_CutTextsAreLostUnlessStored(t *testing.T) {
 	for _, tc := range []struct {
 		cut  *tool.Cut
 		lost bool
@@ -674,7 +674,7 @@ func TestT8_CutTextsAreLostUnlessTheyAreStored(t *testing.T) {
 	}
 }
 
-func TestT8_MediaThatIsLeftOutIsLost(t *testing.T) {
+func TestT8_CutMediaAreLost(t *testing.T) {
 	text := &dragoman.Text{Text: "a"}
 	for name, tc := range map[string]struct {
 		part  dragoman.Part

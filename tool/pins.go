@@ -46,7 +46,7 @@ const (
 	PinChanged PinKind = "changed"
 	PinRemoved PinKind = "removed"
 	// ChangedWhilePending is a tool that changed after approval of a call was requested.
-	// Fields has the difference to the definition at that time.
+	// Fields lists the differences from the definition at that time.
 	ChangedWhilePending PinKind = "changed_while_pending"
 )
 
@@ -57,8 +57,8 @@ type PinChange struct {
 	// the tool is deferred.
 	Tool string  `json:"tool"`
 	Kind PinKind `json:"kind"`
-	// Fields are the fields that changed, by name. A tool that is new or removed has
-	// none, nor has one whose earlier definition is not known.
+	// Fields lists the changed fields, sorted by name. It is empty if the tool is new or
+	// removed, or if its earlier definition is unknown.
 	Fields []FieldChange `json:"fields,omitempty"`
 }
 
@@ -68,7 +68,7 @@ type FieldChange struct {
 	// "strict", "deferred", "output_schema", "examples", "annotations", "source",
 	// "extra" or "namespace_extra".
 	Field string `json:"field"`
-	// Was and Is are the values as JSON; nil means that there is none.
+	// Was and Is are the old and the new value as JSON; nil means no value.
 	Was json.RawMessage `json:"was,omitempty"`
 	Is  json.RawMessage `json:"is,omitempty"`
 }
@@ -287,7 +287,7 @@ func (p *Pins) check(e *entry) *PinChange {
 	return nil
 }
 
-// difference returns the fields in which two definitions differ, by name.
+// difference returns the fields in which two definitions differ, sorted by name.
 func difference(was, is pinned) (out []FieldChange) {
 	fields := maps.Clone(was)
 	maps.Copy(fields, is)

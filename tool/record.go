@@ -69,11 +69,10 @@ type Record struct {
 	Executed bool `json:"executed"`
 	// Output is the text that the model got.
 	Output string `json:"output,omitempty"`
-	// Plain is the same without the fence around it. It is not stored: what is kept
-	// is what the model got.
+	// Plain is Output without the fence around it. It is not stored.
 	Plain string `json:"-"`
-	// Cut describes what was left out of an output that was too long. Nil means nothing, or
-	// a result that was replayed from a journal.
+	// Cut describes the content that was cut from a long output. It is nil if nothing was
+	// cut, and for a result that was replayed from a journal.
 	Cut       *Cut      `json:"cut,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`

@@ -195,18 +195,18 @@ func (b *Batch) Settled() []*dragoman.ToolResult {
 
 // Errors of a turn.
 var (
-	// ErrConflict says that a call has the identity of another with other
-	// content: a replayed stream, a tampered state. Nothing of the turn ran, unless
-	// only the journal knows of the other call and is no [Recaller].
-	ErrConflict = errors.New("tool: one call id stands for two different calls")
-	// ErrRepeated says that a turn was handed in again while it is run, or so
-	// long after it that its results are not kept any more, and were not given in
-	// [Turn.Results]. Nothing of the turn ran.
+	// ErrConflict reports a call that has the id of an earlier call, but other content. Causes
+	// are a replayed stream or a changed state. No call of the turn ran, unless only the
+	// journal has the earlier call and does not implement [Recaller].
+	ErrConflict = errors.New("tool: two different calls have the same id")
+	// ErrRepeated reports a turn that was handed in again while it runs, or so late that
+	// its results are no longer stored and are not in [Turn.Results]. No call of the turn
+	// ran again.
 	ErrRepeated = errors.New("tool: the turn was handed in before")
 	// ErrJournal reports that a call ran, but the journal could not record its result. The
 	// batch has the results of all calls; calls that wait for approval stay pending.
 	ErrJournal = errors.New("tool: the journal failed")
-	// ErrFailed says that a call failed whose failure ends the run.
+	// ErrFailed reports a failed call whose failure policy ends the run.
 	ErrFailed = errors.New("tool: a call failed, and the run ends with its failure")
 )
 
@@ -217,8 +217,8 @@ type CallError struct {
 	Record Record
 }
 
-// Error names the tool, with the message that the model reads, and the cause if the message
-// does not have it. The text is for developers: [ModelText] returns it without the cause.
+// Error returns the name of the tool, the message for the model, and the cause unless the
+// message contains it. The text is for developers: [ModelText] returns it without the cause.
 func (e *CallError) Error() string {
 	text := e.modelText()
 	if c := e.Record.Cause; c != nil && !strings.Contains(text, c.Error()) {
@@ -231,9 +231,9 @@ func (e *CallError) modelText() string {
 	return fmt.Sprintf("%v: %s: %s", ErrFailed, e.Record.Tool, e.Record.Error)
 }
 
-// ModelText returns the text of an error for models and users: that of err.Error, without
-// the cause of any [*CallError] in it, such as the value of a panic. A [Run] does the same
-// with the errors of tools. It returns "" for nil.
+// ModelText returns the text of an error for models and users: err.Error() without the causes
+// of the [*CallError] values in its tree, such as panic values. A [Run] uses it for errors of
+// tools. It returns "" for nil.
 func ModelText(err error) string {
 	if err == nil {
 		return ""
@@ -241,8 +241,8 @@ func ModelText(err error) string {
 	return withoutCauses(err, err.Error())
 }
 
-// withoutCauses removes from a text the causes of the call errors in the tree of err, also
-// where a wrapper repeats, quotes or rewrites them.
+// withoutCauses removes the causes of the call errors in the tree of err from a text, including
+// causes that a wrapping error repeats or quotes.
 func withoutCauses(err error, text string) string {
 	calls := callErrors(err, nil)
 	if len(calls) == 0 {
@@ -264,7 +264,7 @@ func withoutCauses(err error, text string) string {
 	return text
 }
 
-// callErrors appends the call errors in the tree of err, and those in their causes.
+// callErrors appends the call errors in the tree of err and in their causes.
 func callErrors(err error, to []*CallError) []*CallError {
 	if e, ok := err.(*CallError); ok && e != nil { //nolint:errorlint // the tree is walked here
 		to = append(to, e)
@@ -337,11 +337,11 @@ type batch struct {
 	broken error
 }
 
-// begin takes a turn, if every call of it is what it was when its id was seen
-// before (quirk I5) and none would run a second time.
+// begin starts a turn. It refuses calls whose ids were seen with other content (quirk I5), and
+// calls that would run a second time.
 func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	if err := r.runner.Failure.check(); err != nil {
-		return nil, fmt.Errorf("the runner: %w", err)
+		return nil, fmt.Errorf("Runner.Failure: %w", err)
 	}
 	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), records: make([]Record, len(turn.Calls))}
 	r.mu.Lock()

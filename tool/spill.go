@@ -163,7 +163,7 @@ func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (
 		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended or later outputs took its place; call the tool again if you need it", ErrNoSpill, name)
 	}
 	if offset < 0 || offset > len(s.content) {
-		return "", len(s.content), fmt.Errorf("tool: %q has %s, and none at %d", name, words.Count(len(s.content), "byte"), offset)
+		return "", len(s.content), fmt.Errorf("tool: offset %[3]d is outside of output %[1]q, which has %[2]s", name, words.Count(len(s.content), "byte"), offset)
 	}
 	for offset > 0 && offset < len(s.content) && !utf8.RuneStart(s.content[offset]) {
 		offset--

@@ -315,7 +315,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef, part: 1, reader: box.outputReader()} // part 0 is the call's own
 	parts = b.bound(ctx, parts)
 	if b.failed != nil {
-		r.runner.log("an output could not be kept", "ticket", s.Ticket.ID, "error", r.redactor().Redact(b.failed.Error()))
+		r.runner.log("storing the whole output failed", "ticket", s.Ticket.ID, "error", r.redactor().Redact(b.failed.Error()))
 	}
 	if !e.settings.Trusted {
 		if err := fence(r.runner.random(), name, parts); err != nil {

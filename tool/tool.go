@@ -192,18 +192,17 @@ const (
 	// FailureDegrade takes the tool out of the run after its first failure: the
 	// model gets the error result, later calls are told that it is unavailable.
 	FailureDegrade Failure = "degrade"
-	// FailureFail cancels the calls beside it and ends the turn with an error.
+	// FailureFail cancels the other calls of the turn and ends it with an error.
 	FailureFail Failure = "fail"
 )
 
-// check refuses words that are not in the list: one that is misspelled must not mean
-// [FailureContinue].
+// check refuses unknown policies: a misspelled one must not mean [FailureContinue].
 func (f Failure) check() error {
 	switch f {
 	case FailureDefault, FailureContinue, FailureDegrade, FailureFail:
 		return nil
 	default:
-		return fmt.Errorf("%w: there is no failure policy %q; use continue, degrade or fail", ErrDefinition, string(f))
+		return fmt.Errorf("%w: unknown failure policy %q; use continue, degrade or fail", ErrDefinition, string(f))
 	}
 }
 

@@ -107,7 +107,7 @@ func linesHead(rel string, data []byte, first, end, total int, cut bool) string 
 	case total == 0:
 		head += "empty"
 	case end == 0:
-		head += fmt.Sprintf("it has %s, and none at %d", words.Count(total, "line"), first)
+		head += fmt.Sprintf("start_line %d is after the end: the file has %s", first, words.Count(total, "line"))
 	default:
 		head += fmt.Sprintf("lines %d to %d of %d", first, end, total)
 	}
@@ -115,10 +115,10 @@ func linesHead(rel string, data []byte, first, end, total int, cut bool) string 
 	case cut && first == end:
 		head += "; the line is too long to show, read it with offset and bytes"
 	case end > 0 && end < total:
-		head += fmt.Sprintf("; go on with start_line %d", end+1)
+		head += fmt.Sprintf("; continue with start_line %d", end+1)
 	}
 	if !utf8.Valid(data) {
-		head += "; bytes that are no UTF-8 are shown as \uFFFD"
+		head += "; bytes that are not UTF-8 are shown as \uFFFD"
 	}
 	return head + "; version " + versionOf(data) + "]\n"
 }
@@ -134,7 +134,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	}
 	defer shut(f)
 	if offset > info.Size() {
-		return "", fmt.Errorf("%s has %s, and none at %d", quoteShort(rel), words.Count(info.Size(), "byte"), offset)
+		return "", fmt.Errorf("offset %d is after the end: %s has %s", offset, quoteShort(rel), words.Count(info.Size(), "byte"))
 	}
 	data, err := readAt(f, offset, n)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestAttack_ShellOperators(t *testing.T) {
 	}
 }
 
-func TestOneByteThatIsNotShownIsSingular(t *testing.T) {
+func TestCountOfOneHiddenByteIsSingular(t *testing.T) {
 	o := &boundedOutput{most: 2}
 	if _, err := o.Write([]byte("abc")); err != nil {
 		t.Fatal(err)
