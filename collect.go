@@ -21,7 +21,7 @@ type collected struct {
 	parts  []Part            // by index; nil while open
 	texts  map[int]*openText // the text of open parts, by index
 	starts []*PartStart      // by index; nil where an index was skipped
-	finals []*Message        // by index; the headers that ends brought
+	finals []*Message        // by index; the headers in the ends of messages
 	stop   Stop
 }
 
@@ -90,8 +90,8 @@ func (c *Collector) addText(ev *PartDelta) {
 	text.add(ev.Text)
 }
 
-// openText collects the text of an open part. Each of its blocks is twice as large as the
-// one before, and none is copied: the end of the part usually brings the whole text.
+// openText collects the text of an open part in blocks, each twice as large as the one
+// before. Blocks are not copied, because the end of a part usually has the whole text.
 type openText struct {
 	full []string
 	last strings.Builder

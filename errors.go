@@ -100,10 +100,10 @@ type APIError struct {
 	RequestID string `json:"request_id,omitzero" hash:"-"`
 	// RetryAfter is the wait the provider asked for; zero means none.
 	RetryAfter time.Duration `json:"retry_after,omitzero" hash:"-"`
-	// Native is the error object as it came.
+	// Native is the error object of the server, unchanged.
 	Native *Native `json:"native,omitzero"`
-	// Err is the cause on our side, if any. Of it, the text is stored, and which
-	// errors of this package it wraps.
+	// Err is the cause on the side of the client, if any. Stored JSON has its text and
+	// the names of the sentinel errors of this package that it wraps.
 	Err error `json:"cause,omitzero" hash:"-"`
 }
 

@@ -94,7 +94,7 @@ func (s *Sidecar) Current(d Dialect, f func() Fingerprint) bool {
 	return s != nil && s.Dialect == d && s.Raw != nil && s.Mirror == f()
 }
 
-// String is the fingerprint in hexadecimal.
+// String returns the fingerprint in hexadecimal.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
 // MarshalText writes the fingerprint in hexadecimal.

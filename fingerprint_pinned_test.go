@@ -15,7 +15,7 @@ import (
 )
 
 // pinned is one line of testdata/stored/fingerprints.jsonl: a value that
-// internal/gen made from a fixed seed, and its fingerprint.
+// internal/gen generated from a fixed seed, and its fingerprint.
 type pinned struct {
 	Kind        string               `json:"kind"`
 	Fingerprint dragoman.Fingerprint `json:"fingerprint"`
@@ -25,8 +25,8 @@ type pinned struct {
 // fingerprinted is a pointer to a value that has a fingerprint.
 type fingerprinted interface{ Fingerprint() dragoman.Fingerprint }
 
-// pinnedKinds are the types with a fingerprint: how to make a random value
-// from a seed, and an empty one.
+// pinnedKinds lists the types with a fingerprint, with functions that return a
+// random value for a seed, and an empty value.
 var pinnedKinds = []struct {
 	name string
 	make func(seed int) fingerprinted
@@ -38,7 +38,7 @@ var pinnedKinds = []struct {
 	{"response", func(seed int) fingerprinted { return gen.Options{}.Response().Example(seed) }, func() fingerprinted { return new(dragoman.Response) }},
 }
 
-// firstTool is the first tool of a random list, or an empty one.
+// firstTool returns the first tool of a random list, or an empty one.
 func firstTool(seed int) dragoman.ToolSpec {
 	for _, tool := range (gen.Options{}).Tools().Example(seed) {
 		return tool
@@ -46,14 +46,14 @@ func firstTool(seed int) dragoman.ToolSpec {
 	return dragoman.ToolSpec{}
 }
 
-// Sessions store fingerprints beside native bytes. A value whose fingerprint
-// changes between two versions loses those bytes, so this test fails when a
-// new field changes the fingerprint of values that do not set it. The tag
-// `hash:"ifset"` keeps them; see internal/storedgen.
+// Sessions store fingerprints with native bytes. If the fingerprint of a value
+// changes between two versions, those bytes are lost, so a new field must not
+// change the fingerprint of values that do not set it. Use the tag
+// `hash:"ifset"`; see internal/storedgen.
 func TestFingerprintsAndStoredBytesArePinned(t *testing.T) {
 	golden := filepath.Join("testdata", "stored", "fingerprints.jsonl")
 	if _, err := os.Stat(golden); *update && errors.Is(err, fs.ErrNotExist) {
-		writePinned(t, golden) // only a missing file: what is pinned stays
+		writePinned(t, golden) // only if the file is missing: pinned values do not change
 	}
 	file, err := os.ReadFile(golden)
 	if err != nil {

@@ -17,9 +17,9 @@ const storedVersion = 1
 
 //go:generate go run ./internal/storedgen
 
-// storer writes stored JSON. The first error sticks. The code that calls it for
-// each field is generated from the structs and their tags; internal/storedgen
-// says how to add a field.
+// storer writes stored JSON and keeps the first error. The code that calls it
+// for each field is generated from the structs and their tags; the comment of
+// internal/storedgen explains how to add a field.
 type storer struct {
 	w   jsonwire.Writer
 	err error
@@ -27,7 +27,7 @@ type storer struct {
 
 func newStorer(size int) storer { return storer{w: jsonwire.Writer{Buf: make([]byte, 0, size)}} }
 
-// done returns what was written.
+// done returns the JSON, or the first error.
 func (s *storer) done(what string) ([]byte, error) {
 	if s.err != nil {
 		return nil, fmt.Errorf("dragoman: storing %s: %w", what, s.err)
@@ -47,7 +47,7 @@ func (s *storer) fail(err error) {
 	}
 }
 
-// str, flag and num write a member unless it is zero.
+// str, flag and num write a field unless it is zero.
 func (s *storer) str(name, v string) { s.w.StringFieldIf(name, v) }
 
 func (s *storer) flag(name string, v bool) {
@@ -70,7 +70,7 @@ func (s *storer) bytes(name string, v []byte) {
 	}
 }
 
-// dropEmpty takes back the member just written if it is an empty object.
+// dropEmpty removes the last field if it is an empty object.
 func (s *storer) dropEmpty(name string) {
 	if before, ok := bytes.CutSuffix(s.w.Buf, []byte("{}")); ok {
 		before = before[:len(before)-len(name)-len(`"":`)]
@@ -78,7 +78,7 @@ func (s *storer) dropEmpty(name string) {
 	}
 }
 
-// native writes native bytes: a string, or an object if they are not UTF-8.
+// native writes native bytes as a string, or as an object if they are not UTF-8.
 func (s *storer) native(v []byte) {
 	switch {
 	case v == nil:
@@ -92,10 +92,10 @@ func (s *storer) native(v []byte) {
 	}
 }
 
-// load reads one stored value into dst. A null changes nothing, as is the
-// custom. A value that is stored by itself must have a version, which is
-// checked first: in another version, a member may mean something else. A value
-// inside another has none, but a newer one is refused all the same.
+// load reads one stored value into dst. Like encoding/json, it ignores null. A
+// value that is stored by itself must have a version, which is checked first:
+// in another version, a field may have another meaning. A value inside another
+// needs no version, but a newer one is refused.
 func load[T any](data []byte, what string, top bool, dst *T, read func(*jsonwire.Reader) T) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil

@@ -79,9 +79,9 @@ func hashPartMembers(v Part, h *hasher) {
 	}
 }
 
-// anyPart has room for the members of every part: "type" may stand anywhere,
-// because databases reorder members, and reading twice would cost the square
-// of the depth of nested values.
+// anyPart has the fields of every part: "type" may follow them, because
+// databases reorder fields. Reading each value twice would make the cost of
+// nested values quadratic.
 type anyPart struct {
 	typeName        string
 	arguments       string
@@ -360,9 +360,9 @@ func storeEventMembers(v Event, out *storer) {
 	}
 }
 
-// anyEvent has room for the members of every event: "type" may stand anywhere,
-// because databases reorder members, and reading twice would cost the square
-// of the depth of nested values.
+// anyEvent has the fields of every event: "type" may follow them, because
+// databases reorder fields. Reading each value twice would make the cost of
+// nested values quadratic.
 type anyEvent struct {
 	typeName string
 	choice   int

@@ -8,10 +8,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The types that are stored in a way of their own. internal/storedgen lists
-// them.
+// Types with hand-written code. The table of specials in internal/storedgen
+// lists them.
 
-// MarshalJSON writes the count as a number, an unknown one as null.
+// MarshalJSON writes a known count as a number and an unknown one as null.
 func (c Count) MarshalJSON() ([]byte, error) {
 	out := newStorer(0)
 	if c.Known {
@@ -31,7 +31,7 @@ func (c *Count) UnmarshalJSON(b []byte) error {
 	return load(b, "count", false, c, loadCount)
 }
 
-// count writes a count that is known.
+// count writes a count if it is known.
 func (s *storer) count(name string, c Count) {
 	if c.Known {
 		s.w.IntField(name, c.N)
@@ -61,8 +61,8 @@ func loadFingerprint(r *jsonwire.Reader) Fingerprint {
 	return f
 }
 
-// severity writes a severity even if it is zero: a program that counts losses
-// by severity need not know that info is the least.
+// severity writes a severity even if it is zero, so that readers need not know
+// that a missing severity means info.
 func (s *storer) severity(name string, v Severity) {
 	text, err := v.MarshalText()
 	if err != nil {
@@ -96,8 +96,8 @@ func loadDuration(r *jsonwire.Reader) time.Duration {
 	return d
 }
 
-// time writes seconds, as APIs do, because an absurd date of a server has no
-// other form. Nanoseconds are a member of their own.
+// time writes Unix seconds, which can represent every date that a server may
+// send, and nanoseconds in a second field.
 func (s *storer) time(name string, t time.Time) {
 	if !t.IsZero() {
 		s.w.IntField(name, t.Unix())
@@ -105,7 +105,7 @@ func (s *storer) time(name string, t time.Time) {
 	}
 }
 
-// storedTime holds the two members of a time.
+// storedTime holds the two fields of a time.
 type storedTime struct {
 	seconds *int64
 	nanos   int64
@@ -118,15 +118,15 @@ func (t storedTime) time() time.Time {
 	return time.Unix(*t.seconds, t.nanos).UTC()
 }
 
-// storedCause stands for an error that was stored: its text, and the
-// sentinels of this package it wrapped.
+// storedCause is an error that was loaded: its text, and the names of the
+// sentinels of this package that the original wrapped.
 type storedCause struct {
 	text string
 	is   []string
 }
 
-// sentinels are the errors whose identity survives storing: it decides what a
-// caller does next.
+// sentinels are the errors that errors.Is still finds after loading, because
+// callers act on them.
 var sentinels = []struct {
 	name string
 	err  error

@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Stored JSON of the two interfaces. A value has a "type", by which it is read
-// back.
+// Stored JSON of the interfaces Part and Event. The field "type" selects the
+// Go type.
 
 // MarshalPart writes a part as stored JSON; its "type" is the part's kind.
 func MarshalPart(p Part) ([]byte, error) {
@@ -24,7 +24,7 @@ func UnmarshalPart(data []byte) (Part, error) {
 		return nil, err
 	}
 	if p == nil {
-		return nil, errors.New("dragoman: stored part: it is null")
+		return nil, errors.New("dragoman: stored part is null")
 	}
 	return p, nil
 }
@@ -85,7 +85,7 @@ func loadPartInto[T any, P interface {
 			v = *p
 		case nil:
 		default:
-			r.Fail(fmt.Errorf("it is of type %q, want %q", p.Kind(), dst.Kind()))
+			r.Fail(fmt.Errorf("type is %q, want %q", p.Kind(), dst.Kind()))
 		}
 		return v
 	})
@@ -112,7 +112,7 @@ func UnmarshalEvent(data []byte) (Event, error) {
 		return nil, err
 	}
 	if ev == nil {
-		return nil, errors.New("dragoman: stored event: it is null")
+		return nil, errors.New("dragoman: stored event is null")
 	}
 	return ev, nil
 }
@@ -141,14 +141,14 @@ func loadEventInto[T any, P interface {
 			v = *ev
 		case nil:
 		default:
-			r.Fail(fmt.Errorf("it is of type %q, want %q", ev.Type(), dst.Type()))
+			r.Fail(fmt.Errorf("type is %q, want %q", ev.Type(), dst.Type()))
 		}
 		return v
 	})
 }
 
-// The sizes below are estimates, a little more than most values take. They
-// save the buffer from growing.
+// The sizes below are estimates, slightly larger than most values, so that
+// buffers seldom grow.
 
 func (m *Message) storedSize() int {
 	size := 40
@@ -228,6 +228,5 @@ func storedSize(p Part) int {
 	}
 }
 
-// quotedSize estimates what JSON of n bytes takes as a string, with its quotes
-// escaped.
+// quotedSize estimates the size of n bytes of JSON as a JSON string.
 func quotedSize(n int) int { return n + n/4 }

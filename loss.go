@@ -17,7 +17,7 @@ const (
 	Dropped LossKind = "dropped"
 	// Renamed: written under another name, reversibly.
 	Renamed LossKind = "renamed"
-	// Synthesized: invented, because the target needs it.
+	// Synthesized: added, because the target requires it.
 	Synthesized LossKind = "synthesized"
 	// Moved: written in another place.
 	Moved LossKind = "moved"
@@ -75,21 +75,21 @@ func (s *Severity) UnmarshalText(b []byte) error {
 type Loss struct {
 	Kind     LossKind `json:"kind"`
 	Severity Severity `json:"severity"`
-	// Path is a JSON pointer. Of a decoder it leads into the wire body; of an
-	// encoder into the stored JSON of the canonical value, of a stream into that of
-	// the response it collects to. A member that is not modelled stands there under
-	// its native name, what was invented where it would stand, and the pointer goes
-	// on inside native JSON, which is stored as a string.
+	// Path is a JSON pointer. For a decoder, it points into the wire body; for an
+	// encoder, into the stored JSON of the canonical value, which for a stream is
+	// the collected response. An unknown field has its native name, and a
+	// synthesized value has the place where it would be. The pointer continues
+	// inside native JSON, although that is stored as a string.
 	Path string `json:"path"`
 	// Detail says what happened, in a few words.
 	Detail string `json:"detail"`
-	// From and To are the names before and after, where one was replaced by
-	// another (see [Report.AddRename]); empty otherwise.
+	// From and To are the names before and after a rename (see [Report.AddRename]);
+	// empty for other losses.
 	From string `json:"from" stored:"if=renamed"`
 	To   string `json:"to" stored:"if=renamed"`
 }
 
-// renamed reports whether the loss names what was replaced by what.
+// renamed reports whether From or To is set.
 func (l *Loss) renamed() bool { return l.From != "" || l.To != "" }
 
 func (l Loss) String() string {

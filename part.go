@@ -43,7 +43,7 @@ type Text struct {
 // Reasoning is a model's thinking. The visible text may be empty while the
 // opaque state is not: such a part is still replayed to its origin.
 type Reasoning struct {
-	// ID is the native id of the reasoning item, where there is one.
+	// ID is the native id of the reasoning item, if any.
 	ID string `json:"id,omitzero" hash:"after=Redacted"`
 	// Text is the visible thinking; Summary the visible summaries of a
 	// thinking that stays hidden.

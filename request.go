@@ -140,7 +140,7 @@ type Sampling struct {
 	Candidates *int64 `json:"candidates,omitzero"`
 }
 
-// Number is a JSON number in its own spelling, so that 1.0 stays 1.0. It is
+// Number is a JSON number with its original spelling: 1.0 stays 1.0. It is
 // stored as a string.
 type Number string
 

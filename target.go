@@ -67,8 +67,8 @@ type Capabilities struct {
 	// NoOutputSchemaStreamed: the server refuses an output schema in a streamed request;
 	// the schema is sent in the instructions instead.
 	NoOutputSchemaStreamed bool
-	// NoMixedTools: functions do not stand beside the tools that the provider
-	// runs; functions are kept (quirk A44).
+	// NoMixedTools: functions cannot be combined with tools that the provider
+	// runs; only functions are sent (quirk A44).
 	NoMixedTools bool
 	// Refuses lists request settings that the model rejects or ignores, with spaces
 	// between them; they are dropped. RefusesThinking lists those that it rejects while
@@ -76,7 +76,7 @@ type Capabilities struct {
 	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
 	// response_format, reasoning_format, max_tokens (max_completion_tokens is sent instead),
 	// prefill (in RefusesThinking only: a thinking budget is dropped if the conversation ends
-	// with text of the assistant),
+	// with assistant text),
 	// reasoning_effort=none (a request to switch reasoning off is dropped), and
 	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
 	Refuses         string

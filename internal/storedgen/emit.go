@@ -50,12 +50,12 @@ func generate(dir string) ([]byte, error) {
 	e.linef(")\n\n%s", body)
 	code, err := format.Source(e.out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("the generated code is not Go: %w", err)
+		return nil, fmt.Errorf("the generated code does not parse: %w", err)
 	}
 	return code, nil
 }
 
-// union writes what the members of an interface share.
+// union writes the functions for an interface with stored implementations.
 func (e *emitter) union(u *union) {
 	lower := strings.ToLower(u.iface)
 	e.linef("// isNil%[1]s reports whether v is nil, or holds a nil pointer.\nfunc isNil%[1]s(v %[1]s) bool {\nswitch v := v.(type) {\ncase nil:\nreturn true", u.iface)
@@ -79,7 +79,7 @@ func (e *emitter) union(u *union) {
 	}
 
 	all := u.anyFields()
-	e.linef("// any%[1]s has room for the members of every %[2]s: \"type\" may stand anywhere,\n// because databases reorder members, and reading twice would cost the square\n// of the depth of nested values.\ntype any%[1]s struct {", u.iface, lower)
+	e.linef("// any%[1]s has the fields of every %[2]s: \"type\" may follow them, because\n// databases reorder fields. Reading each value twice would make the cost of\n// nested values quadratic.\ntype any%[1]s struct {", u.iface, lower)
 	e.linef("typeName string")
 	for _, f := range all {
 		e.linef("%s %s", anyName(f), f.typ.name)
@@ -102,7 +102,7 @@ func (e *emitter) union(u *union) {
 	e.linef("default:\nreturn nil\n}\n}\n")
 }
 
-// anyName is the name of a member in the struct of all members.
+// anyName returns the name of a field in the struct of all fields.
 func anyName(f field) string {
 	words := strings.Split(f.json, "_")
 	for i, w := range words[1:] {
@@ -223,7 +223,7 @@ func (e *emitter) storeField(f *field, x string) {
 	}
 }
 
-// What stores and what hashes a value.
+// The calls that store and hash a value, by shape.
 var (
 	storeCalls = map[shape]string{
 		text: "out.w.String(%s)", flag: "out.w.Bool(%s)", number: "out.w.Int(%s)", native: "out.native(%s)", object: "%s.store(out)", part: "storePart(%s, out)",
@@ -237,7 +237,7 @@ func (e *emitter) value(calls map[shape]string, t *goType, x string) {
 	e.linef(calls[t.shape], plain(t, x))
 }
 
-// plain converts a text or a number to the type that writers take.
+// plain converts a text or a number to the parameter type of the writers.
 func plain(t *goType, x string) string {
 	switch {
 	case t.shape == text && t.name != "string":
@@ -249,7 +249,7 @@ func plain(t *goType, x string) string {
 	}
 }
 
-// isSet is the test whether a value is not zero.
+// isSet returns an expression that reports whether a value is not zero.
 func isSet(t *goType, x string) string {
 	switch t.shape {
 	case text:
@@ -287,7 +287,7 @@ func (e *emitter) load(s *structType) {
 	e.linef("return v\n}\n")
 }
 
-// loadExpr is the expression that reads a value.
+// loadExpr returns the expression that reads a value.
 func loadExpr(t *goType) string {
 	switch t.shape {
 	case text:
@@ -313,7 +313,7 @@ func loadExpr(t *goType) string {
 	}
 }
 
-// loadFunc is the function that reads a value.
+// loadFunc returns the function that reads a value.
 func loadFunc(t *goType) string {
 	switch t.shape {
 	case text:

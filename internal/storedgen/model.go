@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// shape says how values of a type are stored.
+// shape is the way in which values of a type are stored.
 type shape int
 
 const (
@@ -42,7 +42,7 @@ type specialType struct {
 	store  string // method of storer
 	load   string // function
 	hash   string // method of hasher; empty if no fingerprint covers the type
-	always bool   // it is stored even if it is zero
+	always bool   // stored even if zero
 }
 
 var specials = map[string]specialType{
@@ -51,7 +51,7 @@ var specials = map[string]specialType{
 	"Severity":      {store: "severity", load: "loadSeverity", always: true},
 	"error":         {store: "cause", load: "loadCause"},
 	"time.Duration": {store: "duration", load: "loadDuration"},
-	// A time is two members, so its loading is generated.
+	// A time is stored as two fields, so the code that loads it is generated.
 	timeType: {store: "time", hash: "time"},
 }
 
@@ -60,28 +60,28 @@ const timeType = "time.Time"
 type field struct {
 	name string
 	typ  goType
-	json string // the name of the member; empty if it is not stored
-	omit bool   // it is left out if it is zero
-	cond string // the method that says whether it is stored
+	json string // the name in the JSON; empty if the field is not stored
+	omit bool   // left out if zero
+	cond string // the method that reports whether to store it
 	hash hashRule
 }
 
-// hashRule says how a field takes part in fingerprints.
+// hashRule is the effect of a field on fingerprints.
 type hashRule struct {
 	skip  bool
 	ifset bool
 	nils  bool   // nil differs from empty
-	cond  string // the method that says whether it counts
-	after string // the field before it
+	cond  string // the method that reports whether to hash it
+	after string // the field to hash before it
 }
 
 // structType is a stored struct.
 type structType struct {
 	name   string
-	label  string // names it in errors
-	top    bool   // it is stored by itself, with a version
-	union  *union // the interface it belongs to, or nil
-	tag    string // the constant that is its "type" within the union
+	label  string // its name in errors
+	top    bool   // stored by itself, with a version
+	union  *union // the interface that it implements, or nil
+	tag    string // the constant for its "type" in the union
 	fields []field
 	hashed bool // a fingerprint covers it
 	inside bool // another stored struct holds it
@@ -171,7 +171,7 @@ func (m *model) parse(dir string) ([]*ast.File, error) {
 	return files, nil
 }
 
-// constantResult returns the name that a method consists of returning.
+// constantResult returns the name of the constant if a method only returns one.
 func constantResult(d *ast.FuncDecl) string {
 	if d.Body == nil || len(d.Body.List) != 1 {
 		return ""
@@ -189,7 +189,7 @@ func (m *model) has(typ, method string) bool {
 	return ok
 }
 
-// declare notes a type, and whether it is a stored struct.
+// declare adds a type to the model, as a stored struct if it is one.
 func (m *model) declare(spec *ast.TypeSpec, d *ast.GenDecl, defs map[*structType]*ast.StructType) {
 	name := spec.Name.Name
 	m.specs[name] = spec.Type
@@ -203,7 +203,7 @@ func (m *model) declare(spec *ast.TypeSpec, d *ast.GenDecl, defs map[*structType
 			s.union, s.tag = u, m.methods[name+"."+u.tag]
 			u.members = append(u.members, s)
 			if s.tag == "" {
-				m.failf(spec, "the method %s.%s must return a constant and do nothing else", name, u.tag)
+				m.failf(spec, "method %s.%s must only return a constant", name, u.tag)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (m *model) declare(spec *ast.TypeSpec, d *ast.GenDecl, defs map[*structType
 			}
 			form, label, _ := strings.Cut(directive, " ")
 			if form != "value" && form != "top" || label == "" || s.union != nil {
-				m.failf(spec, "%s: want //stored:value or //stored:top with a name for errors, on a struct that is neither part nor event", c.Text)
+				m.failf(spec, "%s: write //stored:value or //stored:top and a name for errors, on a struct that is neither a part nor an event", c.Text)
 			}
 			s.top, s.label = form == "top", label
 		}
@@ -250,7 +250,7 @@ func (m *model) fields(s *structType, def *ast.StructType) {
 	}
 	for _, f := range def.Fields.List {
 		if len(f.Names) != 1 || !f.Names[0].IsExported() {
-			m.failf(f, "a stored struct has exported fields with one name each")
+			m.failf(f, "write each field of a stored struct on its own line, with an exported name")
 			continue
 		}
 		out := field{name: f.Names[0].Name}
@@ -270,7 +270,7 @@ func (m *model) fields(s *structType, def *ast.StructType) {
 			continue
 		}
 		if seen[out.json] {
-			m.failf(f, "%s.%s: the name %q is taken", s.name, out.name, out.json)
+			m.failf(f, "%s.%s: another field has the name %q", s.name, out.name, out.json)
 		}
 		seen[out.json] = true
 		if err := m.typeOf(f.Type, &out.typ); err != nil {
@@ -297,10 +297,10 @@ func (m *model) tags(f *field, s *structType, tags reflect.StructTag) error {
 	hash, hasHash := tags.Lookup("hash")
 	switch {
 	case name == "":
-		return errors.New(`no name in the tag json (json:"-" leaves the field out)`)
+		return errors.New(`the json tag has no name; use json:"-" to leave the field out`)
 	case name == "-":
 		if rest != "" || hasStored || hasHash {
-			return errors.New(`json:"-" leaves no room for other options`)
+			return errors.New(`json:"-" excludes other options`)
 		}
 		return nil
 	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "":
@@ -336,7 +336,7 @@ func (m *model) tags(f *field, s *structType, tags reflect.StructTag) error {
 		}
 	}
 	if f.hash.skip && f.hash != (hashRule{skip: true}) {
-		return errors.New(`hash:"-" leaves no room for other options`)
+		return errors.New(`hash:"-" excludes other options`)
 	}
 	for _, cond := range []string{f.cond, f.hash.cond} {
 		if cond != "" && !m.has(s.name, cond) {
@@ -417,26 +417,28 @@ func (m *model) elemOf(e ast.Expr, t *goType) error {
 	return nil
 }
 
-// check finds what the emitted code could not do.
+// check returns an error for tags that the generated code does not support.
 func (f *field) check(s *structType) error {
 	switch {
 	case f.cond != "" && f.omit:
 		return errors.New("omitzero and stored:\"if=\" exclude each other")
-	case f.typ.shape == special && specials[f.typ.name].always == f.omit:
-		return fmt.Errorf("a %s is stored with omitzero or without it, not as this tag says", f.typ.name)
+	case f.typ.shape == special && specials[f.typ.name].always && f.omit:
+		return fmt.Errorf("a %s is always stored: remove omitzero", f.typ.name)
+	case f.typ.shape == special && !specials[f.typ.name].always && !f.omit:
+		return fmt.Errorf("the json tag of a %s must have omitzero", f.typ.name)
 	case f.typ.shape == special && f.cond != "":
 		return fmt.Errorf("a %s cannot be stored under a condition", f.typ.name)
 	case f.typ.name == timeType && s.union != nil:
-		return errors.New("a time in a part or an event cannot be stored")
+		return errors.New("a part or an event cannot store a time")
 	case f.hash.nils && f.typ.shape != list:
-		return errors.New(`hash:"nil" is for lists`)
+		return errors.New(`hash:"nil" applies only to lists`)
 	case f.hash.ifset && (f.typ.shape == object || f.typ.shape == special):
-		return fmt.Errorf(`hash:"ifset" of a %s is not possible`, f.typ.name)
+		return fmt.Errorf(`hash:"ifset" is not supported for a %s`, f.typ.name)
 	}
 	return nil
 }
 
-// hashOrder returns the fields that a fingerprint covers, in its order.
+// hashOrder returns the fields of a fingerprint, in order.
 func (s *structType) hashOrder() ([]field, error) {
 	var order, moved []field
 	for _, f := range s.fields {
@@ -459,14 +461,14 @@ func (s *structType) hashOrder() ([]field, error) {
 			order = slices.Insert(order, at+1, f)
 		}
 		if len(rest) == len(moved) {
-			return nil, fmt.Errorf("%s comes after %s, which no fingerprint covers", rest[0].name, rest[0].hash.after)
+			return nil, fmt.Errorf(`%s: hash:"after=%s" names a field that is not in the fingerprint`, rest[0].name, rest[0].hash.after)
 		}
 		moved = rest
 	}
 	return order, nil
 }
 
-// checkUnions checks that a name has one type in all members of a union.
+// checkUnions checks that a field name has the same type in all structs of a union.
 func (m *model) checkUnions() {
 	for _, u := range m.unions {
 		if len(u.members) == 0 {
@@ -476,7 +478,7 @@ func (m *model) checkUnions() {
 		for _, s := range u.members {
 			for _, f := range s.fields {
 				if have, ok := types[f.json]; ok && have != f.typ.name {
-					m.errs = append(m.errs, fmt.Errorf("%s.%s: the member %q is a %s here and a %s in another %s", s.name, f.name, f.json, f.typ.name, have, u.iface))
+					m.errs = append(m.errs, fmt.Errorf("%s.%s: the field %q has type %s here and type %s in another %s", s.name, f.name, f.json, f.typ.name, have, u.iface))
 				}
 				types[f.json] = f.typ.name
 			}
@@ -500,7 +502,7 @@ func (m *model) markHashed() {
 			}
 		case special:
 			if specials[t.name].hash == "" {
-				m.errs = append(m.errs, fmt.Errorf("a %s is in no fingerprint: add hash:\"-\"", t.name))
+				m.errs = append(m.errs, fmt.Errorf("a %s cannot be fingerprinted: add hash:\"-\"", t.name))
 			}
 		}
 	}
@@ -536,7 +538,7 @@ func (m *model) comparable(s *structType) bool {
 	})
 }
 
-// anyFields returns the members that some struct of a union has, by name.
+// anyFields returns the fields of all structs of a union, by name.
 func (u *union) anyFields() []field {
 	var all []field
 	for _, s := range u.members {
@@ -550,7 +552,7 @@ func (u *union) anyFields() []field {
 	return all
 }
 
-// spell writes a type as the source does.
+// spell returns a type in Go syntax.
 func spell(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -24,12 +24,11 @@ func TestGeneratedFileIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the structs say; run\n\n\tgo generate .", output)
+		t.Errorf("%s is not up to date; run\n\n\tgo generate .", output)
 	}
 }
 
-// frame is a package with the least that the generator needs. Its tags are in
-// single quotes.
+// frame is a minimal package for the generator. Its tags are in single quotes.
 const frame = `package dragoman
 
 type Part interface { Kind() PartKind; sealedPart() }
@@ -55,7 +54,7 @@ type Box struct { Lid []string 'json:"lid,omitzero"' }
 type Plain struct { A int }
 `
 
-// generated returns the code for the frame with these fields.
+// generated returns the code that is generated for the frame with these fields.
 func generated(t *testing.T, note, thing string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,8 +67,8 @@ func generated(t *testing.T, note, thing string) (string, error) {
 	return string(code), err
 }
 
-// One line in a struct is stored, loaded and fingerprinted.
-func TestAFieldIsOneLine(t *testing.T) {
+// A line in a struct is enough to store, load and fingerprint a field.
+func TestFieldNeedsOneLine(t *testing.T) {
 	for _, tc := range []struct {
 		note, thing string
 		want        []string
@@ -117,32 +116,32 @@ func TestAFieldIsOneLine(t *testing.T) {
 	}
 }
 
-// A mistake in a tag is an error that names its place.
-func TestMistakesAreErrors(t *testing.T) {
+// A mistake in a tag is an error with its position.
+func TestTagMistakesAreErrors(t *testing.T) {
 	for _, tc := range []struct{ note, thing, want string }{
-		{thing: `Name string`, want: "Thing.Name: no name in the tag json"},
+		{thing: `Name string`, want: "Thing.Name: the json tag has no name"},
 		{thing: `Name string 'json:"Name"'`, want: "snake_case"},
 		{thing: `Name string 'json:"name,omitempty"'`, want: `json: unknown option "omitempty"`},
-		{thing: `Name string 'json:"v"'`, want: `the name "v" is taken`},
+		{thing: `Name string 'json:"v"'`, want: `another field has the name "v"`},
 		{thing: "A string 'json:\"a\"'\nB string 'json:\"a\"'", want: `types.go:`},
-		{thing: `A, B string 'json:"a"'`, want: "one name each"},
+		{thing: `A, B string 'json:"a"'`, want: "on its own line"},
 		{thing: `Name string 'json:"name" hash:"later"'`, want: `hash: unknown option "later"`},
-		{thing: `Name string 'json:"name" hash:"-,ifset"'`, want: "no room"},
-		{thing: `Name string 'json:"-" hash:"ifset"'`, want: "no room"},
-		{thing: `Name string 'json:"name" hash:"after=Age"'`, want: "Name comes after Age"},
-		{thing: `Name string 'json:"name" hash:"nil"'`, want: "for lists"},
+		{thing: `Name string 'json:"name" hash:"-,ifset"'`, want: "excludes other options"},
+		{thing: `Name string 'json:"-" hash:"ifset"'`, want: "excludes other options"},
+		{thing: `Name string 'json:"name" hash:"after=Age"'`, want: `hash:"after=Age"`},
+		{thing: `Name string 'json:"name" hash:"nil"'`, want: "only to lists"},
 		{thing: `Name string 'json:"name" hash:"if=light"'`, want: "Thing has no method light"},
 		{thing: `Name string 'json:"name" stored:"never"'`, want: `stored: unknown option "never"`},
 		{thing: `Name string 'json:"name,omitzero" stored:"if=heavy"'`, want: "exclude each other"},
 		{thing: `Plain *Plain 'json:"plain,omitzero"'`, want: "a Plain cannot be stored"},
 		{thing: `Size []int 'json:"size,omitzero"'`, want: "a []int cannot be stored"},
 		{thing: `Map map[string]string 'json:"map,omitzero"'`, want: "cannot be stored"},
-		{thing: `Wait time.Duration 'json:"wait"'`, want: "with omitzero or without it"},
-		{thing: `Wait time.Duration 'json:"wait,omitzero"'`, want: `a time.Duration is in no fingerprint: add hash:"-"`},
-		{thing: `Box Box 'json:"box,omitzero" hash:"ifset"'`, want: "not possible"},
-		{note: `Text bool 'json:"text,omitzero"'`, want: `the member "text" is a`},
-		{note: `Type string 'json:"type,omitzero"'`, want: `the name "type" is taken`},
-		{note: `At time.Time 'json:"at,omitzero"'`, want: "a time in a part"},
+		{thing: `Wait time.Duration 'json:"wait"'`, want: "must have omitzero"},
+		{thing: `Wait time.Duration 'json:"wait,omitzero"'`, want: `a time.Duration cannot be fingerprinted: add hash:"-"`},
+		{thing: `Box Box 'json:"box,omitzero" hash:"ifset"'`, want: "not supported"},
+		{note: `Text bool 'json:"text,omitzero"'`, want: `the field "text" has type`},
+		{note: `Type string 'json:"type,omitzero"'`, want: `another field has the name "type"`},
+		{note: `At time.Time 'json:"at,omitzero"'`, want: "cannot store a time"},
 	} {
 		if _, err := generated(t, tc.note, tc.thing); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s%s: %v, want an error with %q", tc.note, tc.thing, err, tc.want)

@@ -14,7 +14,7 @@ func Count[N int | int64](n N, noun string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + noun
 }
 
-// plural returns the plural of a noun that has a regular one.
+// plural returns the regular plural of a noun.
 func plural(noun string) string {
 	stem, y := strings.CutSuffix(noun, "y")
 	if y && stem != "" && !strings.ContainsRune("aeiou", rune(stem[len(stem)-1])) {

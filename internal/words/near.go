@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxCompared bounds what is compared of two names: their likeness is a hint.
+// maxCompared is the length of the prefixes of two names that are compared.
 const maxCompared = 64
 
-// maxNamed is the longest name that is compared at all.
+// maxNamed is the length of the longest name that is compared.
 const maxNamed = 2 * maxCompared
 
 // Distance returns the number of byte changes that turn a into b. Swapping two neighbors
@@ -39,10 +39,9 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near is the one of some names that somebody may have meant who wrote another:
-// the one that is most like it, or it with something before a slash, the first of
-// several; empty where none is like it at all. A name that is much longer than what is
-// compared is like none.
+// Near returns the name that is most similar to a misspelled one, or a name that ends with a
+// slash and the misspelled one. It returns the first of several, and "" if no name is
+// similar. Very long names are similar to none.
 func Near(wrote string, names []string) string {
 	best, least := "", 0
 	if len(wrote) > maxNamed {
