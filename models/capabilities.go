@@ -70,8 +70,8 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 	return c
 }
 
-// noSchema says that the model takes no schema of its response. OpenAI Chat and Responses
-// have JSON without a schema; the other APIs have no output format besides.
+// noSchema sets the capabilities of a model that accepts no output schema. OpenAI Chat and
+// Responses still accept JSON output without a schema; the other APIs have no such format.
 func (m Model) noSchema(c *dragoman.Capabilities, d dragoman.Dialect) {
 	if d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses {
 		c.NoOutputSchema = true
@@ -81,10 +81,9 @@ func (m Model) noSchema(c *dragoman.Capabilities, d dragoman.Dialect) {
 }
 
 // refusedMedia returns the kinds of media that the model cannot read, in the form of
-// [dragoman.Capabilities.RefusesMedia]. The newer models of a family may read more
-// than the known ones. Whether a model reads files depends on its server: Bedrock and resellers
-// extract their text. OpenAI Chat and Responses servers do not do so for models that read
-// text only.
+// [dragoman.Capabilities.RefusesMedia]. It is empty for models that only match a family,
+// because newer models may read more. Files are refused only for text-only models on OpenAI
+// Chat and Responses servers: Bedrock and resellers extract the text of files.
 func (m Model) refusedMedia(d dragoman.Dialect) string {
 	if len(m.Inputs) == 0 || m.How == ByFamily {
 		return ""
@@ -115,7 +114,7 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 	}
 	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
 		c.NoThinking = true
-		// OpenAI refuses items of reasoning for a model that does not reason.
+		// OpenAI refuses reasoning items for a model that does not reason.
 		c.NoReasoning = d == dragoman.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}

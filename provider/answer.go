@@ -109,7 +109,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			if err := x.readChunk(ctx, ev.Raw); err != nil {
 				return err
 			}
-			// A chunk that only extensions understand has no events to send its patches with.
+			// A chunk that only extensions understand has no events, so its patches are sent here.
 			sent := x.opened() && x.sendPatches()
 			if !x.client.Chunks {
 				if sent && extension.PatchesFrom(ctx) != nil && !yield(&dragoman.Chunk{}) {

@@ -82,25 +82,24 @@ type Client struct {
 	// MaxRequestBytes bounds the body of a request, MaxResponseBytes that of a
 	// whole answer and what is kept of a stream; 0 means 64 MiB each.
 	MaxRequestBytes, MaxResponseBytes int
-	// Strict refuses a request that loses something at least this severe when it is
-	// written for the model, before it is sent. The error wraps
-	// [dragoman.ErrUnsupported] and has a [*dragoman.LossError]; a [Chain] asks the
-	// next model. Nil sends every request and reports its losses.
+	// Strict refuses a request if encoding it loses something at least this severe. The
+	// request is not sent. The error wraps [dragoman.ErrUnsupported] and contains a
+	// [*dragoman.LossError]; a [Chain] continues with the next model. Nil sends every
+	// request and reports its losses.
 	Strict *dragoman.Severity
 
-	// HTTP sends requests; nil, or one without a Transport, uses a copy of
-	// [http.DefaultTransport] that keeps more idle connections, and shares it with all
-	// other clients. Redirects are not followed, whatever it says: they would carry the
-	// credential elsewhere.
+	// HTTP sends requests. If it is nil or has no Transport, all such clients share a copy
+	// of [http.DefaultTransport] that keeps more idle connections. Redirects are never
+	// followed, because they would send the credential to another server.
 	HTTP *http.Client
-	// Clock is what time is told by; nil means the system's.
+	// Clock is the source of time; nil means the system clock.
 	Clock Clock
-	// Log gets a line for every request, and at debug level the wire in both
-	// directions with what was lost, without credentials; nil logs nothing.
+	// Log gets a line for every request and, at debug level, requests, responses and
+	// losses, without credentials; nil logs nothing.
 	Log *slog.Logger
 
-	// setKey says how to set the credential, for errors of servers that want one; empty
-	// means unknown.
+	// setKey is the advice on how to set the credential, for errors of servers that require
+	// one; empty means unknown.
 	setKey  string
 	schemas interop.SchemaCache
 	// to is where the last request went, scoped what was last told apart.

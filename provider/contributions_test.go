@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// reading is an accessor of the plugin's format from a function.
+// reading makes an accessor of the plugin's format from a function.
 type reading func(obj json.RawMessage) []dragoman.ToolSpec
 
 func (reading) Format() dragoman.Format { return plugged }
@@ -24,8 +24,8 @@ func (f reading) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragom
 	return f(obj), dragoman.Report{}, nil
 }
 
-// writing is an adapter to a dialect's own format from a function; from is empty for one
-// that writes from the canonical view.
+// writing makes an adapter to a dialect's own format from a function. If from is empty, it
+// writes from the canonical view.
 type writing struct {
 	from, to dragoman.Format
 	adapt    func(in dragoman.AdapterInput) string
@@ -39,7 +39,7 @@ func (w writing) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Repo
 	return json.RawMessage(w.adapt(in)), dragoman.Report{}, nil
 }
 
-// sentTools sends a request with tools and the contribution of a tool. It returns the body
+// sentTools sends a request with tools and a contribution. It returns the body that was sent
 // and the response.
 func sentTools(t *testing.T, codec dialect.Codec, c dragoman.Contribution, tools ...dragoman.ToolSpec) (string, *dragoman.Response) {
 	t.Helper()
@@ -62,12 +62,12 @@ func sentTools(t *testing.T, codec dialect.Codec, c dragoman.Contribution, tools
 	return string(body), resp
 }
 
-// pluggedTool is a named tool of which only the source is known.
+// pluggedTool returns a tool with a name and a source, and nothing else.
 func pluggedTool(source string) dragoman.ToolSpec {
 	return dragoman.ToolSpec{Name: "look", Source: &dragoman.ToolSource{Format: plugged, JSON: json.RawMessage(source)}}
 }
 
-func TestR10_NamedToolHasAllThatItsSourceSays(t *testing.T) {
+func TestR10_NamedToolGetsTheDefinitionOfItsSource(t *testing.T) {
 	yes := true
 	for name, spec := range map[string]dragoman.ToolSpec{
 		"function": {
@@ -133,7 +133,7 @@ func TestR5_ContributionsCannotChangeTheRequest(t *testing.T) {
 	})
 }
 
-func TestR10_ContributionThatFailsLosesItsOwnToolOnly(t *testing.T) {
+func TestR10_FailedContributionLosesOnlyItsTool(t *testing.T) {
 	other := dragoman.ToolSpec{Name: "find_it", Parameters: json.RawMessage(`{"type":"object"}`)}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		own := ownTools[codec.Dialect()].Format
@@ -189,7 +189,7 @@ func (r recognized) Decorate(_ context.Context, x *extension.Exchange) error {
 	return nil
 }
 
-func TestR1_RecognizerOfAnExtensionComesBeforeTheBuiltInFormats(t *testing.T) {
+func TestR1_ExtensionRecognizersComeFirst(t *testing.T) {
 	var got dragoman.Format
 	e := recognized{contributing{nil, dragoman.Contribution{Source: "extension", Calls: []dragoman.CallAccessor{recognizing{}}}}, &got}
 	sentWith(t, codecs[0], e, nil)

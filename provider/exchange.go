@@ -50,10 +50,10 @@ type exchange struct {
 	losses   dragoman.Report
 	prepared bool
 	cured    bool
-	// extended is the same exchange, as extensions see it.
+	// extended is the exchange for extensions.
 	extended *extension.Exchange
-	// patches wait to be sent to patchesTo; opened reports whether the caller of a stream has
-	// its first event. deltas are the parts of the message in the chunks of a stream, for
+	// patches are to be sent to patchesTo. opened reports whether the caller of a stream has
+	// its first event. deltas are the message deltas of a stream, for
 	// [extension.NativeReader].
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)

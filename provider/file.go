@@ -270,22 +270,22 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"strict":             func(n *node) { s.Strict = r.severity(n) },
 	}, "api_key")
 	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
-		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
+		r.Bad(key, "%s: the field type is missing; write compatible for any server with the OpenAI Chat API", what)
 	}
 	if s.Type == "compatible" && s.BaseURL == "" {
-		r.Bad(value, "%s: the field base_url is missing, and its type has none", what)
+		r.Bad(value, "%s: the field base_url is missing; the type compatible has no default", what)
 	}
 	if b, ok := builtinNamed(cmp.Or(s.Type, key.Text)); ok {
 		if setting, reason := misplaced(s, b); setting != "" {
 			r.Bad(fieldOf(value, setting), "%s: %s: %s", what, setting, reason)
 		} else if s.BaseURL != "" && s.Project+s.Location != "" {
-			r.Bad(fieldOf(value, "base_url"), "%s: base_url is the whole address; leave out project and location, or base_url", what)
+			r.Bad(fieldOf(value, "base_url"), "%s: base_url replaces project and location; remove base_url or the other two", what)
 		}
 	}
 	return s
 }
 
-// fieldOf returns the key of a field; the map itself if it has none.
+// fieldOf returns the key node of a field, or the map itself if it does not have the field.
 func fieldOf(m *node, name string) *node {
 	for _, k := range m.Keys {
 		if k.Text == name {
@@ -295,13 +295,13 @@ func fieldOf(m *node, name string) *node {
 	return m
 }
 
-// extensions reads what is said of extensions: settings, true or false.
+// extensions reads the settings of extensions, or true or false.
 func (r *configReader) extensions(n *node, s *Settings) {
 	known := r.extensionNames()
 	r.Each(n, "extensions", func(key, value *node) {
 		switch {
 		case !slices.Contains(known, key.Text):
-			r.Bad(key, "extensions: %q is not one of %s; those of a program's own are given to Load or Parse beside the file", key.Text, strings.Join(known, ", "))
+			r.Bad(key, "extensions: %q is not one of %s; pass custom extensions to Load or Parse", key.Text, strings.Join(known, ", "))
 		case value.Kind == filetree.Bool && value.Text == "true":
 			s.Switches.On = append(s.Switches.On, key.Text)
 		case value.Kind == filetree.Bool:

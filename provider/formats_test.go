@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// plugged is a format of tool definitions that no dialect has; plugin reads it.
+// plugged is a format of tool definitions that no dialect knows; plugin reads it.
 const plugged dragoman.Format = "plugin.tool"
 
 type plugin struct{}
@@ -37,7 +37,7 @@ func (direct) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report,
 	return json.RawMessage(`{"adapted":` + string(in.Native) + `}`), dragoman.Report{}, nil
 }
 
-// contributing is an extension that contributes, and needs a tag.
+// contributing is an extension with a contribution and required tags.
 type contributing struct {
 	requires     []extension.Tag
 	contribution dragoman.Contribution

@@ -245,7 +245,7 @@ func TestX2_HooksFollowTheTagsOfEachRequest(t *testing.T) {
 	})
 }
 
-// The hooks that an extension may have without the one that is its counterpart.
+// Extensions with a single hook, without its counterpart.
 type (
 	soleHook     struct{}
 	writesNative struct{ soleHook }

@@ -23,9 +23,9 @@ func (x *exchange) injectedTools() injected {
 	return injected{any: tools != nil, none: tools != nil && len(elements(tools)) == 0}
 }
 
-// request removes settings that servers refuse without tools if the extension wrote an
-// empty list (quirk E3). Beside other tools of an extension the settings are kept: the tools
-// that they need are declared, and the list of the extension replaces them.
+// request removes the settings that servers refuse without tools if the extension wrote an
+// empty list (quirk E3). If the list is not empty, the settings stay: request declares the
+// tools that they name, and the list of the extension replaces these declarations later.
 func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	if t.any && !t.none {
 		req.Tools = withChosen(req.Tools, req.ToolChoice)
@@ -43,8 +43,8 @@ func (t injected) request(req *dragoman.Request, rep *dragoman.Report) {
 	}
 }
 
-// withChosen returns the tools of a request with those that only its choice names. There is
-// at least one.
+// withChosen returns the tools of a request and those that only its choice names. The result
+// is never empty.
 func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.ToolSpec {
 	out := slices.Clone(tools)
 	declare := func(s dragoman.ToolSpec) {
@@ -65,8 +65,8 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 	return out
 }
 
-// withoutTools removes the settings that servers refuse without tools from a payload whose
-// list of tools a [extension.Decorator] emptied (quirk E3).
+// withoutTools removes the settings that servers refuse without tools if an
+// [extension.Decorator] emptied the list of tools in the payload (quirk E3).
 func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if bytes.Equal(before, payload) {
 		return payload, nil

@@ -156,7 +156,7 @@ func TestR6_NoFlagsAreSentIfAnExtensionInjectsNoTools(t *testing.T) {
 	})
 }
 
-// eachInjector tests every dialect with an extension that writes a list of tools, before
+// eachInjector runs a test for every dialect with extensions that write a list of tools before
 // and after the request is encoded.
 func eachInjector(t *testing.T, tools json.RawMessage, test func(t *testing.T, c dialect.Codec, e extension.Extension)) {
 	t.Helper()
@@ -167,8 +167,8 @@ func eachInjector(t *testing.T, tools json.RawMessage, test func(t *testing.T, c
 	})
 }
 
-// A choice among tools that only an extension knows is sent beside them.
-func TestR6_ChoiceIsKeptBesideToolsOfAnExtension(t *testing.T) {
+// A choice among tools that only an extension knows is sent with them.
+func TestR6_ChoiceIsSentWithToolsOfAnExtension(t *testing.T) {
 	no := false
 	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "of_extension"}}}
 	required := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}

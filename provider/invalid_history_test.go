@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// A call whose arguments are not JSON goes back to its own server with {}, streamed or not.
+// If the arguments of a call are not JSON, {} is sent back to its server, streamed or not.
 func TestR7_InvalidArgumentsAreNotSentBackToTheirOrigin(t *testing.T) {
 	broken, err := json.Marshal(`{"city":`)
 	if err != nil {

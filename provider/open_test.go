@@ -586,7 +586,7 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for text, want := range map[string]string{
-		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": "beside the file", "{deepseek: 7}": "want settings",
+		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": "pass custom extensions to Load", "{deepseek: 7}": "want settings",
 	} {
 		_, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions: "+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), "c.yaml:4:") || !strings.Contains(err.Error(), want) {
@@ -604,7 +604,7 @@ func TestZ3_WhatIsNotRecordedIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestX12_ServersThatWantACredentialAfterAllSayHowToSetIt(t *testing.T) {
+func TestX12_ErrorForAMissingKeySaysHowToSetIt(t *testing.T) {
 	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error":{"message":"Unauthorized."}}`)
@@ -650,7 +650,7 @@ func TestX12_ServersThatWantACredentialAfterAllSayHowToSetIt(t *testing.T) {
 	}
 }
 
-func TestX15_SettingsThatATypeDoesNotUseAreRefused(t *testing.T) {
+func TestX15_UnusedSettingsAreRefused(t *testing.T) {
 	for _, tc := range []struct{ settings, want string }{
 		{"{type: openai, region: eu-central-1}", "work: region"},
 		{"{type: compatible, base_url: 'http://x.test/v1', project: p}", "work: project"},

@@ -17,7 +17,7 @@ func (c *Config) env(names ...string) string {
 	return firstOf(getenv, names...)
 }
 
-// place says where a client sends to, and with which credential.
+// place sets the URL and the credential of a client.
 func (c *Config) place(client *Client, s Settings, b builtin) error {
 	if setting, reason := misplaced(s, b); setting != "" {
 		return &SettingError{Setting: setting + " of the provider " + client.Name, Reason: reason}
@@ -42,7 +42,7 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 		client.BaseURL = b.base
 	}
 	if client.BaseURL == nowhere {
-		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "it is missing, and its type has none"}
+		return &SettingError{Setting: "base_url of the provider " + client.Name, Reason: "it is missing, and the type has no default"}
 	}
 	if client.BaseURL == "" {
 		return nil
@@ -75,30 +75,30 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 	return c.keyAuth(header, variables)
 }
 
-// misplaced returns a setting that has no effect on a provider of this type, and why;
-// empty if there is none.
+// misplaced returns a setting that has no effect on a provider of this type, and the reason;
+// empty if all settings have an effect.
 func misplaced(s Settings, b builtin) (setting, reason string) {
 	typ := b.names[0]
 	switch {
 	case s.Region != "" && typ != "bedrock":
-		return "region", "only the type bedrock has one"
+		return "region", "only providers of type bedrock use it"
 	case s.Project != "" && typ != "vertex":
-		return "project", "only the type vertex has one"
+		return "project", "only providers of type vertex use it"
 	case s.Location != "" && typ != "vertex":
-		return "location", "only the type vertex has one"
+		return "location", "only providers of type vertex use it"
 	case s.KeyHeader == "":
 		return "", ""
 	case typ == "vertex":
-		return "key_header", "the type vertex sends its token as a bearer"
+		return "key_header", "providers of type vertex send their token in Authorization"
 	case len(s.APIKeyEnv) == 0 && len(b.keyEnv) == 0:
-		return "key_header", "there is no key; name the variable that holds it with api_key_env"
+		return "key_header", "the provider has no key; set api_key_env to the variable that holds it"
 	default:
 		return "", ""
 	}
 }
 
-// howToSetKey says how to set the credential of a provider that works without one; empty for
-// others, whose requests fail before they are sent.
+// howToSetKey returns advice on how to set the credential of a provider that works without
+// one. It is empty for other providers, whose requests fail before they are sent.
 func howToSetKey(s Settings, b builtin) string {
 	switch {
 	case !b.keyless || len(s.APIKeyEnv) > 0:
@@ -106,7 +106,7 @@ func howToSetKey(s Settings, b builtin) string {
 	case len(b.keyEnv) > 0:
 		return "set " + strings.Join(b.keyEnv, " or ")
 	default:
-		return "name the variable that holds it in api_key_env of the provider"
+		return "set api_key_env of the provider to the variable that holds it"
 	}
 }
 

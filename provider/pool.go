@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// idlePerHost and idleConns bound the idle connections of clients without a transport of
-// their own. The two per host of net/http would make most concurrent requests open a connection.
+// idlePerHost and idleConns limit the idle connections of clients without a transport of
+// their own. With the limit of net/http, two per host, most concurrent requests would open a
+// new connection.
 const (
 	idlePerHost = 64
 	idleConns   = 256
 )
 
-// connections are shared by all clients of a process that have no transport of their own, as
-// those of [http.DefaultTransport] are: a program may open a model for every request.
+// connections is shared by all clients of a process that have no transport of their own,
+// because a program may open a model for every request.
 var connections pool
 
 // pool derives a transport from [http.DefaultTransport].
@@ -22,8 +23,9 @@ type pool struct {
 	base, derived *http.Transport
 }
 
-// transport returns a copy of [http.DefaultTransport] that keeps more idle connections, or
-// that itself if the program has replaced it or set how many it keeps.
+// transport returns a copy of [http.DefaultTransport] that keeps more idle connections. If
+// the program replaced the default transport with another type, or set its
+// MaxIdleConnsPerHost, it returns the default transport itself.
 func (p *pool) transport() http.RoundTripper {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok || base.MaxIdleConnsPerHost != 0 {

@@ -47,7 +47,7 @@ func TestX13_ConcurrentRequestsReuseTheirConnections(t *testing.T) {
 	}
 }
 
-func TestX13_AProgramsDefaultTransportIsUsed(t *testing.T) {
+func TestX13_ReplacedDefaultTransportIsUsed(t *testing.T) {
 	before := http.DefaultTransport
 	t.Cleanup(func() { http.DefaultTransport = before })
 	used := errors.New("the transport of the program")
@@ -58,8 +58,8 @@ func TestX13_AProgramsDefaultTransportIsUsed(t *testing.T) {
 	}
 }
 
-// deafBody is a body whose reads end only when it is closed, whatever the context of the
-// request says.
+// deafBody is a body that ignores the context of its request: a read ends only when the body
+// is closed.
 type deafBody struct {
 	head    io.Reader
 	stalled func()
@@ -150,6 +150,6 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 			}
 		}
 		t.Run(tc.name, func(t *testing.T) { test(t, errors.New("read of a closed body")) })
-		t.Run(tc.name+", and the body ends as if it were whole", func(t *testing.T) { test(t, io.EOF) })
+		t.Run(tc.name+", and the body then ends with EOF", func(t *testing.T) { test(t, io.EOF) })
 	}
 }

@@ -53,14 +53,14 @@
 //   - [Initializer], once, before the first of them;
 //   - [Preparer], before the conversation is encoded;
 //   - [Contributor], when the request's registry of formats is composed;
-//   - [NativeWriter], when the conversation has its native form;
-//   - [Decorator], when the native payload is there and is not yet sent;
-//   - [ChunkReader], for every native chunk of the answer, before its events are
-//     handed out; a whole answer is one chunk;
-//   - [NativeReader], when the answer is complete;
+//   - [NativeWriter], after the conversation is encoded;
+//   - [Decorator], when the native payload is complete, before it is sent;
+//   - [ChunkReader], for every native chunk of the response, before its events are
+//     sent; a whole response is one chunk;
+//   - [NativeReader], when the response is complete;
 //   - [Finisher], after that.
 //
-// Beside that way, an extension may say what settings it takes ([Configurable]) and how to
-// show them ([Presenter]), and offer actions on sessions ([Actor]). An extension that is off runs none of its
-// hooks.
+// An extension may also describe its settings ([Configurable]) and how to display them
+// ([Presenter]), and offer actions on sessions ([Actor]). None of the hooks of an extension
+// that is off are called.
 package extension

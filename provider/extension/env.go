@@ -124,8 +124,8 @@ func PositionFrom(ctx context.Context) Position {
 
 // WithPatches calls f with the patches of the requests under ctx, in addition to the
 // provider's own receiver. f is called by the goroutine that reads the response. A stream
-// sends an empty [dragoman.Chunk] behind the patches of a chunk, so that they can be shown
-// before the next event.
+// sends an empty [dragoman.Chunk] after the patches of a chunk, so that the caller can show
+// them before the next event.
 func WithPatches(ctx context.Context, f func(Patch)) context.Context {
 	return context.WithValue(ctx, patchesKey{}, f)
 }

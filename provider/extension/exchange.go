@@ -114,9 +114,9 @@ func (x *Exchange) Partial() *Object {
 	return &x.partial
 }
 
-// Change changes the last message of the response once it is complete, before
-// FromNative of a [NativeReader] and Finish of a [Finisher], streamed or not. A [ChunkReader]
-// calls it; changes are made in the order of the calls.
+// Change registers a change of the last message of the response. A [ChunkReader] calls it.
+// Changes run in the order of the calls, when the response is complete, before [NativeReader]
+// and [Finisher], whether or not the response is streamed.
 func (x *Exchange) Change(f func(m *dragoman.Message) error) {
 	x.changes = append(x.changes, change{x.active, f})
 }
@@ -215,8 +215,8 @@ func (x *Exchange) WritesNative() bool { return anyHas[NativeWriter](x) }
 // ReadsNative reports whether an extension is a [NativeReader].
 func (x *Exchange) ReadsNative() bool { return anyHas[NativeReader](x) }
 
-// ToNative lets every [NativeWriter] add to the native form of messages, in order. A result
-// with another number of messages is ignored.
+// ToNative calls every [NativeWriter], in order. It ignores a result with another number of
+// messages.
 func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessage) ([]json.RawMessage, error) {
 	err := each(x, "to native", func(m NativeWriter) error {
 		if out := m.ToNative(messages, native); len(out) == len(native) {
@@ -227,8 +227,8 @@ func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessag
 	return native, err
 }
 
-// FromNative lets every [NativeReader] add to messages what their native form says, in
-// order. A result with another number of messages is ignored.
+// FromNative calls every [NativeReader], in order. It ignores a result with another number of
+// messages.
 func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Message) ([]dragoman.Message, error) {
 	err := each(x, "from native", func(m NativeReader) error {
 		if out := m.FromNative(native, messages); len(out) == len(messages) {

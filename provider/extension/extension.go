@@ -95,22 +95,26 @@ type Finisher interface {
 	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
 }
 
-// NativeWriter adds to the native form of messages what a server knows and its dialect
-// does not. It keeps no state. ToNative gets the conversation of a request when it is
-// encoded, or a single message, beside its native form; if the two do not line up, it
-// returns native as it is, as [ToNative] does. Each tool result of a wire that has a
-// message for each is in a message of its own. ToNative is not called if the wire has other
-// messages than the conversation.
+// NativeWriter adds fields to native messages that their server accepts and their dialect
+// does not have. It keeps no state.
+//
+// ToNative gets the encoded messages of a request, or a single one, with their native forms.
+// If the two lists do not match, it must return native unchanged; the function [ToNative]
+// does that. If the dialect has one message for each tool result, so has messages. ToNative
+// is not called if the native messages cannot be matched with those of the conversation.
 type NativeWriter interface {
 	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
 }
 
-// NativeReader adds to messages what their native form says and the dialect does not know.
-// It keeps no state. FromNative gets the messages of a response, before a [Finisher] does;
-// if they do not line up with their native form, it returns them as they are, as
-// [FromNative] does. The native form of a streamed message is assembled: the message as its
-// dialect writes it, the unknown fields of its chunks, with strings concatenated and lists
-// appended, and what was collected below "/message" of the exchange's Partial.
+// NativeReader adds information to messages from native fields that their dialect does not
+// have. It keeps no state.
+//
+// FromNative gets the messages of a response with their native forms, before a [Finisher]
+// runs. If the two lists do not match, it must return messages unchanged; the function
+// [FromNative] does that. The native form of a streamed message is assembled from
+//   - the message as its dialect encodes it;
+//   - the unknown fields of its chunks, with strings concatenated and lists appended;
+//   - the values below "/message" of [Exchange.Partial].
 type NativeReader interface {
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
 }
@@ -123,15 +127,15 @@ type Idler interface {
 	Idle(settings json.RawMessage) bool
 }
 
-// Configurable says what settings an extension takes, as a JSON Schema of one object. The
-// settings in a config file are checked against the schema when the file is read, whether
-// or not the extension is on for a request.
+// Configurable describes the settings of an extension with a JSON Schema of one object. The
+// settings in a config file are validated when the file is read, even if the extension is
+// off for every request.
 type Configurable interface {
 	ConfigSchema() json.RawMessage
 }
 
-// Presenter says how to show the settings of an extension, given their values, the model
-// and the tools.
+// Presenter describes how to display the settings of an extension, given their values, the
+// model and the tools.
 type Presenter interface {
 	Elements(env Env) []Element
 }

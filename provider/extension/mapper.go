@@ -7,10 +7,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// ToNative lets f add to the native form of every message what the message says,
-// and is what a [NativeWriter] calls. Where there are not as many native messages as
-// messages, or f fails, native is returned as it was: a mapping that is not sure
-// which belongs to which does nothing.
+// ToNative calls f for every message with its native form, which f may change. A
+// [NativeWriter] can use it. If the lists differ in length, or f fails, it returns native
+// unchanged.
 func ToNative(messages []dragoman.Message, native []json.RawMessage, f func(m *dragoman.Message, native *Object) error) []json.RawMessage {
 	if len(messages) != len(native) {
 		return native
@@ -45,7 +44,7 @@ func FromNative(native []json.RawMessage, messages []dragoman.Message, f func(na
 	return out
 }
 
-// copied returns a message whose parts and fields can be changed without changing m.
+// copied returns a deep copy of a message.
 func copied(m *dragoman.Message) dragoman.Message {
 	out := *m
 	out.Parts = copiedParts(m.Parts)

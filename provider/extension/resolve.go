@@ -216,7 +216,7 @@ func (r *resolver) provided(i int) []Tag {
 	return r.provides[i]
 }
 
-// judge reports whether an extension is on with these tags, which are sorted, and why.
+// judge reports whether an extension is on with these sorted tags, and why.
 func (r *resolver) judge(i int, tags []Tag) (on bool, why string) {
 	info := &r.set.entries[i].info
 	switch {
