@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// A response of the server is gone on with by its id, whole or streamed.
-func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
+// A client continues a response by its id, streamed or not.
+func TestResponseIsContinuedByID(t *testing.T) {
 	url := serve(t, sim.Config{}).URL + "/v1/responses"
 	post := func(body string) (int, string) {
 		t.Helper()
@@ -23,11 +23,11 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		said, err := io.ReadAll(resp.Body)
+		reply, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode, string(said)
+		return resp.StatusCode, string(reply)
 	}
 	const tools = `,"tools":[{"type":"function","name":"get_weather","description":"Weather in a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 	type answer struct {
@@ -52,46 +52,46 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 		return a
 	}
 	for _, stream := range []string{"false", "true"} {
-		_, said := post(`{"model":"planner","input":"What's the weather in Oslo?","stream":` + stream + tools + `}`)
-		first := read(said)
+		_, reply := post(`{"model":"planner","input":"What's the weather in Oslo?","stream":` + stream + tools + `}`)
+		first := read(reply)
 		if first.ID == "" || len(first.Output) != 1 || first.Output[0].Type != "function_call" {
-			t.Fatalf("%s", said)
+			t.Fatalf("%s", reply)
 		}
 		result := fmt.Sprintf(`[{"type":"function_call_output","call_id":%q,"output":"4 °C"}]`, first.Output[0].CallID)
-		code, said := post(fmt.Sprintf(`{"model":"planner","previous_response_id":%q,"input":%s,"stream":%s%s}`, first.ID, result, stream, tools))
-		if code != 200 || !strings.Contains(said, "get_weather says: 4 °C") {
-			t.Errorf("stream %s: %d %s", stream, code, said)
+		code, reply := post(fmt.Sprintf(`{"model":"planner","previous_response_id":%q,"input":%s,"stream":%s%s}`, first.ID, result, stream, tools))
+		if code != 200 || !strings.Contains(reply, "get_weather says: 4 °C") {
+			t.Errorf("stream %s: %d %s", stream, code, reply)
 		}
-		// And on with that one.
-		code, said = post(fmt.Sprintf(`{"model":"echo","previous_response_id":%q,"input":"Thanks"}`, read(said).ID))
-		if code != 200 || !strings.Contains(said, `"text":"Thanks"`) {
-			t.Errorf("stream %s: %d %s", stream, code, said)
+		// Continue that response, too.
+		code, reply = post(fmt.Sprintf(`{"model":"echo","previous_response_id":%q,"input":"Thanks"}`, read(reply).ID))
+		if code != 200 || !strings.Contains(reply, `"text":"Thanks"`) {
+			t.Errorf("stream %s: %d %s", stream, code, reply)
 		}
 	}
-	_, said := post(`{"model":"echo","input":"a secret","store":false}`)
-	code, said := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, read(said).ID))
-	if code != 400 || !strings.Contains(said, `"param":"previous_response_id"`) {
-		t.Errorf("what is not to be kept is kept: %d %s", code, said)
+	_, reply := post(`{"model":"echo","input":"a secret","store":false}`)
+	code, reply := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, read(reply).ID))
+	if code != 400 || !strings.Contains(reply, `"param":"previous_response_id"`) {
+		t.Errorf("a response with store: false was continued: %d %s", code, reply)
 	}
-	// The memory is bounded.
-	_, said = post(`{"model":"echo","input":"the first"}`)
-	oldest := read(said).ID
+	// The number of stored responses is limited.
+	_, reply = post(`{"model":"echo","input":"the first"}`)
+	oldest := read(reply).ID
 	for i := range 256 {
 		post(fmt.Sprintf(`{"model":"echo","input":"number %d"}`, i))
 	}
-	if code, said = post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, oldest)); code != 400 {
-		t.Errorf("the oldest is not forgotten: %d %s", code, said)
+	if code, reply = post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, oldest)); code != 400 {
+		t.Errorf("the oldest response is still stored: %d %s", code, reply)
 	}
-	// In bytes, too: each of these is kept with what it says, which is the same.
+	// Their size is limited, too. Input and output count, and echo repeats its input.
 	large := func(c string) string {
 		t.Helper()
-		_, said := post(`{"model":"echo","input":"` + strings.Repeat(c, 9<<20) + `"}`)
-		return read(said).ID
+		_, reply := post(`{"model":"echo","input":"` + strings.Repeat(c, 9<<20) + `"}`)
+		return read(reply).ID
 	}
 	first, again := large("a"), large("b")
 	second := large("b")
 	if again != second {
-		t.Errorf("%s and %s are of the same conversation", again, second)
+		t.Errorf("equal requests have the ids %s and %s", again, second)
 	}
 	for id, want := range map[string]int{first: 400, second: 200} {
 		if code, _ := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, id)); code != want {
@@ -100,8 +100,8 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 	}
 }
 
-// Who reads that a response is stored may go on with it, and nobody else.
-func TestAResponseSaysWhetherItIsKept(t *testing.T) {
+// The field store of a response is that of its request.
+func TestResponseRepeatsStore(t *testing.T) {
 	server := serve(t, sim.Config{})
 	c := client{openairesponses.Codec{}, fixed("/v1/responses")}
 	for _, stream := range []bool{false, true} {

@@ -21,10 +21,10 @@
 //
 // # Stored responses
 //
-// The Responses API stores responses, unless "store" is false. So does [Handler], in
-// memory: they can be retrieved, listed, deleted and continued, their items referred to,
-// and conversations created and extended. An unknown id is an error that names it, as at
-// api.openai.com, so that a client or gateway that sends a bad reference fails here too.
+// Like the Responses API, [Handler] stores responses unless "store" is false, in memory.
+// Clients can retrieve, list, delete and continue them, refer to their items, and create
+// and extend conversations. An unknown id is an error that names it, as at api.openai.com,
+// so that a client or gateway that sends a bad reference fails here, too.
 //
 // # Faults
 //

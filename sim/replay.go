@@ -175,7 +175,7 @@ func (asked requestRecord) differences(recorded requestRecord) (out []string, el
 	was, errA := parseTree(a)
 	is, errB := parseTree(b)
 	if errA != nil || errB != nil {
-		return append(out, fmt.Sprintf("recorded a body of %s, sent one of %d that is not the same", words.Count(len(a), "byte"), len(b))), elsewhere
+		return append(out, fmt.Sprintf("the body differs: recorded %s, sent %s", words.Count(len(a), "byte"), words.Count(len(b), "byte"))), elsewhere
 	}
 	return compareTrees(out, "", was, is), elsewhere
 }

@@ -23,7 +23,7 @@ import (
 //	GET, DELETE /v1/responses/{id}
 //	GET  /v1/responses/{id}/input_items
 //	POST /v1/responses/{id}/cancel
-//	POST /v1/conversations, and what is below it
+//	POST /v1/conversations, and the paths below it
 //	POST /v1/messages                                    Anthropic
 //	POST /v1/messages/count_tokens
 //	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
@@ -40,16 +40,15 @@ import (
 // with its status and behind it in the stream. Each event is flushed by itself,
 // and a client that goes away ends its answer. A fault that drops the connection
 // does so by panicking with [http.ErrAbortHandler], which servers of net/http
-// expect. It refuses Anthropic threads in the way that Anthropic clients understand.
+// expect. It refuses Anthropic threads with an error that Anthropic clients recognize.
 //
-// Responses and conversations of the Responses API are stored in memory, responses unless
-// "store" is false. They can be retrieved, listed, deleted, continued by
-// "previous_response_id" and "conversation", and their items referred to. Any other id is
-// an error in OpenAI's form that names it. The handler stores at most 256 of them and
-// 32 MiB, drops the oldest first, and never the newest. A conversation has at most 8 MiB.
-// Equal requests in equal contexts have equal ids, so that the later response replaces the
-// earlier one. Responses do not run in the background: each is complete when the client
-// has it.
+// The handler stores conversations, and responses unless "store" is false, in memory. Clients
+// can retrieve, list and delete them, continue them by "previous_response_id" and
+// "conversation", and refer to their items. Any other id is an OpenAI error that names it.
+// The handler stores up to 256 of them and 32 MiB. It drops the oldest first, but never the
+// newest. A conversation has at most 8 MiB. Equal requests in equal contexts have equal ids,
+// so a later response replaces an earlier one. There are no background responses: each is
+// complete when the client receives it.
 func Handler(c Config) http.Handler {
 	s := &server{Config: c, store: responseStore{seed: c.Seed}}
 	mux := http.NewServeMux()
@@ -99,8 +98,8 @@ func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman
 	_, _ = w.Write(serving.CountBody(codec, CountTokens(req)))
 }
 
-// read decodes the body of a request, within the bound. A request of the Responses API
-// also returns what it refers to; others return nil.
+// read decodes the body of a request, up to the maximum size. For a Responses request, it also
+// returns the resolved references; for others, nil.
 func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call) (*dragoman.Request, *resolved, error) {
 	body, err := serving.Body(w, r, s.maxBytes())
 	if err != nil {
@@ -204,8 +203,8 @@ type exchangeHTTP struct {
 	w     http.ResponseWriter
 	codec dialect.Codec
 	opts  dialect.EncodeOptions
-	// save stores the response object of a request of the Responses API. It is called before
-	// the client has all of it. For other requests it does nothing.
+	// save stores the response object of a Responses request, before the client has all of
+	// it. For other requests it does nothing.
 	save func(response []byte)
 }
 
@@ -288,7 +287,7 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 	}
 }
 
-// saveFinal saves the response of the event that ends a stream, if events has it.
+// saveFinal stores the response object in the last event of a stream, if events contains it.
 func (x *exchangeHTTP) saveFinal(events []byte) {
 	if wire.Of(x.codec).State.Responses {
 		x.save(final(events))

@@ -25,7 +25,7 @@ type Settings struct {
 	// origin is what mints answers that cross a wire: opaque reasoning state goes
 	// only to where it came from, and here that is the server itself.
 	origin *dragoman.Origin
-	// request identifies a request whose response may be stored; empty for others.
+	// request identifies a Responses request, whose response may be stored; empty for others.
 	request string
 }
 

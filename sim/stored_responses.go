@@ -23,8 +23,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
-// maxStored and maxStoredBytes bound the responses and conversations that a server
-// stores. It drops the oldest first, and never the newest.
+// maxStored and maxStoredBytes limit the responses and conversations that a server stores. It
+// drops the oldest first, but never the newest.
 const (
 	maxStored      = 256
 	maxStoredBytes = 32 << 20
@@ -41,7 +41,7 @@ type responseStore struct {
 	mu    sync.Mutex
 	kept  []*stored // the oldest first
 	bytes int
-	count int // of ids that follow from no content
+	count int // of ids that are not derived from content
 }
 
 // stored is a response or a conversation.
@@ -53,11 +53,11 @@ type stored struct {
 	input []json.RawMessage
 	// conversation is nil for a response. Its items do not change in place.
 	conversation *responsesapi.Conversation
-	// items are the items that can be referred to, by id. put sets it.
+	// items holds the items that references may name, by id. put sets it.
 	items map[string]json.RawMessage
 }
 
-// all returns the items: for a response, its input and output.
+// all returns the items of a conversation, or the input and output of a response.
 func (s *stored) all() []json.RawMessage {
 	if s.conversation == nil {
 		return slices.Concat(s.input, responsesapi.ItemsOf(s.body, "output"))
@@ -69,7 +69,7 @@ func (s *stored) all() []json.RawMessage {
 	return out
 }
 
-// size returns the number of bytes that it counts.
+// size returns the bytes that count toward maxStoredBytes.
 func (s *stored) size() int {
 	if s.conversation != nil {
 		return s.conversation.Size()
@@ -81,7 +81,7 @@ func (s *stored) size() int {
 	return n
 }
 
-// find returns the index of what is stored under an id, or -1. mu must be held.
+// find returns the index of the entry with an id, or -1. mu must be held.
 func (s *responseStore) find(id string) int {
 	return slices.IndexFunc(s.kept, func(e *stored) bool { return e.id == id })
 }
@@ -102,7 +102,7 @@ func (s *responseStore) put(e *stored) {
 	}
 }
 
-// remove drops what is stored at an index; -1 is nothing. mu must be held.
+// remove drops the entry at an index; -1 does nothing. mu must be held.
 func (s *responseStore) remove(i int) {
 	if i < 0 {
 		return
@@ -111,8 +111,8 @@ func (s *responseStore) remove(i int) {
 	s.kept = slices.Delete(s.kept, i, i+1)
 }
 
-// item returns the stored item with an id, or nil. The oldest one counts: a client that
-// sends the id again does not change the item. mu must be held.
+// item returns the oldest stored item with an id, or nil: a client that sends another item
+// with the same id does not replace it. mu must be held.
 func (s *responseStore) item(id string) json.RawMessage {
 	for _, e := range s.kept {
 		if item := e.items[id]; item != nil {
@@ -132,21 +132,20 @@ func (s *responseStore) response(id string) *stored {
 	return nil
 }
 
-// resolved is a request of the Responses API with what it refers to.
+// resolved is a Responses request whose references are resolved.
 type resolved struct {
-	// sent is the body that the client sent, and body the one with items in the place of
-	// their references.
+	// sent is the body that the client sent; in body, stored items replace references.
 	sent, body []byte
 	// context are the items of the previous response or of the conversation, and input
 	// those of the request.
 	context, input []json.RawMessage
 	// conversation is the id of the conversation that the response extends; empty for none.
 	conversation string
-	// stores is set unless the client wants the response not to be stored.
+	// stores is false if the client set "store" to false.
 	stores bool
 }
 
-// resolve finds what a request refers to. An unknown reference is an error that names it.
+// resolve resolves the references of a request. An unknown id is an error that names it.
 func (s *responseStore) resolve(body []byte) (*resolved, error) {
 	t := &resolved{sent: body, body: body, stores: true}
 	var input, conversation []byte
@@ -190,7 +189,7 @@ func (s *responseStore) resolve(body []byte) (*resolved, error) {
 	return t, w.Err()
 }
 
-// addContext finds the previous response or the conversation of a request.
+// addContext adds the items of the previous response or of the conversation.
 func (s *responseStore) addContext(t *resolved, previous string, conversation, input []byte) error {
 	if len(conversation) > 0 && string(conversation) != "null" {
 		id, err := responsesapi.ConversationID(conversation)
@@ -219,12 +218,12 @@ func (s *responseStore) addContext(t *resolved, previous string, conversation, i
 	return nil
 }
 
-// resolveItems puts stored items in the place of references. shown are all items for the
-// model, in which summaries replace compaction items.
+// resolveItems replaces references by stored items. shown holds all items for the model, with
+// summaries in place of compaction items.
 //
-// OpenAI refuses an item that is in the context twice. So does this, where one of the two
-// was looked up. Two whole items with one id pass: ids of the simulator follow from the
-// content, so that two conversations may have the same ones.
+// OpenAI refuses an item that is in the context twice. resolveItems does so only if one of the
+// two was resolved from a reference: the simulator derives ids from content, so two
+// conversations may have items with the same id.
 func (s *responseStore) resolveItems(t *resolved, items []responsesapi.Item) (shown []json.RawMessage, changed bool, err error) {
 	inContext, whole := map[string]bool{}, map[string]bool{}
 	for _, item := range t.context {
@@ -297,8 +296,8 @@ func (m echoing) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 	}
 }
 
-// fingerprint identifies the request, streamed or not. It is part of the ids of the
-// response, so that different requests have different responses.
+// fingerprint identifies the request, streamed or not. The ids of the response are derived
+// from it, so that different requests have different ids.
 func (t *resolved) fingerprint() string {
 	sum := sha256.Sum256(jsonwire.Without(t.sent, "stream", "stream_options"))
 	return hex.EncodeToString(sum[:])
@@ -322,9 +321,9 @@ func final(events []byte) []byte {
 	return nil
 }
 
-// save stores the response to a request, and extends the conversation of the request. It
-// must be called before the client has the whole response and may use it. A nil body, of a
-// response that did not reach its end, is not stored.
+// save stores the response to a request and extends the conversation of the request. Call it
+// before the client has the whole response and may use its id. It ignores a nil body, which
+// means that the response did not reach its end.
 func (s *responseStore) save(t *resolved, body []byte) {
 	var head struct {
 		ID     string `json:"id"`
@@ -365,8 +364,8 @@ func seal(summary string) string {
 	return sealMark + base64.RawURLEncoding.EncodeToString(append(sum[:8], summary...))
 }
 
-// openCompaction returns a compaction item as the message that the model sees. It refuses
-// one that the simulator did not make, as OpenAI does. Other items are returned unchanged.
+// openCompaction converts a compaction item to the message that the model sees. Like OpenAI,
+// it refuses one that the server did not make. Other items are returned unchanged.
 func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 	if jsonwire.TypeOf(raw) != "compaction" {
 		return raw, nil
@@ -383,12 +382,12 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 			Message: fmt.Sprintf("The encrypted content for item %.80s could not be verified: it was changed, or another server made it.", item.ID),
 		})
 	}
-	// It is not the user's: models of this package answer the last user message.
+	// Not a user message: models of this package answer the last user message.
 	return responsesapi.Message(dragoman.RoleAssistant, responsesapi.SummaryHead+string(sealed[8:])), nil
 }
 
-// compact replaces a conversation by a compaction item. The summary is the beginning of
-// its transcript.
+// compact replaces a conversation by a compaction item. The summary is the beginning of the
+// transcript.
 func (s *server) compact(w http.ResponseWriter, codec dialect.Codec, req *dragoman.Request, t *resolved) {
 	_, err := parseName(req.Model)
 	if err == nil && len(req.Messages) == 0 {
@@ -446,7 +445,7 @@ func (s *server) handleStored(mux *http.ServeMux) {
 func retrieve(w http.ResponseWriter, r *http.Request, e *stored) error {
 	if v := r.URL.Query().Get("stream"); v != "" && v != "false" {
 		return &dragoman.APIError{
-			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only a response that was created with background and stream can be streamed again, and the simulator does not run in the background",
+			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only background responses can be streamed again, and the simulator has none; retrieve the response without stream",
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -462,7 +461,7 @@ func (s *responseStore) delete(w http.ResponseWriter, _ *http.Request, e *stored
 	return nil
 }
 
-// cancel serves the cancellation of a response, which has ended already.
+// cancel serves the cancellation of a response, which is always complete.
 func cancel(w http.ResponseWriter, r *http.Request, e *stored) error {
 	var response struct {
 		Background bool `json:"background"`

@@ -66,7 +66,7 @@ func send(ctx context.Context, method, url, body string) (int, string, error) {
 	return resp.StatusCode, string(text), err
 }
 
-// ok is call for a request that must succeed.
+// ok sends a request that must succeed.
 func (c responsesClient) ok(method, path, body string) object {
 	c.t.Helper()
 	status, out := c.call(method, path, body)
@@ -76,8 +76,8 @@ func (c responsesClient) ok(method, path, body string) object {
 	return out
 }
 
-// refused checks that a request gets an OpenAI error object with this status, parameter
-// and code that names an id.
+// refused checks that the reply to a request is an OpenAI error object with this status,
+// parameter and code, and that its message contains the id.
 func (c responsesClient) refused(method, path, body string, status int, param, code, id string) {
 	c.t.Helper()
 	got, out := c.call(method, path, body)
@@ -260,7 +260,7 @@ func TestResponseInAChainListsAllInput(t *testing.T) {
 	if want := []string{"user", "assistant", "user"}; !reflect.DeepEqual(roles, want) {
 		t.Errorf("%v, want %v", roles, want)
 	}
-	// The context counts.
+	// The tokens of the context count.
 	alone := c.ok("POST", "/responses/input_tokens", `{"model":"echo","input":"two"}`)["input_tokens"].(float64)
 	chained := c.ok("POST", "/responses/input_tokens", fmt.Sprintf(`{"model":"echo","input":"two","previous_response_id":%q}`, first["id"]))["input_tokens"].(float64)
 	if chained <= alone {
@@ -341,7 +341,7 @@ func TestCompactedConversationContinues(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	}
-	// The summary reaches the model: it counts, and a compacted compaction still has it.
+	// The model gets the summary: its tokens count, and compacting again keeps it.
 	with := c.ok("POST", "/responses/input_tokens", `{"model":"echo","input":`+outputs[0]+`}`)["input_tokens"].(float64)
 	without := c.ok("POST", "/responses/input_tokens", `{"model":"echo","input":[{"role":"user","content":"my name is Ada"},{"role":"user","content":"and then?"}]}`)["input_tokens"].(float64)
 	if with <= without {
@@ -405,7 +405,7 @@ func TestResponseIsStoredBeforeTheClientHasIt(t *testing.T) {
 	wg.Wait()
 }
 
-// mustCall is ok for goroutines that are not the test's own.
+// mustCall is like ok, but may be called by any goroutine.
 func (c responsesClient) mustCall(method, path, body string) object {
 	status, out := c.call(method, path, body)
 	if status != http.StatusOK {
@@ -415,8 +415,8 @@ func (c responsesClient) mustCall(method, path, body string) object {
 	return out
 }
 
-// A conversation, its metadata and the items that evicted responses had stay within the
-// bounds of the store.
+// Conversations, metadata and the items of evicted responses stay within the limits of the
+// store.
 func TestStoredResponsesStayWithinTheirBounds(t *testing.T) {
 	big := strings.Repeat("x", 5<<20)
 	t.Run("items of a conversation", func(t *testing.T) {

@@ -24,8 +24,8 @@ func isSummary(m *dragoman.Message) bool {
 	return ok && strings.HasPrefix(t.Text, SummaryHead)
 }
 
-// Transcript returns a conversation as text, without reasoning, and the number of images
-// and files that it leaves out.
+// Transcript returns a conversation as text without reasoning, and the number of images and
+// files that it leaves out.
 func Transcript(req *dragoman.Request) (text string, media int) {
 	var b strings.Builder
 	write := func(who, what string) {
@@ -67,7 +67,7 @@ func Transcript(req *dragoman.Request) (text string, media int) {
 
 // Compaction is the reply to POST /v1/responses/compact.
 type Compaction struct {
-	// ID is the part of the ids that follows their prefixes.
+	// ID is appended to the prefixes of the ids.
 	ID      string
 	Created int64
 	// Sealed is the content of the compaction item.
@@ -75,8 +75,8 @@ type Compaction struct {
 	Usage  dragoman.Usage
 }
 
-// Encode returns the response object: the messages of the user, which compaction keeps
-// unchanged, and the compaction item. seed is that of the ids.
+// Encode returns the response object: the user messages, unchanged, and the compaction item.
+// Ids are derived from seed.
 func (c Compaction) Encode(req *dragoman.Request, model, seed string) ([]byte, error) {
 	items, err := userItems(req, model, seed)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// Conversation is a list of items that a server stores under one id. A request that names
-// it is sent with its items, and the items of the request and of the response are added
-// to it.
+// Conversation is a list of items that a server stores under one id. The model gets these
+// items before those of a request that names the conversation. The items of the request and
+// of its response are added to the conversation.
 type Conversation struct {
 	Created  int64              `json:"created"`
 	Metadata map[string]string  `json:"metadata,omitempty"`
@@ -53,11 +53,11 @@ func (c *Conversation) find(id string) int {
 
 // ConversationStore stores the conversations of one client.
 type ConversationStore interface {
-	// NewID returns the part of a new id that follows its prefix, such as "conv_".
+	// NewID returns a new id without its prefix, such as "conv_".
 	NewID() string
 	// Now returns the creation time of a new conversation.
 	Now() int64
-	// Check refuses an item that the client must not add.
+	// Check returns an error for an item that the client must not add.
 	Check(item []byte) error
 	// Load returns a conversation. An unknown id is an error.
 	Load(ctx context.Context, id string) (*Conversation, error)
@@ -68,18 +68,18 @@ type ConversationStore interface {
 	Change(ctx context.Context, id string, change func(*Conversation) error) (*Conversation, error)
 	// Delete removes a conversation that exists.
 	Delete(ctx context.Context, id string) error
-	// Listed is called before items are listed to the client, who may refer to them then.
+	// Listed is called before items are listed to the client, which may refer to them then.
 	Listed(ctx context.Context, id string, items []json.RawMessage) error
 	// UnknownItem returns the error for an item that the conversation does not have, or
 	// for a reference.
 	UnknownItem(id string) error
 }
 
-// maxNewItems bounds the number of items that a client may add at once.
+// maxNewItems is the maximum number of items in one request.
 const maxNewItems = 20
 
-// HandleConversations serves the API of conversations below /v1/conversations. open
-// returns the store for a request, fail writes an error, and maxBytes bounds a body.
+// HandleConversations serves the conversations API at /v1/conversations. open returns the
+// store for a request, fail writes an error, and maxBytes is the maximum size of a body.
 func HandleConversations(mux *http.ServeMux, maxBytes int, open func(*http.Request) (ConversationStore, error), fail func(http.ResponseWriter, *http.Request, error)) {
 	for pattern, serve := range map[string]func(*conversationCall) error{
 		"POST /v1/conversations":                     (*conversationCall).create,
@@ -103,7 +103,7 @@ func HandleConversations(mux *http.ServeMux, maxBytes int, open func(*http.Reque
 	}
 }
 
-// conversationCall is one request of the API of conversations.
+// conversationCall is a request of the conversations API.
 type conversationCall struct {
 	store    ConversationStore
 	w        http.ResponseWriter
@@ -112,7 +112,7 @@ type conversationCall struct {
 	maxBytes int
 }
 
-// conversationBody holds the fields of such a request.
+// conversationBody holds the fields of a request body.
 type conversationBody struct {
 	Items    []json.RawMessage `json:"items"`
 	Metadata map[string]string `json:"metadata"`
@@ -127,15 +127,15 @@ func (c *conversationCall) body() (body conversationBody, err error) {
 		return body, nil
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return body, serving.Refuse(fmt.Errorf("the body is not valid: %w", err))
+		return body, serving.Refuse(fmt.Errorf("invalid body: %w", err))
 	}
 	return body, nil
 }
 
-// newItems returns a client's items with ids.
+// newItems checks the items of a client and returns them with ids.
 func (c *conversationCall) newItems(items []json.RawMessage) (out []ConversationItem, err error) {
 	if len(items) > maxNewItems {
-		return nil, serving.Refuse(fmt.Errorf("items: %d items, and at most %d can be added at once", len(items), maxNewItems))
+		return nil, serving.Refuse(fmt.Errorf("items: got %d, at most %d can be added at once", len(items), maxNewItems))
 	}
 	seed := c.store.NewID()
 	for i, raw := range items {
@@ -262,7 +262,7 @@ func (c *conversationCall) add() error {
 		return err
 	}
 	if len(items) == 0 {
-		return serving.Refuse(errors.New("items: at least one item is needed"))
+		return serving.Refuse(errors.New("items: want at least one item"))
 	}
 	if _, err := c.store.Change(c.r.Context(), c.id, func(conv *Conversation) error {
 		conv.Items = append(slices.Clip(conv.Items), items...)

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// echoed are the fields of a request that its response repeats. "store" is not among
-// them: the server says whether it stored the response.
+// echoed lists the fields of a request that its response repeats. It does not contain
+// "store": the server reports whether it stored the response.
 var echoed = []string{
 	"background", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "previous_response_id",
 	"prompt_cache_key", "reasoning", "safety_identifier", "temperature", "text", "tool_choice", "tools", "top_p", "truncation", "user",
@@ -32,8 +32,8 @@ func Echo(body []byte) (out []dragoman.Field) {
 	return out
 }
 
-// completed returns the value of a field with what a response always has in it, also
-// where the request left it out.
+// completed adds the fields to a value that it always has in a response, even if the request
+// left them out.
 func completed(name string, value []byte) []byte {
 	switch name {
 	case "reasoning":

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// maxID bounds the part of an id that an error repeats, in bytes.
+// maxID is the maximum length of an id in an error, in bytes; longer ids are cut.
 const maxID = 200
 
 func bounded(id string) string {
@@ -18,7 +18,7 @@ func bounded(id string) string {
 	return id
 }
 
-// advised appends what to do to the message of an error.
+// advised appends advice to the message of an error.
 func advised(message, advice string) string {
 	if advice == "" {
 		return message
@@ -38,7 +38,7 @@ func UnknownResponse(id string) *dragoman.APIError {
 }
 
 // UnknownPrevious returns the error for an unknown previous_response_id. Clients
-// recognize its code, and then send the whole conversation.
+// recognize its code and retry with the whole conversation.
 func UnknownPrevious(id, advice string) *dragoman.APIError {
 	return serving.OpenAIs(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "previous_response_id",
@@ -56,7 +56,7 @@ func UnknownConversation(id, advice string) *dragoman.APIError {
 	return notFound("conversation", advised(fmt.Sprintf("Conversation with id '%s' not found.", bounded(id)), advice))
 }
 
-// DuplicateItem returns the error for an item that the input has twice.
+// DuplicateItem returns the error for an item that is in the input twice.
 func DuplicateItem(id string) *dragoman.APIError {
 	return &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "input",
@@ -78,7 +78,7 @@ func BadInput(err error) *dragoman.APIError {
 	return refusal
 }
 
-// FullConversation returns the error for a conversation that cannot take more items.
+// FullConversation returns the error for a conversation that would exceed [MaxConversation].
 func FullConversation() *dragoman.APIError {
 	return &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "conversation",

@@ -22,16 +22,16 @@ import (
 type Item struct {
 	Raw      []byte
 	Type, ID string
-	// Reference is set for a reference to a stored item: an item_reference, also one
-	// without a type.
+	// Reference is set for a reference to a stored item: an item_reference, or an object
+	// with only an id.
 	Reference bool
 	// Lookup is set for reasoning without content and for an image without data. OpenAI
 	// looks them up by their ids, as if they were references.
 	Lookup bool
 }
 
-// ReadInput reads the elements of an input: a list of items, a text or null. It refuses
-// anything else, so that no reference stays unchecked.
+// ReadInput reads the elements of an input: a list of items, a string or null. It refuses
+// any other value, because it could contain references that are not checked.
 func ReadInput(input []byte) (items []Item, err error) {
 	if len(input) == 0 {
 		return nil, nil
@@ -87,8 +87,8 @@ func kindName(kind byte) string {
 // identifying lists the fields that distinguish an item from a reference.
 var identifying = []string{"type", "id", "role", "content", "encrypted_content", "result"}
 
-// ReadItem reads the fields that identify an item. It refuses duplicates of these
-// fields, in any case: another server could read a reference that this one did not check.
+// ReadItem reads the fields that identify an item. It refuses duplicates of these fields, also
+// with other letter case, because another server could read the one that was not checked.
 func ReadItem(raw []byte) (item Item, err error) {
 	item.Raw = raw
 	r := jsonwire.NewReader(raw)
@@ -207,8 +207,8 @@ var idPrefixes = map[string]string{
 }
 
 // Identified returns an input item as servers store and list it, with its
-// type and an id. The text of a message becomes a list of parts, as in OpenAI's lists. An
-// item without an id gets one that follows from the seed and the item's index.
+// type and an id. The text of a message becomes a list of parts, as OpenAI lists it. An
+// item without an id gets one that is derived from the seed and the index of the item.
 func Identified(item []byte, seed string, at int) json.RawMessage {
 	typ := jsonwire.TypeOf(item)
 	if typ == "" {

@@ -25,9 +25,9 @@ type List struct {
 	HasMore bool              `json:"has_more"`
 }
 
-// Page returns the page of items that the query of a request asks for with limit, order
-// and after: the elements, and the list to write. The items are in ascending order; a
-// page is in descending order by default.
+// Page returns the elements that the parameters limit, order and after of a query select, and
+// the list object to write. The items must be in ascending order; a page is in descending
+// order by default.
 func Page[T any](query url.Values, items []T, raw func(T) json.RawMessage) ([]T, *List, error) {
 	limit := defaultPage
 	if text := query.Get("limit"); text != "" {
