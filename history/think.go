@@ -7,12 +7,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// unthink turns thinking off for a request that ends with text of the assistant, if the
-// model does not continue that while it thinks, and for a request with the results of calls that have no
-// reasoning before them, because another model made them or their reasoning was not
-// stored (quirk D26). The API refuses such a request with a budget, and for models that
-// take only budgets, an effort or adaptive thinking becomes one. Thinking is on again in
-// the next exchange.
+// unthink turns thinking off for requests that the API refuses with a thinking budget:
+//   - The conversation ends with assistant text, and the model does not continue text while
+//     it thinks.
+//   - The conversation ends with results of calls that have no reasoning before them,
+//     because another model made them or their reasoning was not stored (quirk D26).
+//
+// For models that accept only budgets, an effort or adaptive thinking becomes a budget, too.
+// Thinking is on again in the next exchange.
 func (n *normaliser) unthink() {
 	s := n.thinking
 	if !asksBudget(s, &n.target.Caps) {
@@ -41,8 +43,8 @@ func (n *normaliser) unthink() {
 	n.thinking = &rest
 }
 
-// prefill reports whether the conversation ends with text of the assistant that the model
-// does not continue while it thinks; at is the place of the message.
+// prefill reports whether the conversation ends with assistant text that the model does not
+// continue while it thinks; at is the path of the message.
 func (n *normaliser) prefill() (at string, refused bool) {
 	last := len(n.ms) - 1
 	if last < 0 || !n.ms[last].assistant() || !slices.Contains(strings.Fields(n.target.Caps.RefusesThinking), "prefill") {

@@ -8,13 +8,12 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// tagged is a struct with one field of a type and a struct tag, which go vet does not see.
+// tagged returns a struct type with one field. go vet does not check its tag.
 func tagged(field any, tag reflect.StructTag) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "A", Type: reflect.TypeOf(field), Tag: tag}})
 }
 
-// A tag that cannot be read, or that no value satisfies, is an error when the schema is
-// made.
+// A malformed tag, or one that no value satisfies, is an error when the schema is generated.
 func TestT1_MalformedTagsAreErrors(t *testing.T) {
 	bad := tagged(0, `json: "b"`)
 	for name, typ := range map[string]reflect.Type{

@@ -295,7 +295,7 @@ func TestTagsAreKeptOrRefused(t *testing.T) {
 	}
 }
 
-func TestTextsOfTagsAreNotHTML(t *testing.T) {
+func TestTagTextsAreNotHTMLEscaped(t *testing.T) {
 	type in struct {
 		F string `json:"f" doc:"a <b> & \\u003c c" jsonschema:"enum=a&b,pattern=<.*>"`
 	}

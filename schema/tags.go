@@ -53,8 +53,8 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 	return nil
 }
 
-// consistent refuses constraints that no value satisfies, and a default that does not
-// satisfy the others. The values are valid.
+// consistent returns an error for constraints that no value satisfies, and for a default that
+// violates the other constraints. The values must be valid.
 func consistent(kind string, values map[string][]string) error {
 	number := func(key string) (float64, bool) {
 		if len(values[key]) == 0 {
@@ -100,7 +100,7 @@ func consistent(kind string, values map[string][]string) error {
 	return nil
 }
 
-// sameValue reports whether two values of a tag mean the same.
+// sameValue reports whether two values of a tag are equal.
 func sameValue(kind, a, b string) bool {
 	if kind == "string" {
 		return a == b
@@ -110,8 +110,8 @@ func sameValue(kind, a, b string) bool {
 	return err == nil && bad == nil && x == y
 }
 
-// unreadTag returns the rest of a struct tag that package reflect does not read, or reads
-// with a separator in the key, because it is malformed; empty if there is none.
+// unreadTag returns the malformed rest of a struct tag: the part that package reflect does
+// not read, or reads with a separator in the key. It is empty for a valid tag.
 func unreadTag(tag reflect.StructTag) string {
 	s := string(tag)
 	for {

@@ -5,7 +5,7 @@
 //	node upstreams.mjs       prints the names of all models, separated by commas
 //
 // model is for requests without reasoning settings, thinking for those with them; silent
-// upstreams do not return reasoning; textOnly says that the model reads no images.
+// upstreams do not return reasoning; textOnly is set if the model reads no images.
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 

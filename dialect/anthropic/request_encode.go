@@ -247,9 +247,9 @@ func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
 	return wirekit.Claude(e.req.Reasoning, e.target.Caps.ThinkingBudgets)
 }
 
-// budget is a thinking budget that the API takes: not too small, and less than
-// max_tokens. Only with interleaved thinking may it be more; a client of this
-// dialect may have asked for that in a header, so its own numbers stand.
+// budget returns a thinking budget that the API accepts: not too small, and less than
+// max_tokens. With interleaved thinking it may be more; an Anthropic client may have
+// set that in a header, so its own budget is not lowered.
 func (e *requestEncoder) budget(n int64) int64 {
 	const at = "/reasoning/budget_tokens"
 	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.ownBudget() {
@@ -266,8 +266,8 @@ func (e *requestEncoder) budget(n int64) int64 {
 // own reports whether the request came from a client of this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
-// ownBudget reports whether the budget is the client's own number, and not one that
-// stands for an effort or for adaptive thinking.
+// ownBudget reports whether an Anthropic client set the budget, not the conversion of an
+// effort or of adaptive thinking.
 func (e *requestEncoder) ownBudget() bool {
 	return e.own() && e.req.Reasoning != nil && e.req.Reasoning.BudgetTokens != nil
 }

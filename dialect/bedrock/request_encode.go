@@ -236,8 +236,8 @@ func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
 // own reports whether the request came from a client of this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
-// ownBudget reports whether the budget is the client's own number, and not one that
-// stands for an effort or for adaptive thinking.
+// ownBudget reports whether a Bedrock client set the budget, not the conversion of an effort
+// or of adaptive thinking.
 func (e *requestEncoder) ownBudget() bool {
 	return e.own() && e.req.Reasoning != nil && e.req.Reasoning.BudgetTokens != nil
 }

@@ -512,9 +512,9 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 	}
 }
 
-// A budget that stands for adaptive thinking is bounded like one of another dialect; the
-// client's own number is not.
-func TestBudgetForAdaptiveThinkingIsBoundedInItsOwnDialect(t *testing.T) {
+// A budget that replaces adaptive thinking stays below maxTokens; a budget of the client is
+// not changed.
+func TestBudgetForAdaptiveThinkingStaysBelowMaxTokens(t *testing.T) {
 	caps := dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Caps: dragoman.Capabilities{ThinkingBudgets: true}}}
 	for name, tc := range map[string]struct{ config, thinking, maxTokens, temperature, budget string }{
 		"lowered":    {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"adaptive"}`, "3000", "null", "2999"},

@@ -66,9 +66,8 @@ func (t *Toolbox) Holds(ref dragoman.ToolRef) bool {
 	return false
 }
 
-// Check refuses a choice that nobody can write. A named tool that is not there is
-// an error, never silently auto (quirk E5). A request without any tools has no choice to
-// write (quirk E3).
+// Check refuses a choice that cannot be encoded. A named tool that is not sent is an error,
+// never silently auto (quirk E5). A request that declares no tools needs no choice (quirk E3).
 func (t *Toolbox) Check(c *dragoman.ToolChoice) error {
 	switch {
 	case c == nil:

@@ -1,4 +1,4 @@
-// Package lazyctx has contexts that start a timer only if something waits for them.
+// Package lazyctx provides contexts that start a timer only when they are waited for.
 package lazyctx
 
 import (

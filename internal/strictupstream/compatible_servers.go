@@ -61,7 +61,7 @@ func (j *judge) miniMax(req map[string]any) *Refusal {
 	return nil
 }
 
-// muse applies the rules of Meta's own API.
+// muse applies the rules of the Meta API.
 func (j *judge) muse(req map[string]any) *Refusal {
 	switch {
 	case set(req, "tool_choice") && str(req, "tool_choice") != "auto":

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// shape says which fields a JSON value may have. A nil shape allows everything. A list is
-// checked element by element, and a value that is neither list nor object is allowed: the
-// shape is about names only.
+// shape defines the fields that a JSON value may have. A nil shape allows everything. Lists
+// are checked element by element. Values that are neither lists nor objects are allowed,
+// because a shape defines only names.
 type shape struct {
 	// fields are the names that an object may have, each with the shape of its value.
 	fields map[string]*shape
-	// tag is the field that selects one of variants. An object whose tag is in none of them
-	// may have any fields; see [shape.unknownTag].
+	// tag is the field that selects one of variants. An object with another tag may have any
+	// fields; see [shape.unknownTag].
 	tag      string
 	variants map[string]*shape
 	// others are tags that are allowed besides those of variants; nil allows every tag.
@@ -41,7 +41,7 @@ func union(tag string, variants map[string]*shape) *shape {
 	return &shape{tag: tag, variants: variants}
 }
 
-// closedUnion is a union whose tags are all known: those of variants and others, which are
+// closedUnion returns a union that allows only the tags of variants and others. others is
 // separated by spaces.
 func closedUnion(tag string, variants map[string]*shape, others string) *shape {
 	return &shape{tag: tag, variants: variants, others: strings.Fields(others)}

@@ -83,10 +83,10 @@ type openAIModel struct {
 	modern bool
 	// noParallel models refuse parallel_tool_calls.
 	noParallel bool
-	// noTools models call no functions. responsesOnly models are not served on Chat. noSchema
-	// models take no JSON Schema for the response.
+	// noTools models have no function calls. responsesOnly models are not served on Chat.
+	// noSchema models accept no output schema.
 	noTools, responsesOnly, noSchema bool
-	// toolsOrReasoning models do not take tools on Chat while they reason.
+	// toolsOrReasoning models accept no tools on Chat while they reason.
 	toolsOrReasoning bool
 }
 
@@ -101,7 +101,7 @@ var (
 	withoutSchemas = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-turbo|-\d{4}|$)|gpt-4o-2024-05-13|gpt-audio|o1-(mini|preview))`)
 )
 
-// openAIModelOf returns what is known of an OpenAI model; nil for other names.
+// openAIModelOf returns the facts about an OpenAI model; nil for other names.
 func openAIModelOf(name string) *openAIModel {
 	m := openAIVersion(name)
 	if m != nil {
@@ -110,7 +110,8 @@ func openAIModelOf(name string) *openAIModel {
 	return m
 }
 
-// openAIVersion returns what the version of an OpenAI model says; nil for other names.
+// openAIVersion returns the facts that follow from the version of an OpenAI model; nil for
+// other names.
 func openAIVersion(name string) *openAIModel {
 	words := func(s string) []string { return strings.Fields(s) }
 	if oName.MatchString(name) {

@@ -149,15 +149,15 @@ func (s *Server) Seen(text string) []string {
 type call struct {
 	dialect dragoman.Dialect
 	model   string
-	// inPath says that the path names the model, between before and after.
+	// inPath is set if the path contains the model, between before and after.
 	inPath        bool
 	before, after string
-	// array says that a Gemini stream is a JSON array.
+	// array is set if a Gemini stream is a JSON array.
 	array bool
-	// count says that only the tokens are counted, which any request is accepted for.
+	// count is set for requests that only count tokens, which are always accepted.
 	count bool
-	// compact says that a conversation is compacted. The request is not judged; what the
-	// response issues is stored.
+	// compact is set for requests that compact a conversation, which are always accepted. The
+	// ids and items of the response are stored.
 	compact bool
 }
 

@@ -10,7 +10,7 @@ import (
 var (
 	deepSeekThinks = regexp.MustCompile(`^deepseek-(v4|reasoner)`)
 	kimiThinks     = regexp.MustCompile(`^kimi-(k2-thinking|k2\.[5-9]|k[3-9])`)
-	// kimiFixed matches the models whose sampling is fixed.
+	// kimiFixed matches models with fixed sampling values.
 	kimiFixed  = regexp.MustCompile(`^kimi-(k2\.[5-9]|k[3-9])`)
 	kimiAlways = regexp.MustCompile(`^kimi-(k2-thinking|k2\.7-code)`)
 )
@@ -81,7 +81,7 @@ func (j *judge) kimi(req map[string]any) *Refusal {
 	return nil
 }
 
-// kimiSampling refuses all values but those that the mode has.
+// kimiSampling refuses sampling values other than the fixed ones of the mode.
 func (j *judge) kimiSampling(req map[string]any, off bool) *Refusal {
 	fixed := map[string]float64{"temperature": 1, "top_p": 0.95, "n": 1, "presence_penalty": 0, "frequency_penalty": 0}
 	if off {

@@ -39,9 +39,9 @@ func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) b
 	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
 }
 
-// ForcesNone refuses a choice that forces a tool where none of the request's tools is sent, in
-// the words of api: the tool was dropped (quirk E5). A request without any tools has no choice
-// to write (quirk E3).
+// ForcesNone returns an error if the choice of a request forces a tool, but all its tools were
+// dropped (quirk E5). Encoders call it if they send no tools. A request that declares no
+// tools needs no choice (quirk E3). api is the prefix of the error.
 func ForcesNone(api string, req *dragoman.Request) error {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceTool || len(req.Tools) == 0 {

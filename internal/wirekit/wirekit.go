@@ -226,10 +226,10 @@ func withModel(raw []byte, model string, path []string) ([]byte, bool) {
 	return out, true
 }
 
-// ReplayMessage returns the native form of a message that was not changed
-// since it came from dialect d, and that the target may see again. A message with a call
-// whose arguments are not JSON is rebuilt, with {} for them (requirement R7): servers that
-// parse the arguments of a history refuse every later request.
+// ReplayMessage returns the native form of a message that is unchanged since it was decoded,
+// if the target may get it back. A message with call arguments that are not JSON must be
+// encoded again, with {} in their place (requirement R7), because servers that parse the
+// arguments would refuse every later request.
 func ReplayMessage(m *dragoman.Message, limits *dragoman.Limits, target *dragoman.Target, rebuild bool) ([]byte, bool) {
 	if rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
 		return nil, false
