@@ -134,7 +134,7 @@ func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
 	if e := miss("/c", body); e.Number != 1 || !strings.Contains(e.Error(), "/c") {
 		t.Errorf("%v", e)
 	}
-	if e := miss("/a", "no JSON"); !strings.Contains(e.Error(), "is not the same") {
+	if e := miss("/a", "no JSON"); !strings.Contains(e.Error(), "the body differs") {
 		t.Errorf("%v", e)
 	}
 	for range 2 {
