@@ -94,7 +94,7 @@ type ResponseEnd struct {
 // StreamError closes a stream that broke or reported an error.
 type StreamError struct {
 	Err *APIError `json:"error,omitzero"`
-	// Usage is what was counted until then, as far as it was told.
+	// Usage holds the token counts reported so far; unreported counts are unknown, not zero.
 	Usage Usage `json:"usage,omitzero"`
 }
 

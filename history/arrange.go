@@ -272,7 +272,7 @@ func ofTools(p dragoman.Part) bool {
 	return p.Kind() == dragoman.KindToolResult || p.Kind() == dragoman.KindOpaque
 }
 
-// unblankWords leaves out texts that say nothing. Somebody who said nothing else
+// unblankWords drops blank texts. Somebody who said nothing else
 // has still had his say: without it, the assistant would seem to go on talking.
 func (n *normaliser) unblankWords(d *draft) {
 	silent := !d.system() && d.Role != dragoman.RoleTool && !slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return !blank(p) })
