@@ -272,8 +272,8 @@ func ofTools(p dragoman.Part) bool {
 	return p.Kind() == dragoman.KindToolResult || p.Kind() == dragoman.KindOpaque
 }
 
-// unblankWords drops blank texts. Somebody who said nothing else
-// has still had his say: without it, the assistant would seem to go on talking.
+// unblankWords drops blank texts. A blank message gets a placeholder: without it, two
+// assistant messages could follow each other.
 func (n *normaliser) unblankWords(d *draft) {
 	silent := !d.system() && d.Role != dragoman.RoleTool && !slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return !blank(p) })
 	if silent && (len(d.Parts) > 0 || !d.touched) {

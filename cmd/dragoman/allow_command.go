@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
-// commandFlags are the commands that run without approval.
+// commandFlags holds the patterns of --allow-command.
 type commandFlags struct {
 	patterns []string
 	list     *shell.List
@@ -22,7 +22,7 @@ func (c *commandFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.patterns, "allow-command", nil, "a pattern of commands that need no approval, such as \"go test ...\"; may be repeated")
 }
 
-// check reads the patterns.
+// check parses the patterns.
 func (c *commandFlags) check() (err error) {
 	if len(c.patterns) == 0 {
 		return nil
@@ -33,9 +33,9 @@ func (c *commandFlags) check() (err error) {
 	return nil
 }
 
-// approve approves a command that is one program with arguments, without operators of a
-// shell, if a pattern matches it and it runs in the workspace folder itself, unless the
-// policy asks about the call.
+// approve approves a call if its command is one program with arguments, without shell
+// operators, matches a pattern and runs in the workspace folder itself. It does not answer
+// if the policy asks about the call.
 func (c *commandFlags) approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 	if c.list == nil || asksHuman(req) || req.Binding.Key != tool.Bare(workspace.ShellName) {
 		return tool.Answer{}, nil
@@ -48,7 +48,7 @@ func (c *commandFlags) approve(_ context.Context, req *tool.ApprovalRequest) (to
 		return tool.Answer{}, err
 	}
 	if in.Folder != "" && path.Clean(in.Folder) != "." {
-		return tool.Answer{}, nil // ./build.sh, or make, is another program there
+		return tool.Answer{}, nil // in another folder, ./build.sh and make run other programs
 	}
 	if _, err := c.list.Check(in.Command); err != nil {
 		return tool.Answer{}, nil //nolint:nilerr // a human decides

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Commands that match a pattern of --allow-command run without approval. Other arguments,
-// other programs and operators of a shell need it.
+// Commands that match a pattern of --allow-command run without approval. Commands with other
+// arguments, other programs or shell operators need approval.
 func TestT15_AllowedCommandsNeedNoApproval(t *testing.T) {
 	const ask, denyTouch = "default: ask", "rules: [{id: no, effect: deny, when: {tool: shell, expression: 'args.command.startsWith(\"touch\")'}}]"
 	for _, tc := range []struct {

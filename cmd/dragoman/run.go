@@ -54,12 +54,12 @@ names the tool, --allow-command the command, or a rule of a policy (--policy) al
 the call. If standard input is a pipe or a file, you are asked at the terminal that
 the command was started from.
 
-A pattern of --allow-command is matched word by word: * is one word that is no flag,
-"..." any further words, and "!--flag" refuses a flag, as in "git log ... !--output".
-It matches one program with its arguments, without operators, redirections and
-variables of a shell, and not programs that run others through their arguments. The
-command must run in the folder of --dir, not below it. You are asked about all other
-commands.
+A pattern of --allow-command is matched word by word: * matches one word that is not
+a flag, "..." matches any further words, and "!--flag" refuses a flag, as in
+"git log ... !--output". It matches one program with its arguments, without shell
+operators, redirections and variables. It does not match arguments that run other
+programs. The command must run in the folder of --dir, not below it. You are asked
+about all other commands.
 
 A policy has rules for tool calls and model calls. Rules are tried by priority, high
 first, then by id. The first that matches decides: it denies the call, asks about it
@@ -198,7 +198,7 @@ func takesPrompt(err error) bool {
 
 // unattendedHelp explains why no approver is attached, and what to do.
 func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
-	const permit = "permit calls with --allow NAME, --allow-command PATTERN or a rule of --policy"
+	const permit = "permit calls with --allow NAME, --allow-command PATTERN or a --policy rule"
 	switch {
 	case o.json:
 		return "With --json nobody is asked: run without it in a terminal, or " + permit
