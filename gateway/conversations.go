@@ -115,7 +115,7 @@ func (x *exchange) joinConversation(ctx context.Context) error {
 			return err
 		}
 		item.Reference = false
-		item.Lookup = item.Lookup && stored.Native && !stored.Output // a client may name any id
+		item.Lookup = item.Lookup && stored.Native && !stored.Output // the client chose the id, and may have chosen any
 		x.conversationItems = append(x.conversationItems, inputItem{Item: item, stored: !stored.Native})
 	}
 	return nil

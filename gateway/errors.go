@@ -85,7 +85,7 @@ type ownError struct{ err *dragoman.APIError }
 func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
 func (e *ownError) Unwrap() error { return e.err }
 
-// own marks an API error that the gateway made itself. Other errors are returned unchanged.
+// own marks an API error as made by the gateway. Other errors are returned unchanged.
 func own(err error) error {
 	var api *dragoman.APIError
 	var already *ownError

@@ -155,7 +155,7 @@ type node = filetree.Node
 type reader struct {
 	filetree.Reader
 	config *Config
-	// probe has the models that routes may lead to.
+	// probe opens the models of routes, to check them.
 	probe *provider.Config
 	// allowed are the names that keys may ask for, leads where models are named that
 	// routes lead to.
@@ -506,12 +506,12 @@ func (r *reader) target(at *node, route Route, check func(at *node, spec string)
 	check(at, route.To)
 }
 
-// manyErrors are so many that no more routes are tried.
+// manyErrors is the number of errors after which no more routes are checked.
 const manyErrors = 100
 
-// namesOnly returns models that have the names of the providers and aliases of a file. Routes
-// are checked against it if the file has errors there, so that all errors are reported at
-// once: that an alias leads nowhere is one of these errors, and not repeated for each route.
+// namesOnly returns a config with the names of the providers and aliases of a file. If these
+// have errors, routes are checked against it, so that all errors are reported at once. An
+// error of an alias is not repeated for each of its routes.
 func namesOnly(root *node) *provider.Config {
 	c := &provider.Config{Providers: map[string]provider.Settings{}, Aliases: map[string]string{}}
 	for i, key := range root.Keys {
@@ -531,8 +531,8 @@ func namesOnly(root *node) *provider.Config {
 	return c
 }
 
-// opener returns a function that refuses a spec that does not open. It uses a copy of the
-// models, so that the models to be used stay untouched.
+// opener returns a function that reports an error for a spec that does not open. It opens
+// models with a copy of the config, so that the config of the gateway is not changed.
 func (r *reader) opener() func(at *node, spec string) {
 	models := r.probe
 	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover, Models: models.Models, ModelFile: models.ModelFile, Getenv: models.Getenv}
@@ -561,7 +561,7 @@ func (r *reader) opener() func(at *node, spec string) {
 	}
 }
 
-// openErrors returns the errors of all models of a list that did not open with err.
+// openErrors returns the errors of the single models of a list that does not open, or err.
 func openErrors(models *provider.Config, spec string, err error) (out []error) {
 	var said []string
 	for s := range strings.SplitSeq(spec, ",") {

@@ -11,8 +11,8 @@ import (
 )
 
 // A text-only model gets a note in place of an image, in a message and in a tool result,
-// and the loss is reported. A model that reads images gets the image. A capability of
-// the config takes the fact back.
+// and the loss is reported. A model that reads images gets the image. A capability in
+// the config overrides the model table.
 func TestQuirkD14_TextOnlyModelGetsNoteForImage(t *testing.T) {
 	const (
 		image    = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}`

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A model that takes no schema of its response gets it in the instructions.
+// A model that does not accept an output schema gets it in the instructions.
 func TestA2_OutputSchemaDoesNotReachModelsThatRefuseIt(t *testing.T) {
 	const (
 		schema  = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
@@ -63,8 +63,8 @@ func TestA2_ThinkingIsOffWhereAnAssistantTextIsContinued(t *testing.T) {
 	}
 }
 
-// Tools change what a request means, so that a model without them is an error, which the
-// gateway reports before it calls the upstream.
+// Dropping tools would change the meaning of a request. If the model has no tool calls, the
+// gateway returns an error and does not call the upstream.
 func TestA2_ToolsForAModelWithoutToolsAreAnError(t *testing.T) {
 	const body = `{"model":"MODEL","max_tokens":500,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`
 	w, upstream, refused := strictWorld(t)
@@ -76,7 +76,7 @@ func TestA2_ToolsForAModelWithoutToolsAreAnError(t *testing.T) {
 	}
 }
 
-// A model that makes one call at a time refuses the flag for that.
+// A model that makes one call at a time refuses the parallel flag.
 func TestA2_ParallelFlagDoesNotReachModelsWithoutIt(t *testing.T) {
 	const body = `{"model":"MODEL","max_tokens":500,"messages":[{"role":"user","content":"hi"}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true},"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`
 	w, upstream, _ := strictWorld(t)
@@ -131,7 +131,7 @@ func TestStrictToolsStayWithinTheLimitsOfAnthropic(t *testing.T) {
 	}
 }
 
-// Compatible servers refuse a function without parameters, which Gemini and OpenAI take.
+// Compatible servers refuse a function without parameters; Gemini and OpenAI accept it.
 func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
 	w, upstream, refused := strictWorld(t)
 	for _, model := range []string{"deepseek/deepseek-v4-pro", "moonshot/kimi-k2.6", "xai/grok-4.6"} {
@@ -153,7 +153,7 @@ func TestQuirkA20_FunctionWithoutParametersHasAnObject(t *testing.T) {
 	}
 }
 
-// The history of a Chat client may come from another server than the one that gets it.
+// The history of a Chat client may have ids of another server.
 func TestQuirkB13_IDsOfChatClientsFitTheServer(t *testing.T) {
 	const body = `{"model":"MODEL","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"ID","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"ID","content":"1"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]}`
 	w, upstream, _ := strictWorld(t)

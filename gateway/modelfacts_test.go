@@ -237,8 +237,8 @@ func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
 	}
 }
 
-// Claude up to 4.5 takes a budget in place of an effort, also from a client of
-// Anthropic's dialect, whose max_tokens may be less than the budget.
+// Claude up to 4.5 gets a budget in place of an effort, also from Anthropic clients. Their
+// max_tokens may be less than that budget.
 func TestA2_BudgetsForEffortsStayBelowMaxTokens(t *testing.T) {
 	url, upstream := strictGateway(t, `  house: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0}
 `)
@@ -255,7 +255,7 @@ func TestA2_BudgetsForEffortsStayBelowMaxTokens(t *testing.T) {
 			}
 		}
 	}
-	// A budget of the client's own is sent unchanged: with interleaved thinking it may be more.
+	// A budget of the client is sent unchanged: with interleaved thinking it may exceed max_tokens.
 	const own = `{"model":"house/claude-sonnet-4-5","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":9000},"messages":[{"role":"user","content":"hi"}]}`
 	if status, _, answer := ask(t, url+"/v1/messages", own); status != http.StatusOK || !strings.Contains(upstream.bodies[len(upstream.bodies)-1], `"budget_tokens":9000`) {
 		t.Errorf("%d %s", status, answer)
@@ -368,8 +368,8 @@ func TestR11_StrictProviderRefusesWhatWouldBeLost(t *testing.T) {
 	}
 }
 
-// What the gateway loses when it reads a request counts, too.
-func TestR11_StrictProviderRefusesWhatReadingARequestLost(t *testing.T) {
+// Losses from decoding a request count, too.
+func TestR11_StrictProviderRefusesDecodingLosses(t *testing.T) {
 	url, upstream := strictGateway(t, `  careful: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0, strict: warn}
 gateway: {routes: {"anthropic/*": {to: "anthropic/*"}, "careful/*": {to: "careful/*"}, either: {to: "careful/claude-opus-4-7, anthropic/claude-opus-4-7"}}}
 `)

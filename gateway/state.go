@@ -206,7 +206,7 @@ func (x *exchange) goOn(req *dragoman.Request) {
 	}
 }
 
-// unknownResponse returns the error for a previous_response_id that nobody knows.
+// unknownResponse returns the error for an unknown previous_response_id.
 func unknownResponse(id string) error {
 	return responsesapi.UnknownPrevious(id, "It has expired, or was not stored; send the whole conversation.")
 }

@@ -294,7 +294,7 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 	})
 }
 
-// Histories of one vendor have what others refuse: parallel calls, failed and empty results,
+// Histories of one vendor contain content that others refuse: parallel calls, failed and empty results,
 // images in results, calls of tools that are not declared, ids of any form, blank texts,
 // reasoning without a signature, and instructions between the turns.
 func TestNoHistoryIsRefusedByTheUpstream(t *testing.T) {

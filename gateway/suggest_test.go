@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// Everything that is wrong with a file is in one error, also where routes lead if the
-// providers cannot be read.
-func TestG4_RoutesAreCheckedBesideErrorsOfProviders(t *testing.T) {
+// One error lists all mistakes of a file, including routes to unknown models if the providers
+// have errors.
+func TestG4_RoutesAreCheckedDespiteProviderErrors(t *testing.T) {
 	_, err := gateway.Parse("f", []byte(`version: 1
 providers:
   work: {type: vllm, base_url: "https://llm.example.com/v1", retris: 3}
@@ -47,7 +47,7 @@ gateway:
 	}
 }
 
-func TestMisspelledCapabilitiesOfAFileAreSuggested(t *testing.T) {
+func TestMisspelledCapabilitySuggestsName(t *testing.T) {
 	_, err := gateway.Parse("f", []byte(`version: 1
 providers: {work: {type: vllm, base_url: "https://llm.example.com/v1", capabilities: {no_strct: true}, models: {m: {capabilities: {reasoning_feild: x}}}}}
 gateway: {routes: {a: {to: work/x, capabilities: {no-images: true}}}}
@@ -62,8 +62,8 @@ gateway: {routes: {a: {to: work/x, capabilities: {no-images: true}}}}
 	}
 }
 
-// A misspelled model is answered with the name that was meant, if the key may use it.
-func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
+// The error for a misspelled model suggests a similar name that the key may use.
+func TestMisspelledModelSuggestsNamesOfTheKey(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	t.Setenv("BOSS_KEY", "a-secret-of-the-boss")
 	t.Setenv("GLOB_KEY", "a-secret-of-the-glob")
@@ -127,7 +127,7 @@ func TestMisspelledModelsAreSuggestedAmongThoseOfTheKey(t *testing.T) {
 				t.Errorf("%s, %s, %s: %d %s, want %d %s", tc.key, tc.model, path, resp.StatusCode, got, tc.status, tc.want)
 			}
 			if tc.key == "team" && (strings.Contains(got, "secret-model\"") || strings.Contains(got, "secret-model?") || strings.Contains(got, "work/tiny")) {
-				t.Errorf("%s learns of another's model: %s", tc.key, got)
+				t.Errorf("%s reads the name of a model of another key: %s", tc.key, got)
 			}
 		}
 	}

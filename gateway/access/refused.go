@@ -43,10 +43,11 @@ type RefusedError struct {
 	Reason Reason
 	// Key is the name of the key; empty where none was found.
 	Key string
-	// Model is what was asked for, Allowed what may be, where that is the reason.
+	// Model is the requested model and Allowed lists the models that the key may use, if
+	// Reason is ModelNotAllowed.
 	Model   string
 	Allowed []string
-	// Meant is a model with a similar name that the key may use; empty if there is none.
+	// Meant is a similar name that the key may use; empty if there is none.
 	Meant string
 	// Field is the body field, where that is the reason.
 	Field string
@@ -61,7 +62,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "access: " + e.message() }
 
-// message is for who sent the request.
+// message returns the text for the client.
 func (e *RefusedError) message() string {
 	switch e.Reason {
 	case NoKey:
