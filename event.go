@@ -36,6 +36,10 @@ const (
 // Response.Output is empty.
 type ResponseStart struct {
 	Response Response `json:"response"`
+	// Extra holds the unknown fields of the wire event that the event was read
+	// from, by their JSON pointers in it, unless Response holds them. An encoder
+	// of the same dialect writes them into the wire event that it writes.
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // PartStart opens a part. Part is a skeleton of the final one: its kind, and
@@ -50,6 +54,8 @@ type PartStart struct {
 	// Header is the message's role, name, phase and extras, on the first part
 	// of each message; nil on others.
 	Header *Message `json:"header,omitzero"`
+	// Extra is like that of [ResponseStart].
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // PartDelta carries a fragment for display. A fragment of a call's arguments
@@ -65,6 +71,9 @@ type PartDelta struct {
 	// Summary is the position of the reasoning summary that Text belongs to,
 	// counted from 1; 0 means the thinking itself.
 	Summary int `json:"summary,omitzero"`
+	// Extra is like that of [ResponseStart]. A delta without Text only carries
+	// Extra.
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // PartEnd closes a part with its final value. It is the only event that
@@ -76,6 +85,8 @@ type PartEnd struct {
 	// Header replaces that of the message's start, where the end of a message
 	// knows more: its status, its sidecar. Nil keeps the one of the start.
 	Header *Message `json:"header,omitzero"`
+	// Extra is like that of [ResponseStart].
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // ResponseEnd closes a stream that reached its terminal marker.
@@ -89,6 +100,8 @@ type ResponseEnd struct {
 	// were already sent: then it is the whole output of choice 0, and replaces that of
 	// the events.
 	Response Response `json:"response"`
+	// Extra is like that of [ResponseStart].
+	Extra *Extra `json:"extra,omitzero"`
 }
 
 // StreamError closes a stream that broke or reported an error.
@@ -98,17 +111,18 @@ type StreamError struct {
 	Usage Usage `json:"usage,omitzero"`
 }
 
-// Chunk is the native form of the events that follow it, up to the next
-// Chunk. An encoder of the same dialect writes Raw and only takes note of the
-// events. Who changes one of those events replaces the Chunk before it with an
-// empty one, Chunk{}: its events, and those of every later Chunk, are then
-// written from what they say. Taking the Chunk away would leave its events to
-// the one before. Raw is valid until the decoder is fed again.
+// Chunk is the raw form of the events that follow it, up to the next Chunk. It
+// is for display, extensions and recorders; encoders write the events and ignore
+// it, unless Opaque is set. Raw is valid until the decoder is fed again.
 type Chunk struct {
 	Dialect Dialect `json:"dialect,omitzero"`
 	Raw     []byte  `json:"raw,omitzero"`
-	// Loss is what is lost where Raw is not written, because none of the events
-	// tells it: an event of a type that has no canonical form. Nil is nothing.
+	// Opaque is set if no event stands for Raw, because it has no canonical form:
+	// an event of an unknown type, or the progress of a tool that the provider
+	// runs. An encoder of the same dialect writes Raw.
+	Opaque bool `json:"opaque,omitzero"`
+	// Loss is what an encoder of another dialect reports: an unknown event, or
+	// unknown fields of the events that follow. Nil means nothing.
 	Loss *Loss `json:"loss,omitzero"`
 }
 

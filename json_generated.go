@@ -368,11 +368,13 @@ type anyEvent struct {
 	choice   int
 	dialect  Dialect
 	error    *APIError
+	extra    *Extra
 	header   *Message
 	index    int
 	kind     PartKind
 	loss     *Loss
 	message  int
+	opaque   bool
 	part     Part
 	raw      []byte
 	response Response
@@ -394,6 +396,8 @@ func (v *anyEvent) load(r *jsonwire.Reader) {
 			v.dialect = Dialect(r.String())
 		case "error":
 			v.error = loadOpt(r, loadAPIError)
+		case "extra":
+			v.extra = loadOpt(r, loadExtra)
 		case "header":
 			v.header = loadOpt(r, loadMessage)
 		case "index":
@@ -404,6 +408,8 @@ func (v *anyEvent) load(r *jsonwire.Reader) {
 			v.loss = loadOpt(r, loadLoss)
 		case "message":
 			v.message = int(r.Int())
+		case "opaque":
+			v.opaque = r.Bool()
 		case "part":
 			v.part = loadOptPart(r)
 		case "raw":
@@ -432,6 +438,7 @@ func (v *anyEvent) event() Event {
 	case string(EventResponseStart):
 		return &ResponseStart{
 			Response: v.response,
+			Extra:    v.extra,
 		}
 	case string(EventPartStart):
 		return &PartStart{
@@ -440,6 +447,7 @@ func (v *anyEvent) event() Event {
 			Message: v.message,
 			Part:    v.part,
 			Header:  v.header,
+			Extra:   v.extra,
 		}
 	case string(EventPartDelta):
 		return &PartDelta{
@@ -448,6 +456,7 @@ func (v *anyEvent) event() Event {
 			Kind:    v.kind,
 			Text:    v.text,
 			Summary: v.summary,
+			Extra:   v.extra,
 		}
 	case string(EventPartEnd):
 		return &PartEnd{
@@ -455,6 +464,7 @@ func (v *anyEvent) event() Event {
 			Index:  v.index,
 			Part:   v.part,
 			Header: v.header,
+			Extra:  v.extra,
 		}
 	case string(EventResponseEnd):
 		return &ResponseEnd{
@@ -462,6 +472,7 @@ func (v *anyEvent) event() Event {
 			Stops:    v.stops,
 			Usage:    v.usage,
 			Response: v.response,
+			Extra:    v.extra,
 		}
 	case string(EventStreamError):
 		return &StreamError{
@@ -472,6 +483,7 @@ func (v *anyEvent) event() Event {
 		return &Chunk{
 			Dialect: v.dialect,
 			Raw:     v.raw,
+			Opaque:  v.opaque,
 			Loss:    v.loss,
 		}
 	default:
@@ -557,6 +569,10 @@ func (r *ResponseStart) UnmarshalJSON(b []byte) error { return loadEventInto(b, 
 func (r *ResponseStart) members(out *storer) {
 	out.w.Key("response")
 	r.Response.store(out)
+	if r.Extra != nil {
+		out.w.Key("extra")
+		r.Extra.store(out)
+	}
 }
 
 // MarshalJSON is [MarshalEvent].
@@ -577,6 +593,10 @@ func (p *PartStart) members(out *storer) {
 		out.w.Key("header")
 		p.Header.store(out)
 	}
+	if p.Extra != nil {
+		out.w.Key("extra")
+		p.Extra.store(out)
+	}
 }
 
 // MarshalJSON is [MarshalEvent].
@@ -591,6 +611,10 @@ func (p *PartDelta) members(out *storer) {
 	out.str("kind", string(p.Kind))
 	out.str("text", p.Text)
 	out.num("summary", int64(p.Summary))
+	if p.Extra != nil {
+		out.w.Key("extra")
+		p.Extra.store(out)
+	}
 }
 
 // MarshalJSON is [MarshalEvent].
@@ -609,6 +633,10 @@ func (p *PartEnd) members(out *storer) {
 	if p.Header != nil {
 		out.w.Key("header")
 		p.Header.store(out)
+	}
+	if p.Extra != nil {
+		out.w.Key("extra")
+		p.Extra.store(out)
 	}
 }
 
@@ -637,6 +665,10 @@ func (r *ResponseEnd) members(out *storer) {
 	}
 	out.w.Key("response")
 	r.Response.store(out)
+	if r.Extra != nil {
+		out.w.Key("extra")
+		r.Extra.store(out)
+	}
 }
 
 // MarshalJSON is [MarshalEvent].
@@ -665,6 +697,7 @@ func (c *Chunk) UnmarshalJSON(b []byte) error { return loadEventInto(b, c) }
 func (c *Chunk) members(out *storer) {
 	out.str("dialect", string(c.Dialect))
 	out.bytes("raw", c.Raw)
+	out.flag("opaque", c.Opaque)
 	if c.Loss != nil {
 		out.w.Key("loss")
 		c.Loss.store(out)

@@ -106,6 +106,7 @@ func ptr[T any](v T) *T { return &v }
 // richValue is written by hand and never changes once version 1 is released:
 // its golden file is what old sessions look like.
 func richValue() everything {
+	unknown := &dragoman.Extra{Dialect: dragoman.Anthropic, Fields: []dragoman.Field{{Path: "/delta/a", Value: json.RawMessage(`{ "b":1 }`)}}}
 	extra := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{
 		{Path: "/logprobs", Value: json.RawMessage("{ \"b\":1.0,\n \"a\" : [\"<&>\"] }")},
 		{Path: "/a~1b", Value: json.RawMessage("null")},
@@ -198,12 +199,12 @@ func richValue() everything {
 		Hosted: dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "anthropic.messages.hosted", JSON: json.RawMessage(`{"type":"web_search_20250305"}`)}},
 		Choice: choice, Parts: parts,
 		Events: eventList{
-			&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Usage: dragoman.Usage{Input: dragoman.Counted(0)}}},
-			&dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n"), Loss: &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/a", Detail: "an event"}},
-			&dragoman.PartStart{Choice: 1, Index: 2, Message: 3, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "find"}, Header: &header},
-			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: dragoman.KindToolCall, Text: "{\"q\"", Summary: 1},
-			&dragoman.PartEnd{Choice: 1, Index: 2, Part: call, Header: &header},
-			&dragoman.ResponseEnd{Stop: stop, Stops: []dragoman.Stop{stop, {}}, Usage: usage, Response: dragoman.Response{ServiceTier: "standard"}},
+			&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Usage: dragoman.Usage{Input: dragoman.Counted(0)}}, Extra: unknown},
+			&dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n"), Opaque: true, Loss: &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/a", Detail: "an event"}},
+			&dragoman.PartStart{Choice: 1, Index: 2, Message: 3, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "find"}, Header: &header, Extra: unknown},
+			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: dragoman.KindToolCall, Text: "{\"q\"", Summary: 1, Extra: unknown},
+			&dragoman.PartEnd{Choice: 1, Index: 2, Part: call, Header: &header, Extra: unknown},
+			&dragoman.ResponseEnd{Stop: stop, Stops: []dragoman.Stop{stop, {}}, Usage: usage, Response: dragoman.Response{ServiceTier: "standard"}, Extra: unknown},
 			&dragoman.StreamError{Err: &apiError, Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)}},
 		},
 		Usage: dragoman.Usage{Input: dragoman.Counted(0), Output: dragoman.Counted(5)}, Counts: []dragoman.Count{{}, dragoman.Counted(0), dragoman.Counted(9007199254740993)},

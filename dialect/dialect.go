@@ -6,9 +6,11 @@
 //	req, report, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
 //	out, err := openaichat.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
 //
-// Every conversion returns a report of what it could not keep. Decoding keeps
-// the native form beside the canonical one, so that encoding in the same
-// dialect gives the same bytes as long as nothing was changed.
+// Every conversion returns a report of what it could not keep. Decoding a request
+// or a response keeps the native form beside the canonical one, so that encoding in
+// the same dialect gives the same bytes as long as nothing was changed. Streams are
+// re-encoded from their events; in the same dialect, unknown events and unknown
+// fields keep their values.
 package dialect
 
 import (
@@ -102,8 +104,8 @@ type DecodeOptions struct {
 	// between them and is the same on a replay, such as the number of the turn
 	// or the id of the response: else the calls of two turns share their ids.
 	Seed string
-	// NoNative leaves out sidecars and chunks, for who never sends the same
-	// dialect on.
+	// NoNative leaves out sidecars, chunks and unknown fields of stream events, for
+	// callers that never encode the same dialect. The decoder reports the fields.
 	NoNative bool
 	// DeltasOnly leaves the text, refusal or thinking out of the end of a part
 	// whose deltas told it, for who passes a stream on and does not collect it: a

@@ -307,7 +307,7 @@ func TestProperty_EveryLineOfAStreamIsValidAndIsReadAgain(t *testing.T) {
 
 // The chunks of a real decoder carry the stream; once one is taken away, the
 // rest is written from the events, in the middle of what was begun.
-func TestProperty_AStreamWithTheChunksOfADecoderIsValidWhereverItIsChanged(t *testing.T) {
+func TestProperty_AStreamWithTheChunksOfADecoderIsValid(t *testing.T) {
 	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		body, _, err := streamed(c, withoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events")), dialect.EncodeOptions{StreamUsage: true, Rebuild: true, Seed: "s"})
 		if err != nil {
@@ -319,28 +319,9 @@ func TestProperty_AStreamWithTheChunksOfADecoderIsValidWhereverItIsChanged(t *te
 			if err != nil {
 				t.Fatal(err)
 			}
-			if out.Dialect() == c.Dialect() && !bytes.Equal(again, body) {
-				t.Fatalf("chunks are not written as they came\n%s\n%s", body, again)
-			}
 			soundStream(t, out, again)
 			read(t, out, again, dialect.DecodeOptions{})
 		}
-		var chunks []int
-		for i, ev := range evs {
-			if ev.Type() == dragoman.EventChunk {
-				chunks = append(chunks, i)
-			}
-		}
-		if len(chunks) == 0 {
-			return
-		}
-		evs[rapid.SampledFrom(chunks).Draw(t, "emptied")] = &dragoman.Chunk{}
-		again, _, err := streamed(c, evs, dialect.EncodeOptions{StreamUsage: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		soundStream(t, c, again)
-		read(t, c, again, dialect.DecodeOptions{})
 	})
 }
 

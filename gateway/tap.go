@@ -103,6 +103,9 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 	if closed, err := enc.Close(events); err == nil {
 		events = closed
 	}
+	if t.codec.Dialect() == dragoman.OpenAIResponses {
+		events = failureAfter(t.head, events)
+	}
 	return events
 }
 

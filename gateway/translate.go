@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -40,14 +39,11 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
 		ctx = provider.WithBetas(ctx, x.r.Header)
 	}
-	model := up.model
-	if up.native != nil && up.dialect == x.codec.Dialect() {
-		model = up.native // whose native chunks are passed on
-	}
+	ctx = wirekit.WithReencode(ctx, x.codec.Dialect())
 	if x.asked.stream {
-		return x.stream(ctx, model)
+		return x.stream(ctx, up.model)
 	}
-	return x.whole(ctx, model)
+	return x.whole(ctx, up.model)
 }
 
 // strict refuses a request that lost more when it was read than its provider allows. The
@@ -245,12 +241,10 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 		ev = &dragoman.ResponseStart{Response: t.told(e.Response, false)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
-	case *dragoman.Chunk:
-		if wire.Of(t.codec).Stream.UsageOnRequest && !t.req.StreamUsage && usageAlone(e.Raw) {
-			return nil // it was asked for by us, and clients take every chunk to have a choice
-		}
 	case *dragoman.PartDelta:
-		t.entry.pieces++
+		if e.Text != "" {
+			t.entry.pieces++
+		}
 	case *dragoman.PartEnd:
 		if call, ok := e.Part.(*dragoman.ToolCall); ok {
 			t.calls++
@@ -299,8 +293,7 @@ func (t *telling) put(ctx context.Context, ev dragoman.Event) error {
 	return t.flushHeld()
 }
 
-// learnEnd notes the items of a stream, once its last event is there. The native event
-// that ends a stream may come before or after the canonical one.
+// learnEnd notes the items of a stream, once its last event is there.
 func (t *telling) learnEnd(ctx context.Context) {
 	if t.watch.final != nil && !t.learned {
 		t.learned = true
@@ -321,7 +314,7 @@ func (t *telling) write(ev dragoman.Event) (err error) {
 
 // flushHeld sends what is encoded, unless more may come with it.
 func (t *telling) flushHeld() error {
-	if !t.first { // a native chunk comes before what it means
+	if !t.first { // an opaque event comes before the response
 		return nil
 	}
 	if t.held && len(t.buf) < maxTogether {
@@ -386,7 +379,7 @@ func (t *telling) sent() error {
 	if t.ended { // no beat comes behind it
 		t.out.hush()
 	}
-	if t.namesConversation() { // native events lack the conversation
+	if t.namesConversation() { // the events lack the conversation
 		t.buf = t.eventsInConversation(t.buf)
 	}
 	err := t.out.send(t.buf)
@@ -425,22 +418,15 @@ func (t *telling) cutOff() bool {
 // isTruncated reports whether nobody has said that a call is complete.
 func isTruncated(c *dragoman.ToolCall) bool { return c.Problem.Code == dragoman.ProblemTruncated }
 
-// completeOpen tells the calls that were held back as complete ones: first those that a
-// native chunk may have told already, then, on our own, those that none has.
+// completeOpen tells the calls that were held back as complete ones.
 func (t *telling) completeOpen(ctx context.Context) (err error) {
 	open := t.open
 	t.open = nil
-	for _, truncated := range []bool{false, true} {
-		if truncated {
-			err = errors.Join(err, t.put(ctx, &dragoman.Chunk{}))
-		}
-		for _, e := range open {
-			if c, _ := e.Part.(*dragoman.ToolCall); isTruncated(c) == truncated {
-				call, end := *c, *e
-				call.Problem, end.Part = nil, &call
-				err = errors.Join(err, t.say(ctx, &end))
-			}
-		}
+	for _, e := range open {
+		c, _ := e.Part.(*dragoman.ToolCall)
+		call, end := *c, *e
+		call.Problem, end.Part = nil, &call
+		err = errors.Join(err, t.say(ctx, &end))
 	}
 	return err
 }
@@ -492,13 +478,7 @@ func (t *telling) finish(ctx context.Context) error {
 
 // end tells what the dialect demands at the end.
 func (t *telling) end() (err error) {
-	before := len(t.buf)
 	t.buf, err = t.enc.Close(t.buf)
-	if t.ended && len(t.buf) == before {
-		// The last event was the server's own. What it marks the end with comes behind that,
-		// and is not passed on.
-		t.buf = append(t.buf, wire.Of(t.codec).Stream.Done...)
-	}
 	t.entry.losses = append(t.entry.losses, t.lost(t.enc.Report().Losses)...)
 	if err != nil {
 		return err
@@ -509,32 +489,6 @@ func (t *telling) end() (err error) {
 		return err
 	}
 	return nil // some clients hang up when they have heard the end
-}
-
-// usageAlone reports whether a chunk of Chat has the usage, and no choice.
-func usageAlone(raw []byte) bool {
-	_, doc, ok := bytes.Cut(raw, []byte("data:"))
-	if !ok || !bytes.Contains(doc, []byte(`"usage"`)) {
-		return false
-	}
-	r := jsonwire.NewReader(doc)
-	if r.Kind() != '{' {
-		return false
-	}
-	usage, empty := false, false
-	for key := range r.Object() {
-		switch string(key) {
-		case "usage":
-			usage = r.Kind() == '{'
-			r.Skip()
-		case "choices":
-			list := r.Raw()
-			empty = len(list) > 1 && list[0] == '[' && len(bytes.TrimSpace(list[1:len(list)-1])) == 0
-		default:
-			r.Skip()
-		}
-	}
-	return usage && empty
 }
 
 // newLosses adds the losses that are not there yet: the end of a stream tells again

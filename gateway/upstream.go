@@ -52,8 +52,6 @@ type upstream struct {
 	client  *provider.Client
 	model   dragoman.Model
 	dialect dragoman.Dialect
-	// native is the same, with the native chunks of its streams.
-	native dragoman.Model
 	// compared caches the result of takes for the last requested model.
 	compared atomic.Pointer[comparison]
 }
@@ -201,14 +199,10 @@ func (o *openRoute) to(spec string) (*route, error) {
 	return r, nil
 }
 
-// open opens the models of a spec, twice: one of each passes its native chunks on.
+// open opens the models of a spec.
 func (o *openRoute) open(spec string) (*route, error) {
 	out := &route{Route: o.Route, upstreams: map[string]*upstream{}}
 	model, err := o.models.Open(spec)
-	if err != nil {
-		return nil, err
-	}
-	native, err := o.models.Open(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -218,43 +212,41 @@ func (o *openRoute) open(spec string) (*route, error) {
 		if specs, err := o.models.Resolve(spec); err == nil && len(specs) == 1 {
 			name = specs[0] // not the alias of it
 		}
-		out.chain = &provider.Chain{Links: []provider.Link{{Name: name, Model: model}}}
-		out.upstreams[name], err = o.upstream(model, native)
-		return out, err
+		chain = &provider.Chain{Links: []provider.Link{{Name: name, Model: model}}}
 	}
 	out.chain = chain
-	other, ok := native.(*provider.Chain)
-	if !ok || len(other.Links) != len(chain.Links) {
-		return nil, fmt.Errorf("%q leads to other models each time", spec)
-	}
-	for i, link := range chain.Links {
-		if out.upstreams[link.Name], err = o.upstream(link.Model, other.Links[i].Model); err != nil {
+	for _, link := range chain.Links {
+		if out.upstreams[link.Name], err = o.upstream(link.Model); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// upstream returns the upstream for a model that was opened twice, with the capabilities
-// of the route.
-func (o *openRoute) upstream(model, native dragoman.Model) (*upstream, error) {
-	up := newUpstream(model, native, o.sender)
+// upstream returns the upstream for a model, with the capabilities of the route. The
+// histories that clients send may hold calls that nobody will answer any more.
+func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
+	client, ok := model.(*provider.Client)
+	if !ok {
+		return &upstream{model: model}, nil
+	}
+	client.Abandon = history.AbandonPassed
+	if client.HTTP == nil {
+		client.HTTP = o.sender
+	}
+	up := &upstream{client: client, model: client, dialect: client.Dialect()}
 	if len(o.Capabilities) == 0 {
 		return up, nil
 	}
 	if err := capname.Apply(&dragoman.Capabilities{}, o.Capabilities); err != nil {
 		return nil, fmt.Errorf("capabilities: %w", err)
 	}
-	for _, m := range []dragoman.Model{up.model, up.native} {
-		if c, ok := m.(*provider.Client); ok {
-			before := c.Override
-			c.Override = func(caps *dragoman.Capabilities) {
-				if before != nil {
-					before(caps)
-				}
-				_ = capname.Apply(caps, o.Capabilities) // it was tried above
-			}
+	before := client.Override
+	client.Override = func(caps *dragoman.Capabilities) {
+		if before != nil {
+			before(caps)
 		}
+		_ = capname.Apply(caps, o.Capabilities) // it was tried above
 	}
 	return up, nil
 }
@@ -264,22 +256,6 @@ func (up *upstream) wire() *wire.Wire { return dialects.WireOf(up.dialect) }
 
 // stateful reports whether the upstream stores responses and their items.
 func (up *upstream) stateful() bool { return up.wire().State.Responses }
-
-// newUpstream makes one of a model that was opened twice. The histories that clients
-// send may hold calls that nobody will answer any more.
-func newUpstream(model, native dragoman.Model, sender *http.Client) *upstream {
-	client, ok := model.(*provider.Client)
-	other, again := native.(*provider.Client)
-	if !ok || !again {
-		return &upstream{model: model}
-	}
-	client.Abandon, other.Abandon = history.AbandonPassed, history.AbandonPassed
-	client.NoNative, other.Chunks = true, true
-	if client.HTTP == nil {
-		client.HTTP, other.HTTP = sender, sender
-	}
-	return &upstream{client: client, model: client, dialect: client.Dialect(), native: other}
-}
 
 // find is the route of a model that a client asks for, who is told of those that it is
 // allowed where there is none.

@@ -260,21 +260,6 @@ func (r *Registry) NumberID(id, namespace, name string) {
 	}
 }
 
-// Renames reports whether a client of this wire knows the tool that a model
-// calls by another name, or must not run it. wire may be the beginning of a name, as some streams
-// bring them in pieces: one that no name of a declared tool begins with has to
-// be read to its end.
-func (r *Registry) Renames(wire string) bool {
-	id, spec := r.names.resolve("", wire)
-	if spec != nil {
-		return r.names.renamed("", wire, id) || r.Forbids(id.namespace, id.name)
-	}
-	if len(r.names.tools) == 0 {
-		return r.Forbids("", wire)
-	}
-	return !r.names.begins(wire)
-}
-
 // AnnounceName says that an answer calls a bare tool of this name, so that no
 // tool of a namespace is written under it.
 func (r *Registry) AnnounceName(name string) { r.names.announce(name) }

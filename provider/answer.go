@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -31,7 +32,7 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 // understand reads a whole answer. One that failed is returned with its error.
 func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
 	x.restart()
-	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
+	resp, back, err := x.codec.DecodeResponse(body, x.decoding(ctx))
 	switch {
 	case err != nil && !isJSON(body):
 		return nil, a.unanswered("the server's answer is no JSON", body, err)
@@ -84,7 +85,8 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 
 // decode hands out the events of a stream that is read from r.
 func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield func(dragoman.Event) bool) error {
-	decoder := x.codec.NewStreamDecoder(x.decoding())
+	decoder := x.codec.NewStreamDecoder(x.decoding(ctx))
+	x.opaque = wirekit.ReencodedIn(ctx) == x.limits.Dialect
 	var failed error // what the stream says of itself
 	ended := false
 	unwrap := newUnwrapper(x.registry)
@@ -111,14 +113,11 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			}
 			// A chunk that only extensions understand has no events, so its patches are sent here.
 			sent := x.opened() && x.sendPatches()
-			if !x.client.Chunks {
+			if !x.client.Chunks && !(ev.Opaque && x.opaque) {
 				if sent && extension.PatchesFrom(ctx) != nil && !yield(&dragoman.Chunk{}) {
 					return errLeft
 				}
 				continue
-			}
-			if x.client.ThinkTags != ThinkTagsOff { // its bytes may say something else than its events
-				ev.Raw = nil
 			}
 			if bytes.Contains(ev.Raw, []byte("error")) { // in which servers repeat credentials
 				ev.Raw = x.secrets.bytes(ev.Raw)

@@ -67,13 +67,9 @@ type Client struct {
 	// ThinkTags makes parts of their own of thinking that the server marks within
 	// its text; zero leaves the text as it is.
 	ThinkTags ThinkTags
-	// Chunks passes on the native bytes of a stream before the events they mean,
-	// as a gateway needs them; zero leaves them out.
+	// Chunks passes on the raw bytes of a stream before the events they mean; zero
+	// leaves them out.
 	Chunks bool
-	// NoNative leaves the native form out of answers, as a gateway may that tells them
-	// in another dialect; zero keeps it, so that an answer can be sent back to its API
-	// byte for byte. Chunks and extensions that read native bytes have it all the same.
-	NoNative bool
 
 	// Timeouts bound the phases of a request; each has its own zero value.
 	Timeouts Timeouts

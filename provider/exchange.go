@@ -59,6 +59,8 @@ type exchange struct {
 	patchesTo []func(extension.Patch)
 	opened    func() bool
 	deltas    []json.RawMessage
+	// opaque says that the caller gets opaque chunks.
+	opaque bool
 
 	// tries counts the attempts, asked is what the last answer's headers say of
 	// another one.
@@ -199,8 +201,9 @@ func (x *exchange) compose(req *dragoman.Request) error {
 }
 
 // decoding is how the answer is read.
-func (x *exchange) decoding() dialect.DecodeOptions {
+func (x *exchange) decoding(ctx context.Context) dialect.DecodeOptions {
 	sum := sha256.Sum256(x.payload)
+	to := wirekit.ReencodedIn(ctx)
 	return dialect.DecodeOptions{
 		Registry: x.registry,
 		Origin:   x.target.Origin(),
@@ -208,7 +211,7 @@ func (x *exchange) decoding() dialect.DecodeOptions {
 		// id get ids that no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
-		NoNative: x.client.NoNative && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
+		NoNative: to != "" && to != x.limits.Dialect && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
 	}
 }
 

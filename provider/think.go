@@ -189,6 +189,8 @@ type splitChoice struct {
 	// held is what nobody knows yet what it is, thinking the new index of it.
 	held     string
 	thinking int
+	// fields are unknown fields of fragments, for the next events of the text.
+	fields []*dragoman.Extra
 }
 
 type splitPhase int
@@ -219,6 +221,9 @@ func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bo
 		return emit(&own)
 	case *dragoman.PartDelta:
 		if ev.Index == c.text {
+			if ev.Extra != nil {
+				c.fields = append(c.fields, ev.Extra)
+			}
 			return c.feed(ev.Text, ev.Choice, emit)
 		}
 		own := *ev
@@ -279,7 +284,14 @@ func (c *splitChoice) say(choice int, text string, emit func(dragoman.Event) boo
 }
 
 func (c *splitChoice) delta(choice, index int, kind dragoman.PartKind, text string, emit func(dragoman.Event) bool) bool {
-	return text == "" || emit(&dragoman.PartDelta{Choice: choice, Index: index, Kind: kind, Text: text})
+	if text == "" {
+		return true
+	}
+	ev := &dragoman.PartDelta{Choice: choice, Index: index, Kind: kind, Text: text}
+	if len(c.fields) > 0 {
+		ev.Extra, c.fields = c.fields[0], c.fields[1:]
+	}
+	return emit(ev)
 }
 
 // think begins the part of the thinking, where the text was to be.

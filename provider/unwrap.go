@@ -51,11 +51,11 @@ func (u unwrapper) pass(ev dragoman.Event, yield func(dragoman.Event) bool) bool
 		return yield(ev)
 	}
 	switch e := ev.(type) {
-	case *dragoman.Chunk: // its bytes say something else than its events will
-		return yield(&dragoman.Chunk{})
 	case *dragoman.PartDelta:
 		if e.Kind == dragoman.KindText {
-			return true
+			fields := *e
+			fields.Text = ""
+			return e.Extra == nil || yield(&fields)
 		}
 	case *dragoman.PartEnd:
 		t, ok := unwrapped(e.Part).(*dragoman.Text)

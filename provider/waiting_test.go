@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -48,14 +49,18 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 	}
 }
 
-func TestNoNativeLeavesTheNativeFormOut(t *testing.T) {
+func TestReencodingInAnotherDialectLeavesTheNativeFormOut(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"word"},"finish_reason":"stop"}]}`)
 	}))
 	defer s.Close()
 	for _, without := range []bool{false, true} {
-		client := &provider.Client{BaseURL: s.URL, Model: "m", NoNative: without}
-		resp, err := client.Generate(t.Context(), &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}})
+		client := &provider.Client{BaseURL: s.URL, Model: "m"}
+		ctx := t.Context()
+		if without {
+			ctx = wirekit.WithReencode(ctx, dragoman.Anthropic)
+		}
+		resp, err := client.Generate(ctx, &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}})
 		if err != nil || len(resp.Output) != 1 {
 			t.Fatal(resp, err)
 		}

@@ -296,6 +296,9 @@ func (c *conversion) stream(in io.Reader, out io.Writer) error {
 	if c.to.Dialect() == sniff.Canonical || c.said.From == sniff.Canonical {
 		return failed("the canonical form of a stream is events in memory, which are not stored; convert a response")
 	}
+	if c.said.From == c.to.Dialect() && c.model == "" {
+		return c.unchangedStream(in, out)
+	}
 	from := c.from().NewStreamDecoder(c.decodeOptions())
 	to := c.to.NewStreamEncoder(dialect.EncodeOptions{Model: c.model, StreamUsage: true})
 	err := dialect.Translate(out, to, from, in)
@@ -303,6 +306,20 @@ func (c *conversion) stream(in io.Reader, out io.Writer) error {
 	c.lost(writing, to.Report())
 	if err != nil {
 		return failed("%w", err)
+	}
+	return nil
+}
+
+// unchangedStream passes the bytes of a stream through and fails if it is broken.
+func (c *conversion) unchangedStream(in io.Reader, out io.Writer) error {
+	all := io.TeeReader(in, out)
+	o := c.decodeOptions()
+	o.NoNative = true
+	for _, err := range dialect.Events(c.from().NewStreamDecoder(o), all) {
+		if err != nil {
+			_, rest := io.Copy(io.Discard, all)
+			return failed("%w", errors.Join(err, rest))
+		}
 	}
 	return nil
 }

@@ -47,11 +47,7 @@ func FuzzStreamDecoder(f *testing.F) {
 	f.Add([]byte("data: {\"type\":\"error\",\"error\":\"x\"}\n\ndata: [DONE]\n\n"), uint16(2))
 	f.Add([]byte(sseStream(`{"type":"message_start","message":`+answerOf("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"mcp_tool_use","id":"b"}]`)+`}`)), uint16(50))
 	f.Fuzz(func(t *testing.T, stream []byte, cut uint16) {
-		evs, _ := codectest.AnyStream(t, codec, stream, cut, nil)
-		// A valid stream stays one wherever it goes on from events.
-		if checkWire(stream) == nil {
-			codectest.Written(t, codec, codectest.Blanked(evs, int(cut)%len(evs)), checkWire)
-		}
+		evs, _ := codectest.AnyStream(t, codec, stream, cut)
 		codectest.Written(t, codec, codectest.Bare(evs), checkWire)
 	})
 }

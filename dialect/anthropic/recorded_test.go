@@ -171,25 +171,13 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
+		var first dragoman.Collector
 		e := c.NewStreamEncoder(dialect.EncodeOptions{})
 		var out []byte
 		for _, ev := range evs {
+			first.Add(ev)
 			if out, err = e.Encode(out, ev); err != nil {
 				t.Fatal(err)
-			}
-		}
-		if out, err = e.Close(out); err != nil || !bytes.Equal(out, upToTheEnd(body)) {
-			t.Errorf("%s: an unchanged stream is not byte-identical (%v)", x.ID(), err)
-		}
-		var first dragoman.Collector
-		e = c.NewStreamEncoder(dialect.EncodeOptions{})
-		out = nil
-		for _, ev := range evs {
-			first.Add(ev)
-			if ev.Type() != dragoman.EventChunk {
-				if out, err = e.Encode(out, ev); err != nil {
-					t.Fatal(err)
-				}
 			}
 		}
 		resp, err := first.Response()
@@ -218,18 +206,4 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		}
 	}
 	t.Logf("%d responses, %d streams", whole, streams)
-}
-
-// upToTheEnd is a recorded stream without what follows its terminal event,
-// which is not passed on: several recordings hold a second answer there.
-func upToTheEnd(body []byte) []byte {
-	const stop = `"type":"message_stop"`
-	at := bytes.Index(body, []byte(stop))
-	if at < 0 {
-		return body
-	}
-	if end := bytes.Index(body[at:], []byte("\n\n")); end >= 0 {
-		return body[:at+end+2]
-	}
-	return body
 }

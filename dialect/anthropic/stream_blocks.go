@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // streamBlock is a block that is being streamed.
@@ -92,7 +93,6 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	b := &streamBlock{Incoming: blockwire.Incoming{At: d.blocks, Raw: d.clone(raw)}}
 	d.blocks++
 	quiet := d.quiet()
-	before := d.reg.Rewritten()
 	whole := quiet.block(jsonwire.Value{Raw: b.Raw}, extra.Elem("/content", b.At), b.At)
 	withoutStrays(whole, extra.Elem("/content", b.At), quiet.rep)
 	d.ambiguous = d.ambiguous || quiet.ambiguous
@@ -109,11 +109,8 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		b.Part.Append(p.Text)
 	case *dragoman.ToolCall:
 		b.Call = true
-		d.ends.Grown()
 		d.calls = append(d.calls, b)
-		translated := d.reg.Translates(p.Namespace, p.Name)
-		b.Hidden = p.Payload == dragoman.PayloadText || translated
-		d.renamed = d.renamed || d.reg.Rewritten() != before || translated && p.Payload != dragoman.PayloadText || d.reg.Forbids(p.Namespace, p.Name)
+		b.Hidden = p.Payload == dragoman.PayloadText || d.reg.Translates(p.Namespace, p.Name)
 		if d.ids[p.ID] {
 			break
 		}
@@ -171,7 +168,6 @@ func (d *streamDecoder) blockDelta(index int64) {
 		value = b.Part.Value
 	}
 	if b.Call {
-		d.ends.Grown()
 		switch string(d.kind) {
 		case "input_json_delta":
 			b.Joins(text, d.delta.whole, "partial_json")
@@ -182,6 +178,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			}
 		default:
 			d.setMembers(b)
+			d.carryDelta()
 		}
 		return
 	}
@@ -194,6 +191,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			b.cite(d.taken(d.delta.citation))
 		default:
 			d.setExtras(&p.Extra, b)
+			d.carryDelta()
 		}
 	case *dragoman.Reasoning:
 		switch string(d.kind) {
@@ -205,6 +203,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			}
 		default:
 			d.setExtras(&p.Extra, b)
+			d.carryDelta()
 		}
 	case *dragoman.Opaque:
 		switch string(d.kind) {
@@ -261,6 +260,21 @@ func (d *streamDecoder) take(text string) string {
 func (d *streamDecoder) taken(raw []byte) []byte {
 	d.bound.Take(len(raw))
 	return raw
+}
+
+// carryDelta carries a delta of an unknown kind, without the fields that a client
+// could take for those of a known one.
+func (d *streamDecoder) carryDelta() {
+	if knownDelta(d.kind) || len(d.kind) == 0 {
+		return
+	}
+	d.held.Field("/delta", []byte("type"), quote(string(d.kind)))
+	for _, m := range d.delta.members {
+		var seen wirekit.Members
+		if !seen.Twice(deltaMembers, []byte(m.name)) && !slices.Contains(deltaMembers, m.name) {
+			d.held.Field("/delta", []byte(m.name), m.value())
+		}
+	}
 }
 
 // setExtras keeps what a delta of an unknown kind says of a known block.
@@ -371,6 +385,9 @@ func (d *streamDecoder) blockStop(index int64) {
 		b.Twice = d.twice
 	}
 	delete(d.open, index)
+	if b.Call && b.Part != nil { // which ends later
+		b.Part.Extra = d.held.TakeFields()
+	}
 	d.finish(b)
 }
 

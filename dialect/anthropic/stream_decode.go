@@ -29,6 +29,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.bound.Max = o.Limit()
 	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
 	d.sse.Max = o.Limit()
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	return d
 }
 
@@ -49,12 +50,8 @@ type streamDecoder struct {
 	failed  error
 	none    wirekit.NotAStream
 	place   wirekit.StreamPlace
-	look    jsonwire.Reader // looks at parts of the event at hand
-	anew    bool            // it was reported that an event is not passed on
-	renamed bool            // there was a call that clients know by another name
-	held    stream.Held     // what the event at hand means
+	held    stream.Held // the events of the wire event at hand
 	bound   stream.Bound
-	ends    wirekit.Look    // at the calls, where they end
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 	late    wirekit.Late
@@ -144,27 +141,17 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	if says {
 		failed = d.read(ev.Data, ev.Name)
 	}
-	var loss *dragoman.Loss
-	if says && failed == nil && !d.failure {
-		loss = d.unsaid()
+	var chunk *dragoman.Chunk
+	if !d.o.NoNative {
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
-	unread := failed != nil
-	doubtful := says && !unread && !d.o.NoNative && d.doubtful(ev.Name)
-	if says && !unread {
+	if says && failed == nil {
+		d.unmodelled(chunk, ev.Name)
 		if failed = d.frame(ev.Data); failed == nil {
 			failed = d.bound.Err()
 		}
 	}
-	var chunk *dragoman.Chunk
-	switch {
-	case d.o.NoNative:
-		d.untold.Lose(loss, d.rep)
-	case unread, doubtful, says && d.anewFrom(false):
-		chunk = &dragoman.Chunk{Loss: loss}
-	default:
-		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
-	}
-	if err := d.held.Release(chunk, emit); err != nil {
+	if err := d.held.Release(chunk, d.carrier, emit); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -173,133 +160,37 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	return nil
 }
 
-// unsaid is what of the event at hand only its bytes say (quirk J7); nil for
-// nothing.
-func (d *streamDecoder) unsaid() *dragoman.Loss {
-	if !knownEvent(d.typ) {
-		return d.unknown.Of(d.typ)
-	}
-	return d.unknown.Members(d.typ, &d.strays)
-}
-
-// doubtful reports whether the event at hand, which came under a name, must not
-// be passed on.
-func (d *streamDecoder) doubtful(name []byte) bool {
-	return d.anewFrom(d.readsTwoWays() || misnamed(name, d.typ))
-}
-
-// anewFrom reports whether the event at hand is written anew: because it is
-// doubtful, or since a call was renamed.
-func (d *streamDecoder) anewFrom(doubtful bool) bool {
-	if (doubtful || d.renamed) && !d.anew {
-		d.anew = true
-		wirekit.ReportAnew(d.rep, doubtful)
-	}
-	return doubtful || d.renamed
-}
-
-// misnamed reports whether an event is called otherwise than its type: some
-// clients go by the one, some by the other.
-func misnamed(name, typ []byte) bool {
-	return len(name) > 0 && len(typ) > 0 && !bytes.Equal(name, typ) && string(name) != "message"
-}
-
-// readsTwoWays reports whether a client could see another call, or another
-// reason to run one, in the event at hand than we do. Its bytes are not passed
-// on then: it is written anew from what we read.
-func (d *streamDecoder) readsTwoWays() bool {
-	if d.twice != "" {
-		return true
-	}
-	repeats := func(raw []byte) bool {
-		_, repeated := typeAndRepeat(jsonwire.Value{Raw: raw})
-		return repeated != ""
-	}
-	switch string(d.typ) {
-	case "content_block_start":
-		if wirekit.Doubled(&d.look, d.opening, blockMembers) {
-			return true
+// unmodelled takes what the event at hand says that has no canonical form (quirk
+// J7): its unknown fields, or the whole of an unknown event. A nil chunk leaves
+// both out, which is reported. An event whose name or fields a client could take
+// for those of a known event is not passed on.
+func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk, event []byte) {
+	var loss *dragoman.Loss
+	switch {
+	case d.failure:
+	case !knownEvent(d.typ), string(d.typ) == "ping":
+		if loss = d.unknown.Of(d.typ); chunk != nil {
+			chunk.Opaque = d.twice == "" && (len(event) == 0 || bytes.Equal(event, d.typ))
 		}
-		opening := jsonwire.Value{Raw: d.opening}
-		typ, repeated := typeAndRepeat(opening)
-		if typ != typeCall {
-			return false
-		}
-		quiet := d.quiet()
-		quiet.call(opening, repeated, extra.At(""))
-		return quiet.ambiguous
-	case "content_block_delta":
-		// Who goes by the index adds it to a call that was closed, and who joins
-		// texts joins none.
-		return (d.open[d.index] == nil || d.delta.whole) && string(d.kind) == "input_json_delta"
-	case "message_start":
-		return repeats(d.message) || wirekit.Doubled(&d.look, d.message, answerMembers) || d.bringsDoubt()
-	case "message_delta":
-		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.endsDoubtfully()
-	case "message_stop":
-		return d.runsUnnoticed()
 	default:
-		return false
-	}
-}
-
-// bringsDoubt reports whether a message_start brings a block along that two
-// readers could take for two.
-func (d *streamDecoder) bringsDoubt() bool {
-	r := &d.look
-	if len(d.message) == 0 {
-		return false
-	}
-	if r.Reset(d.message); r.Kind() != '{' {
-		return false
-	}
-	var content []byte
-	for key := range r.Object() {
-		if string(key) == "content" {
-			content = r.Raw()
-		} else {
-			r.Skip()
+		loss = d.unknown.Members(d.typ, &d.strays)
+		for _, f := range d.unread {
+			d.held.Field(f.place, []byte(f.name), f.raw)
 		}
 	}
-	if len(content) <= len("[]") {
-		return false
+	if chunk == nil {
+		d.untold.Lose(loss, d.rep)
+	} else {
+		chunk.Loss = loss
 	}
-	quiet := d.quiet()
-	quiet.content(jsonwire.Value{Raw: content})
-	return quiet.ambiguous
 }
 
-// runsUnnoticed reports whether a client would run a call that must not, because
-// nothing in the bytes it has tells it: their end is not passed on to it.
-func (d *streamDecoder) runsUnnoticed() bool {
-	return !d.answer.sticks() && d.ends.Amiss(func() bool {
-		return slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
-	})
-}
-
-// endsDoubtfully reports whether the message_delta at hand takes back the word
-// that nothing runs, or makes a client run a call that must not. One that says no
-// word does neither.
-func (d *streamDecoder) endsDoubtfully() bool {
-	r := &d.look
-	if len(d.change) == 0 {
-		return false
+// carrier returns a delta for the unknown fields of a delta that has no event.
+func (d *streamDecoder) carrier() *dragoman.PartDelta {
+	if b := d.open[d.index]; string(d.typ) == "content_block_delta" && b != nil && b.Part != nil {
+		return b.Part.Carrier()
 	}
-	if r.Reset(d.change); r.Kind() != '{' {
-		return false
-	}
-	word := ""
-	for key := range r.Object() {
-		if string(key) == "stop_reason" && r.Kind() == '"' {
-			word = r.String()
-		} else {
-			r.Skip()
-		}
-	}
-	if d.answer.sticks() {
-		return word != "" && word != d.answer.word
-	}
-	return word != "" && d.runsUnnoticed()
+	return nil
 }
 
 // frame acts on the event that was read.

@@ -2,8 +2,8 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -24,9 +24,8 @@ import (
 // one block; message_delta, then message_stop. Parts that overlap are written
 // one by one: a later one waits until the open one has ended (quirk C21).
 //
-// Native chunks are written as they are. A stream that goes on from events
-// after some continues what they began; a message_delta among them is followed
-// by another, which counts.
+// Unknown events, and unknown fields of known events, of this dialect are
+// written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
@@ -34,11 +33,9 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	rep := new(dragoman.Report)
 	e := &streamEncoder{
 		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},
-		sse:           sse.Parser{Max: math.MaxInt},
 	}
 	e.Emitter = blockwire.NewEmitter(name, e, rep)
 	e.BareStart = true
-	e.Rebuild = o.Rebuild
 	return e
 }
 
@@ -49,13 +46,9 @@ type streamEncoder struct {
 	w jsonwire.Writer // the data of one event
 
 	started bool
-	ending  bool // a native message_delta was written
 	done    bool
 	first   dragoman.Response // what message_start told
-
-	sse    sse.Parser
-	event  wireEvent
-	untold wirekit.Untold
+	untold  wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
@@ -64,16 +57,17 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	if err := dragoman.ValidateEvent(ev); err != nil {
 		return dst, err
 	}
-	if c, ok := ev.(*dragoman.Chunk); ok {
-		return e.chunk(dst, c), nil
-	}
-	if e.done || e.Native && e.note(ev) {
+	if e.done {
 		return dst, nil
 	}
-	e.LeaveNative()
 	switch ev := ev.(type) {
+	case *dragoman.Chunk:
+		for _, event := range sse.Events(e.untold.Chunk(ev, name, e.o, e.rep)) {
+			dst = sse.Append(dst, cmp.Or(string(event.Name), wirekit.EventType(event.Data)), event.Data)
+		}
+		return dst, nil
 	case *dragoman.ResponseStart:
-		return e.start(dst, ev.Response), nil
+		return e.start(dst, ev.Response, ev.Extra), nil
 	case *dragoman.PartStart:
 		e.final.Start(ev)
 		return e.partStart(dst, ev)
@@ -116,7 +110,7 @@ func (e *streamEncoder) flush(dst []byte, typ string) []byte {
 	return sse.Append(dst, typ, e.w.Buf)
 }
 
-func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
+func (e *streamEncoder) start(dst []byte, resp dragoman.Response, fields *dragoman.Extra) []byte {
 	if e.started {
 		return dst
 	}
@@ -135,16 +129,12 @@ func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
 	tier := answerTiers().Answer(resp.ServiceTier, resp.Origin, e.rep)
 	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // the end tells more
 	w.EndObject()
+	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, "message_start")
 }
 
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
-	dst = e.start(dst, dragoman.Response{})
-	if e.ending {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, extra.Elem("/output", ev.Message).Elem("parts", ev.Index).String(), "starts after message_delta was sent")
-		return dst, nil
-	}
-	return e.PartStart(dst, ev)
+	return e.PartStart(e.start(dst, dragoman.Response{}, nil), ev)
 }
 
 // OpenBlock implements [blockwire.StreamWire]: it writes content_block_start
@@ -179,7 +169,13 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		}
 		w.EndObject()
 	}
-	return e.flush(dst, "content_block_start"), nil
+	return e.flushStart(dst, p), nil
+}
+
+// flushStart writes the start of a block that was framed.
+func (e *streamEncoder) flushStart(dst []byte, p *blockwire.Out) []byte {
+	extra.WriteBelow(&e.w, p.Opening, name, "")
+	return e.flush(dst, "content_block_start")
 }
 
 // blockFrame frames the start of the next block.
@@ -192,37 +188,45 @@ func (e *streamEncoder) blockFrame(p *blockwire.Out) *jsonwire.Writer {
 }
 
 // Delta implements [blockwire.StreamWire].
-func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string) []byte {
+func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
 	switch p.Skeleton.(type) {
 	case *dragoman.Reasoning:
-		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text)
+		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text, fields)
 	case *dragoman.ToolCall:
-		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text)
+		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text, fields)
 	default:
-		return e.deltaFrame(dst, p, "text_delta", "text", text)
+		return e.deltaFrame(dst, p, "text_delta", "text", text, fields)
 	}
 }
 
-func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, typ, key, text string) []byte {
+// deltaFrame writes a delta of the open block. The fields may hold a type that
+// we do not know, which has no text.
+func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, typ, key, text string, fields *dragoman.Extra) []byte {
 	w := e.frame("content_block_delta")
 	w.IntField("index", p.Index)
 	w.Key("delta")
 	w.BeginObject()
-	w.StringField("type", typ)
-	w.StringField(key, text)
+	if _, unknown := extra.Get(fields, name, "/delta/type"); !unknown {
+		w.StringField("type", typ)
+		w.StringField(key, text)
+	}
+	extra.Write(w, fields, name, "/delta")
 	w.EndObject()
+	extra.WriteBelow(w, fields, name, "", "/delta")
 	return e.flush(dst, "content_block_delta")
 }
 
 // StopBlock implements [blockwire.StreamWire].
 func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
+	dst = e.Fields(dst, p)
 	w := e.frame("content_block_stop")
 	w.IntField("index", p.Index)
+	extra.WriteBelow(w, p.Closing, name, "")
 	return e.flush(dst, "content_block_stop")
 }
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
-	dst = e.start(dst, ev.Response)
+	dst = e.start(dst, ev.Response, nil)
 	dst, err := e.Advance(dst, true)
 	if err != nil || e.done {
 		return dst, err
@@ -232,18 +236,14 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	if resp.Extra == nil {
 		resp.Extra = e.first.Extra
 	}
-	told := resp.Extra
-	if !e.ending {
-		var note string
-		note, told = e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
-		if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
-			if dst, err = e.wholeText(dst, note); err != nil {
-				return dst, err
-			}
+	note, told := e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
+	if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
+		if dst, err = e.wholeText(dst, note); err != nil {
+			return dst, err
 		}
 	}
 	dst = e.messageDelta(dst, ev)
-	e.frame("message_stop")
+	extra.WriteBelow(e.frame("message_stop"), ev.Extra, name, "")
 	dst = e.flush(dst, "message_stop")
 	e.done = true
 	if resp.Created.IsZero() {
@@ -264,7 +264,7 @@ func (e *streamEncoder) wholeText(dst []byte, text string) ([]byte, error) {
 		return dst, err
 	}
 	if text != "" {
-		dst = e.Delta(dst, p, text)
+		dst = e.Delta(dst, p, text, nil)
 	}
 	return e.StopBlock(dst, p), nil
 }

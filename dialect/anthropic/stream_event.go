@@ -19,7 +19,8 @@ type wireEvent struct {
 	// Where in the event they begin.
 	messageAt, openingAt, changeAt, usageAt int64
 
-	strays  wirekit.Strays // members that nobody collects
+	strays  wirekit.Strays // the names of unread
+	unread  []unknownField // unknown fields that nobody collects
 	rest    []member       // of a message_delta
 	failure bool           // has an error to tell, whatever its type
 	twice   string         // a member that is there twice, or in letters of another case
@@ -30,6 +31,25 @@ type wireEvent struct {
 	kind     []byte
 	delta    delta
 	text     []byte // where that of a delta is unescaped
+}
+
+// unknownField is an unknown field of an event, below place, which is a JSON
+// pointer or empty.
+type unknownField struct {
+	place, name string
+	raw         []byte
+}
+
+// leave takes note of an unknown field.
+func (v *wireEvent) leave(place string, name, raw []byte) {
+	if string(raw) == "null" {
+		return
+	}
+	v.unread = append(v.unread, unknownField{place, string(name), raw})
+	if place != "" {
+		place += "/"
+	}
+	v.strays.Add(place, name)
 }
 
 // delta is the delta of a content block, whatever its kind.
@@ -66,6 +86,7 @@ func (v *wireEvent) clear(typ []byte) {
 	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
 	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
 	v.strays.Reset()
+	v.unread = v.unread[:0]
 }
 
 // readAny is read for an event that may be written in any way.
@@ -114,13 +135,18 @@ func (v *wireEvent) readAny(data, name []byte) error {
 			}
 			if len(v.typ) == 0 || string(v.typ) == "message_delta" {
 				v.rest = append(v.rest, member{name: string(key), raw: raw})
-			} else if string(raw) != "null" {
-				v.strays.Add("", key)
+			} else {
+				v.leave("", key, raw)
 			}
 		}
 	}
 	if err := r.End(); err != nil {
 		return err
+	}
+	if string(v.typ) != "message_delta" { // the type came behind them
+		for _, m := range v.rest {
+			v.leave("", []byte(m.name), m.raw)
+		}
 	}
 	if string(v.typ) != "content_block_delta" {
 		return nil
@@ -198,7 +224,7 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				continue
 			}
 			if knownDelta(v.kind) {
-				v.strays.Add("/delta/", key)
+				v.leave("/delta", key, raw)
 			} else {
 				m := member{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
@@ -263,8 +289,8 @@ func (v *wireEvent) settleText() {
 			}
 		case slices.Contains(deltaMembers, m.name):
 			v.twice = m.name
-		case string(m.raw) != "null":
-			v.strays.Add("/delta/", []byte(m.name))
+		default:
+			v.leave("/delta", []byte(m.name), m.value())
 		}
 	}
 }

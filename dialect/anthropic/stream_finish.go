@@ -11,9 +11,6 @@ import (
 
 // Finish implements [blockwire.StreamWire].
 func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([]byte, error) {
-	if k := p.Skeleton.Kind(); p.Opened() && !p.Grows() && k != dragoman.KindOpaque && k != dragoman.KindToolCall && k != dragoman.KindReasoning {
-		return e.StopBlock(dst, p), nil // a native chunk brought it whole
-	}
 	switch part := final.(type) {
 	case *dragoman.Text:
 		return e.finishText(dst, p, part)
@@ -45,19 +42,16 @@ func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, t *dragoman.Tex
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.deltaFrame(dst, p, "text_delta", "text", rest)
+		dst = e.deltaFrame(dst, p, "text_delta", "text", rest, nil)
 	}
 	extra.Report(e.rep, t.Extra, name, p.At)
 	extra.ReportState(e.rep, t.Signature, p.At)
 	if list, ok := extra.Get(t.Extra, name, "/citations"); ok && len(list) > 0 && list[0] == '[' {
 		r := jsonwire.NewReader(list)
-		for i := range r.Array() {
+		for range r.Array() {
 			citation := r.Raw()
 			if r.Err() != nil {
 				break
-			}
-			if i < p.Cited {
-				continue
 			}
 			w := e.frame("content_block_delta")
 			w.IntField("index", p.Index)
@@ -93,10 +87,10 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoma
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.deltaFrame(dst, p, "thinking_delta", "thinking", rest)
+		dst = e.deltaFrame(dst, p, "thinking_delta", "thinking", rest, nil)
 	}
-	if signature != "" && p.Signed.Len() == 0 {
-		dst = e.deltaFrame(dst, p, "signature_delta", "signature", signature)
+	if signature != "" {
+		dst = e.deltaFrame(dst, p, "signature_delta", "signature", signature, nil)
 	}
 	return e.StopBlock(dst, p), nil
 }
@@ -115,7 +109,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
+		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest, nil)
 	}
 	wirekit.ReportCall(e.reg, c, p.Sent.Len() > 0, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
@@ -133,11 +127,11 @@ func (e *streamEncoder) callRest(p *blockwire.Out, c *dragoman.ToolCall) string 
 // finishOpaque writes a block as it is. The input of a tool that the provider
 // runs comes in a delta, as clients expect it.
 func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque) []byte {
-	if !p.Opened() && o.Dialect != name {
+	if o.Dialect != name {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of %s has no place here", extra.A(o.Type), o.Dialect)
 		return dst
 	}
-	if !p.Opened() && o.Type == "" {
+	if o.Type == "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "a block without a type cannot be streamed")
 		return dst
 	}
@@ -156,18 +150,11 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.O
 			raw = withMembers(raw, member{name: "input", raw: []byte("{}")})
 		}
 	}
-	if !p.Opened() {
-		w := e.blockFrame(p)
-		w.Raw(raw)
-		dst = e.flush(dst, "content_block_start")
-	} else if start, ok := p.Skeleton.(*dragoman.Opaque); input == nil && (!ok || string(start.JSON) != string(o.JSON)) {
-		// Only the API knows in which deltas the rest would come.
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, p.At.String(), "what came for a %.60s after its chunks ended", o.Type)
-	}
-	if input != nil && (p.Sent.Len() > 0 || string(input) != "{}") {
-		if rest := e.Remainder(p, string(input)); rest != "" {
-			dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
-		}
+	w := e.blockFrame(p)
+	w.Raw(raw)
+	dst = e.flushStart(dst, p)
+	if input != nil && string(input) != "{}" {
+		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", string(input), nil)
 	}
 	return e.StopBlock(dst, p)
 }
@@ -176,6 +163,6 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.O
 func (e *streamEncoder) whole(dst []byte, p *blockwire.Out, raw []byte) []byte {
 	w := e.blockFrame(p)
 	w.Raw(raw)
-	dst = e.flush(dst, "content_block_start")
+	dst = e.flushStart(dst, p)
 	return e.StopBlock(dst, p)
 }

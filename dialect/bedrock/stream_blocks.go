@@ -109,7 +109,6 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 
 func (d *streamDecoder) beginCall(raw []byte) error {
 	q := d.quiet()
-	before := d.reg.Rewritten()
 	c := q.call(d.clone(raw), extra.At(""))
 	if c.Hosted && c.Problem == nil {
 		return d.beginOpaque(blockHosted, raw, keyCall)
@@ -121,11 +120,8 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ambiguous = d.ambiguous || q.ambiguous
 	withoutStrays(c, extra.At(""), q.rep)
 	q.identify(c, extra.At(""), 0, b.At)
-	d.ends.Grown()
 	d.calls = append(d.calls, b)
-	translated := d.reg.Translates(c.Namespace, c.Name)
-	b.Hidden = c.Payload == dragoman.PayloadText || translated
-	d.renamed = d.renamed || d.reg.Rewritten() != before || translated && c.Payload != dragoman.PayloadText || d.reg.Forbids(c.Namespace, c.Name)
+	b.Hidden = c.Payload == dragoman.PayloadText || d.reg.Translates(c.Namespace, c.Name)
 	if d.ids[c.ID] {
 		return nil
 	}
@@ -251,7 +247,6 @@ func (d *streamDecoder) apply(b *streamBlock) {
 		if b.Joins(d.text, d.whole, "input"); d.whole {
 			d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, extra.Elem("/output/message/content", b.At).String(), "arguments that came as a value, where fragments of their text belong")
 		}
-		d.ends.Grown()
 		if b.Part != nil && b.kind == blockCall && !b.Hidden {
 			b.Part.Append(d.text)
 		} else {
@@ -359,6 +354,9 @@ func (d *streamDecoder) blockStop() {
 		return
 	}
 	delete(d.open, d.index)
+	if b.Call && b.Part != nil { // which ends later
+		b.Part.Extra = d.held.TakeFields()
+	}
 	d.finish(b)
 }
 

@@ -32,6 +32,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.bound.Max = o.Limit()
 	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
 	d.frames.Max = o.Limit()
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	return d
 }
 
@@ -56,15 +57,12 @@ type streamDecoder struct {
 	fed     bool // a byte came
 	page    bool // what came is no event stream, but text
 	none    wirekit.NotAStream
-	anew    bool            // it was reported that an event is not passed on
-	ends    wirekit.Look    // at the calls, where they end
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 	bytes   int64 // that came
 	endsAt  int64 // the byte behind the last frame that counts
 	behind  wirekit.Late
-	renamed bool        // there was a call that clients know by another name
-	held    stream.Held // what the event at hand means
+	held    stream.Held // the events of the frame at hand
 	bound   stream.Bound
 }
 
@@ -180,31 +178,21 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	if !failure && failed == nil && d.late() {
 		return nil
 	}
-	var loss *dragoman.Loss
-	if !failure && failed == nil {
-		loss = d.unsaid()
+	var chunk *dragoman.Chunk
+	if !d.o.NoNative {
+		chunk = &dragoman.Chunk{Dialect: name, Raw: f.Raw}
 	}
-	unread := failed != nil
-	doubtful := !unread && !failure && !d.o.NoNative && d.anewFrom(d.readsTwoWays())
 	switch {
-	case unread:
+	case failed != nil:
 	case failure:
 		d.exception(f)
 	default:
+		d.unmodelled(chunk)
 		if failed = d.event(); failed == nil {
 			failed = d.bound.Err()
 		}
 	}
-	var chunk *dragoman.Chunk
-	switch {
-	case d.o.NoNative:
-		d.untold.Lose(loss, d.rep)
-	case unread, doubtful, !failure && d.anewFrom(false):
-		chunk = &dragoman.Chunk{Loss: loss}
-	default:
-		chunk = &dragoman.Chunk{Dialect: name, Raw: f.Raw, Loss: loss}
-	}
-	if err := d.held.Release(chunk, emit); err != nil {
+	if err := d.held.Release(chunk, d.carrier, emit); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -217,13 +205,39 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	return nil
 }
 
-// unsaid is what of the event at hand only its bytes say (quirk J7); nil for
-// nothing.
-func (d *streamDecoder) unsaid() *dragoman.Loss {
-	if !knownEvent(d.typ) {
-		return d.unknown.Of(d.typ)
+// unmodelled takes what the event at hand says that has no canonical form (quirk
+// J7): its unknown fields, or the whole of an unknown event. A nil chunk leaves
+// both out, which is reported.
+func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk) {
+	var loss *dragoman.Loss
+	if knownEvent(d.typ) {
+		loss = d.unknown.Members(d.typ, &d.strays)
+		for _, f := range d.unread {
+			d.held.Field(f.place, []byte(f.name), f.raw)
+		}
+	} else if loss = d.unknown.Of(d.typ); chunk != nil {
+		chunk.Opaque = true
 	}
-	return d.unknown.Members(d.typ, &d.strays)
+	if chunk == nil {
+		d.untold.Lose(loss, d.rep)
+	} else {
+		chunk.Loss = loss
+	}
+}
+
+// carrier returns a delta for the unknown fields of a delta that has no event.
+func (d *streamDecoder) carrier() *dragoman.PartDelta {
+	if string(d.typ) != eventDelta {
+		return nil
+	}
+	b := d.open[d.index]
+	if b == nil && !d.hasIndex {
+		b = d.last
+	}
+	if b == nil || b.Part == nil {
+		return nil
+	}
+	return b.Part.Carrier()
 }
 
 // late reports whether the event at hand is content that comes behind the end
@@ -251,6 +265,7 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 		d.typ = append(d.typ[:0], typ...)
 		d.opening, d.twice, d.rest, d.whole = nil, "", d.rest[:0], false
 		d.strays.Reset()
+		d.unread = d.unread[:0]
 		return nil
 	}
 	if len(f.Payload) >= dialect.MaxValues { // else it cannot hold as many
@@ -275,47 +290,6 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 	}
 	e.Err = fmt.Errorf("event %d: %w", d.events, err)
 	return e
-}
-
-// anewFrom reports whether the event at hand is written anew: because it is
-// doubtful, or since a call was renamed.
-func (d *streamDecoder) anewFrom(doubtful bool) bool {
-	if (doubtful || d.renamed) && !d.anew {
-		d.anew = true
-		wirekit.ReportAnew(d.rep, doubtful)
-	}
-	return doubtful || d.renamed
-}
-
-// readsTwoWays reports whether a client could see another call, or another
-// reason to run one, in the event at hand than we do. Its bytes are not passed
-// on then: it is written anew from what we read.
-func (d *streamDecoder) readsTwoWays() bool {
-	if d.twice != "" || d.whole { // who joins texts does not join a value
-		return true
-	}
-	switch string(d.typ) {
-	case eventBlockStart:
-		if d.opening == nil || startKey(d.opening) != keyCall {
-			return false
-		}
-		q := d.quiet()
-		c := q.call(d.opening, extra.At(""))
-		return q.ambiguous || d.reg.Forbid(c)
-	case eventDelta:
-		// Who goes by the index adds it to a call that was closed.
-		return d.hasIndex && d.kind == deltaInput && d.open[d.index] == nil && d.blocks > 0
-	case eventStop:
-		if d.answer.sticks() && d.word != "" && d.word != d.answer.word {
-			return true
-		}
-		// Nothing would tell the client that a call must not run.
-		return !forbids(d.word) && d.ends.Amiss(func() bool {
-			return slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
-		})
-	default:
-		return false
-	}
 }
 
 // event acts on the event that was read.

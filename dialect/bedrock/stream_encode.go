@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"cmp"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -20,8 +21,8 @@ import (
 // overlap are written one by one: a later one waits until the open one has ended
 // (quirk C21).
 //
-// Native chunks are written as they are. A stream that goes on from events
-// after some continues what they began.
+// Unknown events, and unknown fields of known events, of this dialect are
+// written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
@@ -31,7 +32,6 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},
 	}
 	e.Emitter = blockwire.NewEmitter(name, e, rep)
-	e.Rebuild = o.Rebuild
 	return e
 }
 
@@ -42,13 +42,10 @@ type streamEncoder struct {
 	w jsonwire.Writer // the payload of one event
 
 	started bool
-	counted bool // metadata was written
 	done    bool
 	first   dragoman.Response // what the start told
 	err     error
-
-	event  wireEvent
-	untold wirekit.Untold
+	untold  wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
@@ -57,17 +54,15 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	if err := dragoman.ValidateEvent(ev); err != nil {
 		return dst, err
 	}
-	if c, ok := ev.(*dragoman.Chunk); ok {
-		return e.chunk(dst, c), e.err
-	}
-	if e.done || e.Native && e.note(ev) {
+	if e.done {
 		return dst, e.err
 	}
-	e.LeaveNative()
 	var err error
 	switch ev := ev.(type) {
+	case *dragoman.Chunk:
+		dst = append(dst, e.untold.Chunk(ev, name, e.o, e.rep)...)
 	case *dragoman.ResponseStart:
-		dst = e.start(dst, ev.Response)
+		dst = e.start(dst, ev.Response, ev.Extra)
 	case *dragoman.PartStart:
 		e.final.Start(ev)
 		dst, err = e.partStart(dst, ev)
@@ -87,10 +82,6 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 
 func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	if e.done {
-		return dst, e.err
-	}
-	if e.Native && e.Sealed { // as it came: the end without its numbers
-		e.done = true
 		return dst, e.err
 	}
 	return e.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), e.err
@@ -120,22 +111,19 @@ func (e *streamEncoder) message(dst []byte, key, typ, kind string) []byte {
 	return out
 }
 
-func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
+func (e *streamEncoder) start(dst []byte, resp dragoman.Response, fields *dragoman.Extra) []byte {
 	if e.started {
 		return dst
 	}
 	e.started, e.first = true, resp
-	e.frame().StringField("role", "assistant")
+	w := e.frame()
+	w.StringField("role", "assistant")
+	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, eventStart)
 }
 
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
-	dst = e.start(dst, dragoman.Response{})
-	if e.Sealed {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, extra.Elem("/output", ev.Message).Elem("parts", ev.Index).String(), "starts after messageStop was sent")
-		return dst, nil
-	}
-	return e.PartStart(dst, ev)
+	return e.PartStart(e.start(dst, dragoman.Response{}, nil), ev)
 }
 
 // OpenBlock implements [blockwire.StreamWire]. Only the blocks of calls and
@@ -150,58 +138,94 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 }
 
 // Delta implements [blockwire.StreamWire].
-func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string) []byte {
+func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
+	if fields == nil {
+		fields, p.Opening = p.Opening, nil // the block has no start
+	}
 	switch p.Skeleton.(type) {
 	case *dragoman.Reasoning:
-		return e.thought(dst, p, "text", text)
+		return e.thought(dst, p, "text", text, fields)
 	case *dragoman.ToolCall:
-		return e.inputDelta(dst, p, text)
+		return e.inputDelta(dst, p, text, fields)
 	default:
-		return e.textDelta(dst, p, text)
+		return e.textDelta(dst, p, text, fields)
 	}
 }
 
-// deltaFrame writes a delta of the open block, the member of which write makes.
-func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, write func(w *jsonwire.Writer)) []byte {
+// deltaFrame writes a delta of the open block: the member that write makes, if it
+// is not nil, and unknown fields. A delta is a union, so an unknown member of it
+// gets a delta of its own.
+func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, fields *dragoman.Extra, write func(w *jsonwire.Writer), written ...string) []byte {
+	if write != nil && extra.Has(fields, name, "/delta") {
+		var beside, alone dragoman.Extra
+		for _, f := range fields.Fields {
+			if rest, ok := strings.CutPrefix(f.Path, "/delta/"); ok && !strings.Contains(rest, "/") {
+				alone.Fields = append(alone.Fields, f)
+			} else {
+				beside.Fields = append(beside.Fields, f)
+			}
+		}
+		beside.Dialect, alone.Dialect = name, name
+		dst = e.deltaFrame(dst, p, &beside, write, written...)
+		return e.deltaFrame(dst, p, &alone, nil)
+	}
 	w := e.frame()
 	w.IntField("contentBlockIndex", p.Index)
 	w.Key("delta")
 	w.BeginObject()
-	write(w)
+	if write != nil {
+		write(w)
+	}
+	extra.WriteBelow(w, fields, name, "/delta", written...)
 	w.EndObject()
+	extra.WriteBelow(w, fields, name, "", "/delta")
 	return e.flush(dst, eventDelta)
 }
 
-func (e *streamEncoder) textDelta(dst []byte, p *blockwire.Out, text string) []byte {
-	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) { w.StringField("text", text) })
+func (e *streamEncoder) textDelta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
+	if text == "" {
+		return e.deltaFrame(dst, p, fields, nil)
+	}
+	return e.deltaFrame(dst, p, fields, func(w *jsonwire.Writer) { w.StringField("text", text) })
 }
 
-func (e *streamEncoder) inputDelta(dst []byte, p *blockwire.Out, text string) []byte {
-	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) {
-		w.Key(keyCall)
-		w.BeginObject()
-		w.StringField("input", text)
-		w.EndObject()
-	})
+func (e *streamEncoder) inputDelta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
+	return e.innerDelta(dst, p, keyCall, "input", text, fields)
 }
 
-func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, member, text string) []byte {
-	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) {
-		w.Key(keyReasoning)
+func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, member, text string, fields *dragoman.Extra) []byte {
+	return e.innerDelta(dst, p, keyReasoning, member, text, fields)
+}
+
+// innerDelta writes a text in an object of the delta.
+func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, member, text string, fields *dragoman.Extra) []byte {
+	if text == "" && fields != nil {
+		return e.deltaFrame(dst, p, fields, nil)
+	}
+	place := "/delta/" + key
+	return e.deltaFrame(dst, p, fields, func(w *jsonwire.Writer) {
+		w.Key(key)
 		w.BeginObject()
 		w.StringField(member, text)
+		extra.WriteBelow(w, fields, name, place)
 		w.EndObject()
-	})
+	}, place)
 }
 
 // StopBlock implements [blockwire.StreamWire].
 func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
-	e.frame().IntField("contentBlockIndex", p.Index)
+	dst = e.Fields(dst, p)
+	if p.Opening != nil {
+		dst = e.deltaFrame(dst, p, p.Opening, nil)
+	}
+	w := e.frame()
+	w.IntField("contentBlockIndex", p.Index)
+	extra.WriteBelow(w, p.Closing, name, "")
 	return e.flush(dst, eventBlockStop)
 }
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
-	dst = e.start(dst, ev.Response)
+	dst = e.start(dst, ev.Response, nil)
 	dst, err := e.Advance(dst, true)
 	if err != nil || e.done {
 		return dst, err
@@ -215,12 +239,8 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 		resp.Created = e.first.Created
 	}
 	wirekit.ReportDetails(e.rep, ev.Stop, "")
-	if !e.Sealed {
-		dst = e.messageStop(dst, ev.Stop, &resp)
-	}
-	if !e.counted {
-		dst = e.metadata(dst, &resp, e.first.Usage.Merge(ev.Usage))
-	}
+	dst = e.messageStop(dst, ev.Stop, &resp)
+	dst = e.metadata(dst, &resp, e.first.Usage.Merge(ev.Usage), ev.Extra)
 	e.done = true
 	e.unsaidResponse(&resp)
 	return dst, nil
@@ -229,7 +249,6 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 const modelResponse = "/additionalModelResponseFields"
 
 func (e *streamEncoder) messageStop(dst []byte, told dragoman.Stop, resp *dragoman.Response) []byte {
-	e.Sealed = true
 	origin := cmp.Or(resp.Origin, e.first.Origin)
 	w := e.frame()
 	w.StringField("stopReason", e.word(told, resp.Stop, origin, e.Calls, e.Refused))
@@ -238,8 +257,7 @@ func (e *streamEncoder) messageStop(dst []byte, told dragoman.Stop, resp *dragom
 	return e.flush(dst, eventStop)
 }
 
-func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage dragoman.Usage) []byte {
-	e.counted = true
+func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage dragoman.Usage, fields *dragoman.Extra) []byte {
 	w := e.frame()
 	w.Key("usage")
 	writeUsage(w, usage, e.rep)
@@ -251,6 +269,7 @@ func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage drag
 	writeExtras(w, resp.Extra, func(path string) bool {
 		return path == modelResponse || modelled(path) || path == "/serviceTier" && tier != ""
 	})
+	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, eventMetadata)
 }
 

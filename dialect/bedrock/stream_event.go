@@ -55,6 +55,7 @@ type wireEvent struct {
 	usage    []byte
 	rest     []member // further members of the response
 	strays   wirekit.Strays
+	unread   []unknownField // that are not collected
 
 	// Of a contentBlockDelta.
 	kind deltaKind
@@ -63,6 +64,21 @@ type wireEvent struct {
 	whole bool
 	raw   []byte // a citation, a result's blocks, an image's source
 	name  string // of a member of the delta that we do not know
+}
+
+// unknownField is an unknown field of an event, below place, which is a JSON
+// pointer or empty.
+type unknownField struct {
+	place, name string
+	raw         []byte
+}
+
+// leave takes note of the unknown field that r is at.
+func (v *wireEvent) leave(place string, key []byte, r *jsonwire.Reader) {
+	name := string(key)
+	if raw := r.Raw(); string(raw) != "null" {
+		v.unread = append(v.unread, unknownField{place, name, raw})
+	}
 }
 
 // member is a member of an object as it stands.
@@ -109,6 +125,7 @@ func (v *wireEvent) read(payload, typ []byte) error {
 	v.typ = append(v.typ[:0], typ...)
 	v.index, v.hasIndex, v.opening, v.twice, v.word, v.usage, v.rest = 0, false, nil, "", "", nil, v.rest[:0]
 	v.strays.Reset()
+	v.unread = v.unread[:0]
 	v.kind, v.text, v.raw, v.name, v.whole, v.noBlock = deltaNone, "", nil, "", false, false
 	var seen uint
 	for key := range r.Object() {
@@ -145,7 +162,7 @@ func (v *wireEvent) read(payload, typ []byte) error {
 				if r.Kind() != 'n' {
 					v.strays.Add("", key)
 				}
-				r.Skip()
+				v.leave("", key, r)
 				continue
 			}
 			k := string(key)
@@ -178,8 +195,7 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 		kind := deltaOf(key)
 		switch {
 		case kind == deltaNone && !again:
-			v.stray(key)
-			r.Skip()
+			v.stray("/delta", key, r)
 			continue
 		case kind == deltaNone, r.Kind() == 'n':
 			r.Skip()
@@ -225,11 +241,12 @@ func deltaOf(key []byte) deltaKind {
 	}
 }
 
-// stray takes note of a member of a delta that we do not know.
-func (v *wireEvent) stray(key []byte) {
+// stray takes note of an unknown field of a delta.
+func (v *wireEvent) stray(place string, key []byte, r *jsonwire.Reader) {
 	if v.name == "" {
 		v.name = string(key)
 	}
+	v.leave(place, key, r)
 }
 
 // readInput reads a fragment of a call's arguments. One that is no string, as
@@ -239,10 +256,9 @@ func (v *wireEvent) readInput(r *jsonwire.Reader) {
 	for key := range r.Object() {
 		again := v.once(inputMembers, &seen, key)
 		switch {
+		case string(key) != "input" && !again:
+			v.stray("/delta/"+keyCall, key, r)
 		case string(key) != "input":
-			if !again {
-				v.stray(key)
-			}
 			r.Skip()
 		case r.Kind() == 'n':
 			r.Skip()
@@ -274,15 +290,15 @@ func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 				if string(key) == "text" {
 					v.kind, v.text = deltaThinking, r.String()
 				} else {
-					v.stray(key)
-					r.Skip()
+					v.stray("/delta/"+keyReasoning, key, r)
 				}
 			}
 		default:
-			if !again {
-				v.stray(key)
+			if again {
+				r.Skip()
+			} else {
+				v.stray("/delta/"+keyReasoning, key, r)
 			}
-			r.Skip()
 		}
 	}
 }

@@ -30,6 +30,8 @@ func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte)
 	w.IntField("contentBlockIndex", p.Index)
 	w.Key("start")
 	w.Known(opening)
+	extra.WriteBelow(w, p.Opening, name, "", "/start")
+	p.Opening = nil
 	return e.flush(dst, eventBlockStart)
 }
 
@@ -111,7 +113,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 
 func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, t *dragoman.Text) ([]byte, error) {
 	rest := e.Remainder(p, t.Text)
-	cites := e.citations(t, p)
+	cites := citations(t)
 	extra.Report(e.rep, t.Extra, name, p.At)
 	extra.ReportState(e.rep, t.Signature, p.At)
 	if !p.Opened() && rest == "" && len(cites) == 0 {
@@ -122,24 +124,24 @@ func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, t *dragoman.Tex
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.textDelta(dst, p, rest)
+		dst = e.textDelta(dst, p, rest, nil)
 	}
 	for _, c := range cites {
-		dst = e.deltaFrame(dst, p, func(w *jsonwire.Writer) { w.RawField("citation", c) })
+		dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) { w.RawField("citation", c) })
 	}
 	return e.StopBlock(dst, p), nil
 }
 
-// citations are those of a text that were not sent yet.
-func (e *streamEncoder) citations(t *dragoman.Text, p *blockwire.Out) [][]byte {
+// citations are those of a text.
+func citations(t *dragoman.Text) [][]byte {
 	list, ok := extra.Get(t.Extra, name, "/citationsContent/citations")
 	if !ok || len(list) == 0 || list[0] != '[' {
 		return nil
 	}
 	var out [][]byte
 	r := jsonwire.NewReader(list)
-	for i := range r.Array() {
-		if c := r.Raw(); r.Err() == nil && i >= p.Cited {
+	for range r.Array() {
+		if c := r.Raw(); r.Err() == nil {
 			out = append(out, c)
 		}
 	}
@@ -156,13 +158,12 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoma
 	}
 	if r.Redacted {
 		dst, err := e.Begun(dst, p, r)
-		if err == nil && !p.Whole {
-			dst = e.thought(dst, p, "redactedContent", r.Encrypted)
+		if err == nil {
+			dst = e.thought(dst, p, "redactedContent", r.Encrypted, nil)
 		}
 		return e.StopBlock(dst, p), err
 	}
 	rest := e.Remainder(p, blockwire.Visible(r))
-	signature, signed := p.Signed.Rest(signature)
 	if !p.Opened() && rest == "" && signature == "" {
 		return dst, nil
 	}
@@ -171,10 +172,10 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoma
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.thought(dst, p, "text", rest)
+		dst = e.thought(dst, p, "text", rest, nil)
 	}
-	if signed && signature != "" {
-		dst = e.thought(dst, p, "signature", signature)
+	if signature != "" {
+		dst = e.thought(dst, p, "signature", signature, nil)
 	}
 	return e.StopBlock(dst, p), nil
 }
@@ -192,7 +193,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.inputDelta(dst, p, rest)
+		dst = e.inputDelta(dst, p, rest, nil)
 	}
 	wirekit.ReportCall(e.reg, c, p.Sent.Len() > 0, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
@@ -201,20 +202,15 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 // finishMedia writes an image in one piece; other media has no form in a
 // stream, and a note stands in for it.
 func (e *streamEncoder) finishMedia(dst []byte, p *blockwire.Out, m *dragoman.Media) ([]byte, error) {
-	if p.Opened() && p.Whole {
-		return e.StopBlock(dst, p), nil
-	}
 	if m.Media != dragoman.MediaImage || e.reg.CanWriteBedrockMedia(m) != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "a stream takes no such %s; a note stands in for it", m.Media)
 		return e.finishText(dst, p, &dragoman.Text{Text: interop.Placeholder(m)})
 	}
 	var block jsonwire.Writer
 	e.reg.WriteBedrockMedia(&block, m, p.At, e.rep)
-	if !p.Opened() {
-		e.Number(p)
-		dst = e.blockStart(dst, p, withoutInner(block.Buf, "image", "source"))
-	}
-	dst = e.deltaFrame(dst, p, func(w *jsonwire.Writer) {
+	e.Number(p)
+	dst = e.blockStart(dst, p, withoutInner(block.Buf, "image", "source"))
+	dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) {
 		w.Key("image")
 		w.BeginObject()
 		w.RawField("source", inner(block.Buf, "image", "source"))
@@ -229,50 +225,33 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.O
 	lost := func(sev dragoman.Severity, format string, args ...any) {
 		e.rep.Addf(dragoman.Dropped, sev, p.At.String(), format, args...)
 	}
-	if p.Opened() && p.Whole {
-		return e.StopBlock(dst, p), nil
-	}
 	if o.Dialect != name {
 		lost(dragoman.Serious, "%s of %s has no place here", extra.A(o.Type), o.Dialect)
-		if p.Opened() {
-			dst = e.StopBlock(dst, p)
-		}
 		return dst, nil
 	}
 	if !json.Valid(o.JSON) {
 		lost(dragoman.Serious, "%s that is no JSON", extra.A(o.Type))
-		if p.Opened() {
-			dst = e.StopBlock(dst, p)
-		}
 		return dst, nil
 	}
-	member := ""
-	switch startKey(o.JSON) {
+	key, member := startKey(o.JSON), ""
+	switch key {
 	case keyCall:
 		member = "input"
 	case keyResult:
 		member = "content"
 	default:
-		if p.Opened() {
-			return e.StopBlock(dst, p), nil
-		}
 		lost(dragoman.Warn, "%s cannot be streamed", extra.A(o.Type))
 		return dst, nil
 	}
-	key := startKey(o.JSON)
-	if !p.Opened() {
-		e.Number(p)
-		dst = e.blockStart(dst, p, withoutInner(o.JSON, key, member))
-	}
+	e.Number(p)
+	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, member))
 	value := inner(o.JSON, key, member)
 	switch {
 	case value == nil:
 	case key == keyResult:
-		dst = e.deltaFrame(dst, p, func(w *jsonwire.Writer) { w.RawField(keyResult, value) })
+		dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) { w.RawField(keyResult, value) })
 	default:
-		if rest := e.Remainder(p, string(value)); rest != "" {
-			dst = e.inputDelta(dst, p, rest)
-		}
+		dst = e.inputDelta(dst, p, string(value), nil)
 	}
 	return e.StopBlock(dst, p), nil
 }

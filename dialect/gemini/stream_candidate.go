@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // streamed is one candidate being streamed.
@@ -66,11 +65,10 @@ var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, st
 
 func (c *streamed) path() extra.Path { return extra.Elem("/candidates", c.index) }
 
-// finish takes a finish reason. One that takes back that nothing runs is not
-// passed on, nor one beside a call that is not complete.
+// finish takes a finish reason.
 func (c *streamed) finish(word string) {
+	c.d.held.Wait = true // for the end, which says it again
 	c.word = laterWord(c.word, word)
-	c.d.unsettled = c.d.unsettled || c.word != word || c.building != nil
 }
 
 // content takes the parts that a chunk brings.
@@ -99,10 +97,11 @@ func (c *streamed) content(raw []byte) error {
 		case "role": // the model's
 			r.Skip()
 		default:
-			if r.Kind() != 'n' {
-				c.d.strays.Add("/content/", key)
+			if r.Null() {
+				continue
 			}
-			r.Skip()
+			c.d.strays.Add("/content/", key)
+			c.d.held.Field(candidatePath(c.index)+"/content", key, r.Raw())
 		}
 	}
 	c.last = c.now
@@ -339,7 +338,6 @@ func (c *streamed) resent(p *rawPart, f *fragment, pos int) bool {
 	sent := sentCall{sum: sha256.Sum256(p.raw)}
 	before, again := c.last[pos]
 	if again = again && before.sum == sent.sum; again {
-		c.d.unsettled = true
 		if sent.told = true; !before.told {
 			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().Elem("content/parts", pos).String(), "a call of %.80q that the chunk before brought already", f.name)
 		}
@@ -359,7 +357,6 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 		c.building = nil
 	}
 	if first := c.byID[f.id]; f.id != "" && first != nil {
-		c.d.unsettled = true
 		if first.name == f.name && first.args == f.args && !first.inPieces && !f.goesOn {
 			if !first.repeated {
 				first.repeated = true
@@ -384,8 +381,6 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
 		skeleton.Payload = dragoman.PayloadText
 	}
-	translated := k.wrapped && skeleton.Payload != dragoman.PayloadText
-	c.d.renamed = c.d.renamed || skeleton.ID != value.ID || c.d.reg.Renames(f.name) || translated
 	k.part = c.parts.Start(0, c.header(), &skeleton, value)
 	c.calls = append(c.calls, k)
 	return k, nil
@@ -437,9 +432,6 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 			c.spoil(k, badPiece(errArgTwice))
 		}
 		c.setArgs(k, f.args)
-		if errors.Is(jsonwire.CheckText(f.args), jsontext.ErrDuplicateName) {
-			c.d.unsettled = true // a client would run it all the same
-		}
 	}
 	c.pieces(k, p)
 }
@@ -483,7 +475,6 @@ func (c *streamed) pieces(k *streamedCall, p *rawPart) {
 
 // spoil says that a call must not run; the first reason counts.
 func (c *streamed) spoil(k *streamedCall, problem *dragoman.CallProblem) {
-	c.d.unsettled = true
 	if k.problem == nil {
 		k.problem = problem
 		c.d.untold.Addf(c.d.rep, dragoman.Lowered, dragoman.Warn, c.path().String(), "%s", problem.Message)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -26,6 +25,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.frames.max, d.bound.Max = o.Limit(), o.Limit()
 	d.counters.bound = &d.bound
 	d.hold = d.held.Hold
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	d.resp.Origin = d.origin
 	return d
 }
@@ -58,25 +58,14 @@ type streamDecoder struct {
 	untold     wirekit.Untold
 	emit       func(dragoman.Event) error
 	fields     []dragoman.Field // members of the candidate at hand
-	doubts
 
-	// What the event at hand means is held until it is known how to pass it on.
-	held stream.Held
+	repeated string          // a known field that the event at hand has twice
+	touched  []*streamedCall // by the event at hand
+
+	held stream.Held // the events of the event at hand
 	hold func(dragoman.Event) error
 	// bound limits what is kept of all events.
 	bound stream.Bound
-}
-
-// doubts is what two readers could take differently in the event at hand. A
-// client that is passed its bytes must not find another call in them than the
-// one we tell of, nor run one that we say must not run: then an empty chunk
-// takes their place, and the rest is written from what we read.
-type doubts struct {
-	repeated  string // a member that stands twice
-	unsettled bool   // it does not fit what came before it
-	touched   []*streamedCall
-	anew      bool // it was reported that an event is not passed on
-	renamed   bool // there was a call that clients know by another name
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -118,11 +107,11 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	if d.finished() && d.failed == nil {
 		d.end()
-		return d.held.Release(nil, emit)
+		return d.held.Release(nil, nil, emit)
 	}
 	cut := d.cut()
 	d.breakOff(cut)
-	if err := d.held.Release(nil, emit); err != nil {
+	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
@@ -170,6 +159,9 @@ func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
 // keep keeps a member of the whole answer that we do not model.
 func (d *streamDecoder) keep(prefix string, key, raw []byte) {
+	if old, known := extra.Replaces(d.resp.Extra, prefix, key); !known || !bytes.Equal(old, raw) {
+		d.held.Field(prefix, key, raw)
+	}
 	d.bound.Take(extra.AddCopy(&d.resp.Extra, name, prefix, key, raw))
 }
 
@@ -190,8 +182,7 @@ func (d *streamDecoder) room() error {
 	return nil
 }
 
-// event takes one event: its bytes go before what they mean, unless another
-// reader could take them to mean something else.
+// event takes one event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
@@ -205,24 +196,25 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
-	d.repeated, d.unsettled, d.ambiguous, d.touched = "", false, false, d.touched[:0]
+	d.repeated, d.ambiguous, d.touched = "", false, d.touched[:0]
 	d.strays.Reset()
 	err := d.says(ev)
 	if err == nil {
 		err = d.bound.Err()
 	}
+	if d.repeated != "" { // two readers could see two calls
+		for _, k := range d.touched {
+			k.problem = wirekit.RepeatedMember(d.repeated)
+		}
+	}
 	loss := d.unknown.Members([]byte("candidates"), &d.strays)
 	var chunk *dragoman.Chunk
-	switch doubtful := d.doubtful() || err != nil; {
-	case d.o.NoNative, torn:
+	if torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data); d.o.NoNative || torn {
 		d.untold.Lose(loss, d.rep)
-	case doubtful:
-		chunk = &dragoman.Chunk{Loss: loss}
-	default:
+	} else {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
 	}
-	if refused := d.held.Release(chunk, d.emit); refused != nil {
+	if refused := d.held.Release(chunk, d.carrier, d.emit); refused != nil {
 		return refused
 	}
 	if err != nil {
@@ -231,20 +223,16 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	return nil
 }
 
-// doubtful reports whether the event that was read must not be passed on. The
-// calls that it says something of twice must not run.
-func (d *streamDecoder) doubtful() bool {
-	if d.repeated != "" {
-		for _, k := range d.touched {
-			k.problem = wirekit.RepeatedMember(d.repeated)
+// carrier returns a delta for the unknown fields of an event that has no other.
+func (d *streamDecoder) carrier() *dragoman.PartDelta {
+	for _, c := range slices.Backward(d.candidates) {
+		if c != nil {
+			if ev := c.parts.Carrier(); ev != nil {
+				return ev
+			}
 		}
 	}
-	doubtful := d.repeated != "" || d.unsettled || d.ambiguous
-	if (doubtful || d.renamed) && !d.anew && !d.o.NoNative {
-		d.anew = true
-		wirekit.ReportAnew(d.rep, doubtful)
-	}
-	return doubtful || d.renamed
+	return nil
 }
 
 // once takes the next key of an object, in camel case, and reports whether it
@@ -425,7 +413,7 @@ func (d *streamDecoder) candidate(pos int) error {
 		return fmt.Errorf("candidate index %d is out of range", index)
 	}
 	c := d.at(int(index))
-	prefix := "/candidates/" + strconv.Itoa(c.index)
+	prefix := candidatePath(c.index)
 	for _, f := range d.fields {
 		d.keep(prefix, []byte(f.Path), f.Value)
 	}

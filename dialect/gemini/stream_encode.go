@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"cmp"
 	"strconv"
 	"strings"
@@ -24,8 +23,8 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	return &streamEncoder{
 		answerEncoder: answerEncoder{reg: reg, o: o, rep: new(dragoman.Report)},
-		array:         c.Array, asked: c.Array,
-		parts: map[[2]int]*sentPart{},
+		array:         c.Array,
+		parts:         map[[2]int]*sentPart{},
 	}
 }
 
@@ -36,32 +35,26 @@ type streamEncoder struct {
 	answerEncoder
 	w    jsonwire.Writer
 	head dragoman.Response
-	// array: the stream is one JSON array, which was opened and closed; asked:
-	// that is what the caller wants.
-	array, asked, opened, closed bool
-	native                       bool // the events at hand were already written as a chunk
-	// rebuild: no later chunk is written as it is.
-	rebuild bool
-	parts   map[[2]int]*sentPart
-	places  extra.Places
-	calls   map[int]int // calls begun, by candidate
+	// array: the stream is one JSON array, which was opened.
+	array, opened bool
+
+	parts  map[[2]int]*sentPart
+	places extra.Places
+	calls  map[int]int // calls begun, by candidate
 	// barred: candidates with a call that must not run, though a client could
 	// take what it got of it for one that may; the reason to end them with.
 	barred wirekit.Barrings
-	last   []byte // the latest chunk that was written as it is
 	done   bool
 	untold wirekit.Untold
+	fields wirekit.PendingFields
 	records
-	finishes
 }
 
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part dragoman.Part
 	at   extra.Path
-	sent stream.Sent // of its text, or of a call's arguments
-	// shown: a native chunk told of the call.
-	shown bool
+	sent stream.Sent // of its text
 	// signed: a text that its signature belongs to, so that it is written whole.
 	signed bool
 	mute   bool
@@ -78,28 +71,25 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	var err error
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.settle()
-		// One chunk that is not ours ends native mode for good.
-		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0 || !e.framed(ev.Raw)
-		if e.native = !e.rebuild; e.native {
-			dst = e.chunk(dst, ev.Raw)
-		} else {
-			e.untold.Lose(ev.Loss, e.rep)
-		}
+		e.untold.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
+		dst = e.take(dst, ev.Extra)
 	case *dragoman.PartStart:
 		e.final.Start(ev)
+		dst = e.take(dst, ev.Extra)
 		e.partStart(ev)
 	case *dragoman.PartDelta:
+		dst = e.take(dst, ev.Extra)
+		if ev.Text == "" && e.fields.Any() {
+			return e.fieldsAlone(dst, ev.Choice), nil
+		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
-		if !e.native {
-			e.final.End(e.rep, name, ev)
-		}
-		dst, err = e.partEnd(dst, ev)
+		e.final.End(e.rep, name, ev)
+		dst, err = e.partEnd(e.take(dst, ev.Extra), ev)
 	case *dragoman.ResponseEnd:
-		dst = e.responseEnd(dst, ev)
+		dst = e.responseEnd(e.take(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		failure := ev.Err
 		if failure == nil {
@@ -113,68 +103,37 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	return dst, err
 }
 
-// framed reports whether native chunks are of the framing that is written: that
-// of the first one, unless the caller asked for an array.
-func (e *streamEncoder) framed(raw []byte) bool {
-	if len(e.last) > 0 || e.opened {
-		return true // it was settled by the first
+// take takes the unknown fields of an event. One that waits at the same path goes
+// into a chunk of its own.
+func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
+	for _, f := range fields.For(name) {
+		if e.fields.Has(f.Path) {
+			dst = e.fieldsAlone(dst, candidateOf(f.Path))
+		}
+		e.fields.Add(f)
 	}
-	begun := bytes.TrimLeft(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), " \t\r\n")
-	list := len(begun) > 0 && begun[0] == '['
-	if !e.asked {
-		e.array = list
-	}
-	return list == e.array
+	return dst
 }
 
-// chunk writes a native event, with the model that the caller asked for; every
-// other byte stays.
-func (e *streamEncoder) chunk(dst, raw []byte) []byte {
-	e.last = append(e.last[:0], raw...)
-	start, end := document(raw, e.array)
-	if e.array {
-		e.opened = true
-		e.closed = e.closed || start == end && bytes.ContainsRune(raw, ']')
-	}
-	doc := raw[start:end]
-	e.see(doc)
-	if e.o.Model != "" && len(doc) > 0 {
-		if out, err := jsonwire.ReplaceString(doc, e.o.Model, []string{"modelVersion"}, []string{"model_version"}); err == nil {
-			doc = out
-		}
-	}
-	dst = append(dst, raw[:start]...)
-	dst = append(dst, doc...)
-	return append(dst, raw[end:]...)
+// fieldsAlone writes a chunk that has unknown fields and nothing else.
+func (e *streamEncoder) fieldsAlone(dst []byte, choice int) []byte {
+	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, "", false, "", nil) })
 }
 
-// document finds the JSON of a native event; of server-sent ones, that has one
-// line of it.
-func document(raw []byte, array bool) (start, end int) {
-	if array {
-		if i := bytes.IndexByte(raw, '{'); i >= 0 {
-			return i, len(raw)
-		}
-		return 0, 0
-	}
-	for at := 0; at < len(raw); {
-		line := raw[at:]
-		if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
-			line = line[:i]
-		}
-		if bytes.HasPrefix(line, []byte("data:")) {
-			return at + len("data:"), at + len(line)
-		}
-		at += len(line) + 1
-	}
-	return 0, 0
+// candidatePath is the path of a candidate. It has the index of the candidate,
+// wherever that stands in its list.
+func candidatePath(i int) string { return "/candidates/" + strconv.Itoa(i) }
+
+// candidateOf is the candidate in the path of a field; 0 for a field of the chunk.
+func candidateOf(path string) int {
+	rest, _ := strings.CutPrefix(path, "/candidates/")
+	index, _, _ := strings.Cut(rest, "/")
+	n, _ := strconv.Atoi(index)
+	return n
 }
 
 // write writes one chunk; fill writes the members before those of every chunk.
 func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte {
-	if e.native {
-		return dst
-	}
 	if e.head.ID == "" {
 		e.head.ID = wirekit.SyntheticID("", e.o.Seed)
 		wirekit.ReportMinted(e.rep, e.head.ID)
@@ -184,6 +143,7 @@ func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte 
 	w.BeginObject()
 	fill(w)
 	e.identity(w, &e.head)
+	e.fields.Write(w, "")
 	w.EndObject()
 	return e.frame(dst, w.Buf)
 }
@@ -191,10 +151,6 @@ func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte 
 // frame writes a document in the framing of the stream.
 func (e *streamEncoder) frame(dst, doc []byte) []byte {
 	if !e.array {
-		if n := len(e.last); n > 0 && !blankLine(e.last) {
-			dst = append(dst, "\n\n"...) // the chunk had no end of its own
-		}
-		e.last = e.last[:0]
 		return sse.Append(dst, "", doc)
 	}
 	if e.opened {
@@ -206,16 +162,8 @@ func (e *streamEncoder) frame(dst, doc []byte) []byte {
 	return append(dst, doc...)
 }
 
-// blankLine reports whether a native event ends with the blank line that ends
-// an event.
-func blankLine(raw []byte) bool {
-	s := strings.ReplaceAll(string(raw[max(0, len(raw)-4):]), "\r\n", "\n")
-	return strings.HasSuffix(s, "\n\n") || strings.HasSuffix(s, "\r\r") || s == "\n"
-}
-
 // part writes a chunk with one part.
 func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Writer)) []byte {
-	e.goesOn(choice)
 	return e.write(dst, func(w *jsonwire.Writer) {
 		w.Key("candidates")
 		w.BeginArray()
@@ -227,18 +175,19 @@ func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Write
 		fill(w)
 		w.EndArray()
 		w.StringField("role", wireModel)
+		e.fields.Write(w, candidatePath(choice)+"/content")
 		w.EndObject()
 		w.IntField("index", int64(choice))
+		e.fields.Write(w, candidatePath(choice))
 		w.EndObject()
 		w.EndArray()
 	})
 }
 
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
-	e.goesOn(ev.Choice)
 	p := &sentPart{part: ev.Part, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
-	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+	if p.at, message = e.places.Next(ev); ev.Header != nil {
 		e.unsaid(ev.Header, message)
 	}
 	switch part := ev.Part.(type) {
@@ -257,7 +206,6 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", call.Name)
 		return
 	}
-	p.shown = e.native
 	if e.calls == nil {
 		e.calls = map[int]int{}
 	}
@@ -265,15 +213,8 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 }
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
-	e.goesOn(ev.Choice)
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute || ev.Text == "" || p.signed && !e.native {
-		return dst
-	}
-	if p.part.Kind() == dragoman.KindToolCall {
-		if e.native {
-			p.sent.Add(ev.Text)
-		}
+	if p == nil || p.mute || ev.Text == "" || p.signed || p.part.Kind() == dragoman.KindToolCall {
 		return dst
 	}
 	p.sent.Add(ev.Text)
@@ -296,10 +237,7 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signatur
 // partEnd writes what the deltas left out: parts may come whole.
 func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute || e.native {
-		if p != nil && e.native {
-			p.mute = true // told to its end
-		}
+	if p == nil || p.mute {
 		return dst, nil
 	}
 	switch part := ev.Part.(type) {
@@ -331,20 +269,9 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 	return e.part(dst, ev.Choice, func(w *jsonwire.Writer) { w.Known(whole.Buf) }), nil
 }
 
-// callEnd writes a call. One that a native chunk told of is known: nothing is
-// said of it again, but that it must not run.
+// callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
 	e.barred.Of(choice).Call(c, wirekit.Barred)
-	if p.shown {
-		begun := p.part.(*dragoman.ToolCall)
-		same := begun.Name == c.Name && begun.Namespace == c.Namespace
-		rest, goesOn := p.sent.Rest(c.Arguments)
-		if !same || c.Payload != dragoman.PayloadText && (!goesOn || rest != "") || c.Problem != nil {
-			e.barred.Of(choice).Bar(dragoman.StopError)
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a client was told of a call that is another; nothing of this answer may run")
-		}
-		return dst, nil
-	}
 	e.recorded = e.records.with(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
@@ -372,16 +299,10 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signatur
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte {
 	e.done = true
 	e.records.report(e.rep)
-	if e.native {
-		return e.shut(dst)
-	}
 	e.head.Model = orElse(e.head.Model, ev.Response.Model)
 	e.head.ID = orElse(e.head.ID, ev.Response.ID)
 	resp := &ev.Response
 	stops := append([]dragoman.Stop{ev.Stop}, ev.Stops...)
-	if e.allTold(stops) {
-		return e.shut(dst)
-	}
 	dst = e.write(dst, func(w *jsonwire.Writer) {
 		if feedback(ev.Stop) == nil || len(e.parts) > 0 {
 			w.Key("candidates")
@@ -395,21 +316,12 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		w.Key("usageMetadata")
 		tier := orElse(resp.ServiceTier, e.head.ServiceTier)
 		writeUsage(w, ev.Usage, answerTiers().Answer(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
-		extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool { return told(f, ev.Stop, &e.head.Created) })
+		extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool {
+			return told(f, ev.Stop, &e.head.Created) || e.fields.Known(f.Path) && (e.fields.Has(f.Path) || e.fields.Written(f))
+		})
 	})
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	return e.shut(dst)
-}
-
-// allTold reports whether native chunks told the end of every candidate, and
-// nothing forbids what they told.
-func (e *streamEncoder) allTold(stops []dragoman.Stop) bool {
-	for i, stop := range stops {
-		if !e.told[i] || e.standing(i, stop).Reason != stop.Reason {
-			return false
-		}
-	}
-	return true
 }
 
 // standing is the stop to write for a candidate.
@@ -430,10 +342,12 @@ func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, re
 	writeText(w, "", false, "", nil)
 	w.EndArray()
 	w.StringField("role", wireModel)
+	e.fields.Write(w, candidatePath(i)+"/content")
 	w.EndObject()
 	e.finish(w, i, stop, e.standing(i, stop), resp.Origin, e.calls[i])
 	w.IntField("index", int64(i))
-	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(i))
+	e.fields.Write(w, candidatePath(i))
+	extra.WriteBut(w, resp.Extra, name, candidatePath(i), e.fields.Written)
 	w.EndObject()
 }
 
@@ -446,24 +360,19 @@ func orElse(a, b string) string {
 
 // shut ends the array.
 func (e *streamEncoder) shut(dst []byte) []byte {
-	if !e.array || e.closed || e.native {
+	if !e.array {
 		return dst
 	}
-	e.closed = true
 	return append(dst, "]\n"...)
 }
 
 // failure writes an error after the stream began. An error is the end, and there
-// is only one (quirk J3): where the native chunk at hand told it, it is told.
+// is only one (quirk J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.done = true
 	e.records.report(e.rep)
-	if e.native && e.saidSo(err) {
-		return dst
-	}
-	e.native = false
-	if e.array && e.closed {
-		return dst // nothing can be said behind the end
+	if raw := nativeError(err); len(raw) > 0 && raw[0] == '{' {
+		return e.shut(e.frame(dst, raw))
 	}
 	typ, code := wordsOf(err)
 	w := &e.w
@@ -473,41 +382,12 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	return e.shut(e.frame(dst, w.Buf))
 }
 
-// saidSo reports whether the latest native chunk is the one the error came in.
-func (e *streamEncoder) saidSo(err *dragoman.APIError) bool {
-	start, end := document(e.last, e.array)
-	doc := bytes.TrimSpace(e.last[start:end])
-	if err.Native == nil { // an error that says nothing has only its envelope
-		return holdsError(doc)
-	}
-	return err.Native.Format == formatError && bytes.Equal(doc, bytes.TrimSpace(err.Native.JSON))
-}
-
-// holdsError reports whether an event is one of an error.
-func holdsError(doc []byte) bool {
-	r := jsonwire.NewReader(doc)
-	found := false
-	if r.Kind() != '{' {
-		return false
-	}
-	for key := range r.Object() {
-		found = found || string(key) == "error"
-		r.Skip()
-	}
-	return found && r.Err() == nil
-}
-
 // Close implements [dialect.StreamEncoder].
 func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
-	if !e.done {
-		e.native = false
-		return e.failure(dst, incomplete()), nil
+	if e.done {
+		return dst, nil
 	}
-	if e.rebuild {
-		e.native = false
-		dst = e.shut(dst)
-	}
-	return dst, nil
+	return e.failure(dst, incomplete()), nil
 }
 
 func incomplete() *dragoman.APIError {

@@ -87,8 +87,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.Statuses{Own: formatError, Has: []int{400, 401, 403, 404, 405, 413, 415, 429, 500, 502, 503}}.Of(e)
-	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
-	if raw := own.JSON(e); raw != nil {
+	if raw := ownError(e); raw != nil {
 		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
@@ -102,4 +101,10 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError) {
 	w.BeginObject()
 	w.StringField("error", cmp.Or(e.Message, string(e.Class), "unknown error"))
 	w.EndObject()
+}
+
+// ownError is an error as it came from this dialect; nil for one of another.
+func ownError(e *dragoman.APIError) []byte {
+	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
+	return own.JSON(e)
 }

@@ -117,38 +117,6 @@ func TestACallThatNobodyCanReadIsNotPassedOn(t *testing.T) {
 	problem(t, calls(unnamed)[0], dragoman.ProblemNoName)
 }
 
-func TestACallThatEndsAsAnotherThanWasShownEndsTheStream(t *testing.T) {
-	d := streamed(t, aStream)
-	change := func(edit func(*dragoman.ToolCall)) ([]string, dragoman.Report) {
-		evs := append([]dragoman.Event(nil), d.events...)
-		blanked := false
-		for i := len(evs) - 1; i >= 0; i-- {
-			switch ev := evs[i].(type) {
-			case *dragoman.PartEnd:
-				if c, ok := ev.Part.(*dragoman.ToolCall); ok && c.ID == "call_1" {
-					edited := *c
-					edit(&edited)
-					evs[i] = &dragoman.PartEnd{Index: ev.Index, Part: &edited}
-				}
-			case *dragoman.Chunk:
-				if !blanked { // the one that told the end
-					evs[i], blanked = &dragoman.Chunk{}, true
-				}
-			}
-		}
-		return written(t, dialect.EncodeOptions{}, evs)
-	}
-	lines, rep := change(func(c *dragoman.ToolCall) { c.Arguments = `{"city":"Rome"}` })
-	if end := lines[len(lines)-1]; !strings.HasPrefix(end, `{"error":`) || strings.Contains(end, `"done":true`) {
-		t.Errorf("%q", lines)
-	}
-	lost(t, rep, dragoman.Dropped, "/output", "differs")
-	lines, _ = change(func(*dragoman.ToolCall) {})
-	if all := strings.Join(lines, "\n"); strings.Count(all, "call_1") != 1 || !strings.Contains(lines[len(lines)-1], `"done":true`) {
-		t.Errorf("%q", lines)
-	}
-}
-
 // What was changed is said, and what was said before it is not said again.
 func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
 	d := streamed(t, aStream)

@@ -32,6 +32,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.resp.Origin = d.origin
 	d.parts.Use(d.held.Hold)
 	d.parts.DeltasOnly = o.DeltasOnly
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	return d
 }
 
@@ -43,8 +44,7 @@ type streamDecoder struct {
 	reader jsonwire.Reader
 	emit   func(dragoman.Event) error
 
-	// What the line at hand means is held until it is known how to pass it on.
-	held   stream.Held
+	held   stream.Held // the events of the line at hand
 	parts  stream.Parts
 	fields stream.Fields
 	line   lineState
@@ -60,9 +60,7 @@ type streamDecoder struct {
 	lost           map[string]bool               // members reported as not collected
 	started, ended bool
 	closing        bool // the line at hand may be half of one
-	anew           bool // it was reported that a line is not passed on
 	bound          stream.Bound
-	renamed        bool  // there was a call that clients know by another name
 	failed         error // why what was fed is no such stream, or emit refused it
 }
 
@@ -72,9 +70,6 @@ type lineState struct {
 	failed *dragoman.APIError
 	// twice: it says something again, or another way.
 	twice bool
-	// doubt: a client that is passed its bytes could run what must not run, or
-	// see another call in them than we do.
-	doubt bool
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -115,7 +110,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	cut := d.cut()
 	d.breakOff(cut)
-	if err := d.held.Release(nil, emit); err != nil {
+	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
@@ -138,8 +133,7 @@ func (d *streamDecoder) cut() *dragoman.APIError {
 	return e
 }
 
-// take takes one line: its bytes go before what they mean, unless another
-// reader could take them to mean something else.
+// take takes one line.
 func (d *streamDecoder) take(l ndjson.Line) error {
 	d.place.enter(l)
 	if d.ended { // nothing counts after the end (quirk C12)
@@ -152,10 +146,11 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: l.Raw})
 	}
-	// Half a line is nobody's to read.
-	torn := d.closing && !json.Valid(l.Data)
 	d.line = lineState{}
-	rewritten := d.reg.Rewritten()
+	var chunk *dragoman.Chunk
+	if torn := d.closing && len(l.Data) > 0 && !json.Valid(l.Data); !torn && !d.o.NoNative {
+		chunk = &dragoman.Chunk{Dialect: name, Raw: l.Raw}
+	}
 	var err error
 	if len(l.Data) > 0 {
 		err = d.read(l.Data)
@@ -163,17 +158,7 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	if err == nil {
 		err = d.bound.Err()
 	}
-	d.renamed = d.renamed || d.reg.Rewritten() != rewritten
-	var chunk *dragoman.Chunk
-	switch {
-	case d.o.NoNative, torn && len(l.Data) > 0:
-	case err != nil, d.line.twice, d.line.doubt, d.renamed:
-		d.reportDoubt(err)
-		chunk = &dragoman.Chunk{}
-	default:
-		chunk = &dragoman.Chunk{Dialect: name, Raw: l.Raw}
-	}
-	if refused := d.held.Release(chunk, d.emit); refused != nil {
+	if refused := d.held.Release(chunk, d.parts.Carrier, d.emit); refused != nil {
 		return refused
 	}
 	if err != nil {
@@ -187,13 +172,6 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 func (d *streamDecoder) pass(n int) {
 	if !d.o.DeltasOnly {
 		d.bound.Take(n)
-	}
-}
-
-func (d *streamDecoder) reportDoubt(err error) {
-	if err == nil && !d.anew {
-		d.anew = true
-		wirekit.ReportAnew(d.rep, d.line.twice || d.line.doubt)
 	}
 }
 
@@ -257,9 +235,7 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 	case "done":
 		d.line.done = r.Bool() || d.line.done
 	case "done_reason":
-		word := r.String()
-		d.word = laterWord(d.word, word)
-		d.line.doubt = d.line.doubt || word != "" && d.word != word
+		d.word = laterWord(d.word, r.String())
 	case "error":
 		if r.Null() {
 			return
@@ -267,24 +243,22 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 		d.line.failed = &dragoman.APIError{}
 		readError(r, d.line.failed)
 	case "logprobs":
-		d.lose(r, "logprobs")
+		if !r.Null() {
+			d.dropped("logprobs")
+			d.held.Field("", key, r.Raw())
+		}
 	default:
 		switch {
 		case readUsage(r, key, &d.usage, d.rep):
 		case twice, r.Kind() == 'n':
 			r.Skip()
 		default:
-			d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw()))
+			raw := r.Raw()
+			if old, known := extra.Replaces(d.resp.Extra, "", key); !known || !bytes.Equal(old, raw) {
+				d.held.Field("", key, raw)
+			}
+			d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, raw))
 		}
-	}
-}
-
-// lose passes over a member that only the lines themselves keep, and reports it
-// once.
-func (d *streamDecoder) lose(r *jsonwire.Reader, member string) {
-	null := r.Kind() == 'n'
-	if r.Skip(); !null {
-		d.dropped(member)
 	}
 }
 
@@ -332,7 +306,8 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	var calls [][]byte
 	var seen wirekit.Members
 	for key := range r.Object() {
-		d.line.twice = seen.Twice(telling, key) || d.line.twice
+		twin := seen.Twice(telling, key)
+		d.line.twice = twin || d.line.twice
 		switch string(key) {
 		case "role":
 			r.Skip()
@@ -356,7 +331,11 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 			if d.fields.Replaced == nil {
 				d.fields.Replaced = d.replaced
 			}
-			if !d.fields.Add(key, r.Raw(), &d.bound) {
+			raw := r.Raw()
+			if !twin {
+				d.held.Field("/message", key, raw)
+			}
+			if !d.fields.Add(key, raw, &d.bound) {
 				d.dropped("message/" + string(key[:min(len(key), 60)]))
 			}
 		}
@@ -426,7 +405,6 @@ func (d *streamDecoder) streamCall(raw []byte) {
 	switch p := part.(type) {
 	case *dragoman.Opaque:
 		d.pass(len(raw))
-		d.line.doubt = true // clients must not be given what nobody can read
 		d.thinking.End()
 		d.parts.Whole(0, d.header(), p)
 	case *dragoman.ToolCall:
@@ -438,7 +416,9 @@ func (d *streamDecoder) streamCall(raw []byte) {
 				Message: "the line with the call repeats a member, so its meaning is ambiguous",
 			}
 		}
-		d.line.doubt = ambiguousCall(p) || d.reg.Forbid(p) || d.line.doubt
+		if !ambiguousCall(p) {
+			d.reg.Forbid(p)
+		}
 		d.thinking.End()
 		begin := &dragoman.ToolCall{ID: p.ID, Synthetic: p.Synthetic, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload}
 		d.parts.Start(0, d.header(), begin, p).Tell(p.Arguments)
@@ -469,7 +449,6 @@ func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) {
 		wire := c.ID
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, 0, len(d.calls)), true
 		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call is %q", wire, c.ID)
-		d.line.doubt = true
 	}
 	d.seen[c.ID] = c
 }

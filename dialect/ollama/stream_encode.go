@@ -1,9 +1,7 @@
 package ollama
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -34,18 +32,15 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 type streamEncoder struct {
 	final wirekit.FinalFields
 	messageEncoder
-	first  dragoman.Response
-	native bool // the events at hand were already written as a chunk
-	// rebuild: no later chunk is written as it is.
-	rebuild  bool
+	first    dragoman.Response
+	fields   wirekit.PendingFields
 	parts    map[int]*outPart
 	places   extra.Places
 	texts    lane
 	thoughts lane
 	called   lane
-	whole    int    // calls that were not cut
-	spoke    int    // the message of the latest text; -1 before any
-	last     []byte // the latest chunk that was written as it is
+	whole    int // calls that were not cut
+	spoke    int // the message of the latest text; -1 before any
 	closed   bool
 	untold   wirekit.Untold
 	reported map[string]bool
@@ -60,12 +55,10 @@ type outPart struct {
 	begin   dragoman.Part
 	at      extra.Path
 	message int
-	sent    stream.Sent // of its text; of a call that was shown, its arguments
+	sent    stream.Sent // of its text
 	waiting []byte      // what came of it and was not sent
 	summary int         // the latest summary that came, counted from 1
 	final   dragoman.Part
-	// shown: a native chunk brought it, whole.
-	shown bool
 }
 
 // Report implements [dialect.StreamEncoder].
@@ -76,33 +69,37 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	if err := dragoman.ValidateEvent(ev); err != nil {
 		return dst, err
 	}
-	if c, ok := ev.(*dragoman.Chunk); ok {
-		return e.chunk(dst, c), nil
-	}
 	if e.closed {
 		return dst, nil // nothing follows the end
 	}
 	switch ev := ev.(type) {
+	case *dragoman.Chunk:
+		e.untold.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.first = ev.Response
+		return e.take(dst, ev.Extra), nil
 	case *dragoman.PartStart:
 		if e.only(ev.Choice) {
 			e.final.Start(ev)
 			e.partStart(ev)
+			return e.take(dst, ev.Extra), nil
 		}
 	case *dragoman.PartDelta:
 		if e.only(ev.Choice) {
+			dst = e.take(dst, ev.Extra)
+			if ev.Text == "" && e.fields.Any() {
+				return e.fieldsAlone(dst), nil
+			}
 			return e.partDelta(dst, ev), nil
 		}
 	case *dragoman.PartEnd:
 		if e.only(ev.Choice) {
-			if !e.native {
-				e.final.End(e.rep, name, ev)
-			}
-			return e.partEnd(dst, ev)
+			own, _ := e.final.Own(e.rep, name, ev)
+			dst, err := e.partEnd(e.take(dst, ev.Extra), ev)
+			return e.messageFields(dst, own), err
 		}
 	case *dragoman.ResponseEnd:
-		return e.responseEnd(dst, ev)
+		return e.responseEnd(e.take(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		err := ev.Err
 		if err == nil {
@@ -136,30 +133,43 @@ func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
 	e.rep.Add(dragoman.Dropped, severity, path, detail)
 }
 
-// chunk writes a native line, with the model that the caller asked for; every
-// other byte stays. One chunk that is not ours ends native mode for good.
-func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
-	e.rebuild = e.rebuild || e.o.Rebuild || c.Dialect != name || len(c.Raw) == 0
-	if e.native = !e.rebuild; !e.native {
-		e.untold.Lose(c.Loss, e.rep)
-		return dst
-	}
-	e.last = append(e.last[:0], c.Raw...)
-	if e.o.Model != "" && len(bytes.TrimSpace(c.Raw)) > 0 {
-		if out, err := jsonwire.ReplaceString(bytes.TrimPrefix(c.Raw, bom), e.o.Model, []string{"model"}); err == nil {
-			return append(dst, out...)
+// take takes the unknown fields of an event. One that waits at the same path goes
+// into a line of its own.
+func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
+	for _, f := range fields.For(name) {
+		if e.fields.Has(f.Path) {
+			dst = e.fieldsAlone(dst)
 		}
+		e.fields.Add(f)
 	}
-	return append(dst, c.Raw...)
+	return dst
 }
 
-var bom = []byte("\xef\xbb\xbf")
+// fieldsAlone writes a line that has unknown fields and nothing else.
+func (e *streamEncoder) fieldsAlone(dst []byte) []byte {
+	return e.message(dst, func(w *jsonwire.Writer) { w.StringField("content", "") })
+}
+
+// messageFields writes unknown fields of a message that no event brought.
+func (e *streamEncoder) messageFields(dst []byte, fields []dragoman.Field) []byte {
+	fresh := false
+	for _, f := range fields {
+		if f.Path = "/message" + f.Path; !e.fields.Known(f.Path) {
+			e.fields.Add(f)
+			fresh = true
+		}
+	}
+	if !fresh {
+		return dst
+	}
+	return e.fieldsAlone(dst)
+}
 
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
-	p := &outPart{begin: ev.Part, message: ev.Message, shown: e.native, sent: stream.SentOf(ev.Part)}
+	p := &outPart{begin: ev.Part, message: ev.Message, sent: stream.SentOf(ev.Part)}
 	e.parts[ev.Index] = p
 	var message extra.Path
-	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+	if p.at, message = e.places.Next(ev); ev.Header != nil {
 		e.unsaidOf(ev.Header, message)
 	}
 	switch ev.Part.(type) {
@@ -174,7 +184,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[ev.Index]
-	if p == nil || p.final != nil || !p.shown && p.begin.Kind() == dragoman.KindToolCall {
+	if p == nil || p.final != nil || p.begin.Kind() == dragoman.KindToolCall {
 		return dst // a call is written at its end, which has all of it
 	}
 	if !p.grows(ev) {
@@ -233,9 +243,6 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 	if !thinks {
 		e.spoke = p.message
 	}
-	if e.native {
-		return dst
-	}
 	if apart { // as in a whole response
 		text = interop.BlankLine + text
 	}
@@ -259,18 +266,11 @@ func (e *streamEncoder) message(dst []byte, fill func(w *jsonwire.Writer)) []byt
 	w.BeginObject()
 	w.StringField("role", "assistant")
 	fill(w)
+	e.fields.Write(w, "/message")
 	w.EndObject()
 	w.BoolField("done", false)
+	e.fields.Write(w, "")
 	w.EndObject()
-	return e.flush(dst)
-}
-
-// flush writes the line at hand, behind the end of the line before it.
-func (e *streamEncoder) flush(dst []byte) []byte {
-	if n := len(e.last); n > 0 && e.last[n-1] != '\n' {
-		dst = append(dst, '\n') // the chunk had no end of its own
-	}
-	e.last = e.last[:0]
 	return ndjson.Append(dst, e.w.Buf)
 }
 
@@ -296,15 +296,15 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		e.rest(p, visible(part))
 		return e.advance(dst, &e.thoughts), nil
 	case *dragoman.ToolCall:
-		return e.callEnd(dst, p, part), nil
+		if !wirekit.Cut(part) { // it is written when it is known that calls may run
+			e.whole++
+		}
+		return dst, nil
 	case *dragoman.Opaque:
 		if part.Dialect == name && part.Type == typeCall {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a call that cannot be read is not passed on")
 			return dst, nil
 		}
-	}
-	if p.shown {
-		return dst, nil
 	}
 	content := e.content(ev.Part, at)
 	if content.Empty() {
@@ -340,34 +340,13 @@ func (e *streamEncoder) rest(p *outPart, full string) {
 	}
 }
 
-// callEnd takes the end of a call, which is written when it is known that the
-// calls of this answer may run.
-func (e *streamEncoder) callEnd(dst []byte, p *outPart, c *dragoman.ToolCall) []byte {
-	if !wirekit.Cut(c) {
-		e.whole++
-	}
-	if !e.contradicts(p, c) {
-		return dst
-	}
-	const why = "the final value of a call differs from what was streamed of it"
-	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), why+"; the stream ends with an error")
-	return e.failure(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
-}
-
-// contradicts reports whether the end of a call that a native chunk brought
-// says another call than that did.
-func (e *streamEncoder) contradicts(p *outPart, c *dragoman.ToolCall) bool {
-	begin, ok := p.begin.(*dragoman.ToolCall)
-	return p.shown && !e.native && (!ok || begin.Name != c.Name || begin.Namespace != c.Namespace || string(p.waiting) != c.Arguments)
-}
-
 // writeCalls writes the calls, whole (quirk C32), in the order in which the
 // model began them. One that never ended is none.
 func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 	var t speech
 	m := dragoman.Message{Origin: e.first.Origin}
 	for _, p := range e.called {
-		if c, ok := p.final.(*dragoman.ToolCall); ok && !p.shown {
+		if c, ok := p.final.(*dragoman.ToolCall); ok {
 			if c.Payload == dragoman.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
 				e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String()+"/arguments", "line ends between the tokens of arguments are written as blanks")
 			}
@@ -389,9 +368,6 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	e.closed = true
-	if e.native { // the chunk at hand told it
-		return dst, nil
-	}
 	e.halted = halts(ev.Stop)
 	dst, err := e.writeCalls(e.leftovers(dst))
 	if err != nil {
@@ -413,13 +389,16 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	w.BeginObject()
 	w.StringField("role", "assistant")
 	w.StringField("content", "")
+	e.fields.Write(w, "/message")
 	w.EndObject()
+	e.fields.Write(w, "")
+	resp.Extra = e.fields.Unwritten(resp.Extra, name)
 	e.tail(ev.Stop, ownAnswer(&resp), e.whole, e.first.Usage.Merge(ev.Usage), &resp)
 	w.EndObject()
 	resp.ID, resp.Stop = cmp.Or(resp.ID, e.first.ID), ev.Stop
 	resp.ServiceTier = cmp.Or(resp.ServiceTier, e.first.ServiceTier)
 	e.unsaidResponse(&resp)
-	return e.flush(dst), nil
+	return ndjson.Append(dst, e.w.Buf), nil
 }
 
 // leftovers writes what waits of parts that never ended.
@@ -434,29 +413,22 @@ func (e *streamEncoder) leftovers(dst []byte) []byte {
 }
 
 // failure writes an error after the stream began. It is the end, and there is
-// only one (quirk J3): where the native line at hand told it, it is told.
+// only one (quirk J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed = true
-	if e.native && e.told(err) {
-		return dst
-	}
-	e.native = false
 	dst = e.leftovers(dst)
-	if slices.ContainsFunc(e.called, func(p *outPart) bool { return !p.shown }) {
+	if len(e.called) > 0 {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of an answer that failed are not shown")
+	}
+	if raw := ownError(err); raw != nil {
+		e.w.Buf = append(e.w.Buf[:0], raw...)
+		oneLine(e.w.Buf)
+		return ndjson.Append(dst, e.w.Buf)
 	}
 	e.w.Buf = e.w.Buf[:0]
 	writeError(&e.w, err)
 	wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{}, "/error")
-	return e.flush(dst)
-}
-
-// told reports whether the latest native line is the one the error came in. A
-// stream that was cut, or whose line was broken, has an error that no line
-// tells.
-func (e *streamEncoder) told(err *dragoman.APIError) bool {
-	return err.Native != nil && err.Native.Format == formatError &&
-		bytes.Equal(bytes.TrimSpace(bytes.TrimPrefix(e.last, bom)), bytes.TrimSpace(err.Native.JSON))
+	return ndjson.Append(dst, e.w.Buf)
 }
 
 // Close implements [dialect.StreamEncoder].
@@ -464,7 +436,6 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	if e.closed {
 		return dst, nil
 	}
-	e.native = false
 	return e.failure(dst, incomplete()), nil
 }
 

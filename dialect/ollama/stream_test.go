@@ -48,19 +48,14 @@ func TestQuirkC32_LinesOfJSONAreAStream(t *testing.T) {
 	if got := strings.Join(order, ", "); got != "start 0, end 0, start 1, start 2, start 3, done, end 1, end 2, end 3" {
 		t.Error(got)
 	}
-	same, rep := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
-	if string(same) != aStream {
-		t.Errorf("unchanged it went out as %s", same)
-	}
-	lossless(t, rep)
-	same, _ = codectest.EncodeStream(t, codec, dialect.EncodeOptions{Model: "alias"}, d.events)
-	if string(same) != strings.ReplaceAll(aStream, `"model":"m"`, `"model":"alias"`) {
-		t.Errorf("%s", same)
-	}
-	again, rep := codectest.EncodeStream(t, codec, dialect.EncodeOptions{Rebuild: true}, d.events)
+	again, rep := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
 	lossless(t, rep)
 	if diff := gen.Diff(d.resp, streamed(t, string(again)).resp); diff != "" {
-		t.Errorf("written anew:\n%s", diff)
+		t.Errorf("re-encoded:\n%s", diff)
+	}
+	again, _ = codectest.EncodeStream(t, codec, dialect.EncodeOptions{Model: "alias"}, d.events)
+	if strings.Contains(string(again), `"model":"m"`) || streamed(t, string(again)).resp.Model != "alias" {
+		t.Errorf("%s", again)
 	}
 }
 
@@ -114,11 +109,7 @@ func TestQuirkC14_AnErrorLineEndsTheStream(t *testing.T) {
 	}
 	problem(t, calls(d.resp)[0], dragoman.ProblemStopped)
 	// What follows an error is nobody's (quirk C12), and it is told once.
-	out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
-	if string(out) != strings.TrimSuffix(body, last("")) {
-		t.Errorf("%s", out)
-	}
-	lines, rep := written(t, dialect.EncodeOptions{Rebuild: true}, d.events)
+	lines, rep := written(t, dialect.EncodeOptions{}, d.events)
 	if len(lines) != 2 || lines[1] != `{"error":"an error was encountered while running the model"}` {
 		t.Errorf("%q", lines)
 	}
@@ -135,7 +126,7 @@ func TestQuirkC12_NothingCountsAfterTheEnd(t *testing.T) {
 		t.Error(d.resp.Text())
 	}
 	out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
-	if string(out) != aStream+"\n" {
+	if streamed(t, string(out)).resp.Text() != "I look." {
 		t.Errorf("%s", out)
 	}
 }
@@ -144,7 +135,7 @@ func TestQuirkC18_ALastLineNeedsNoEnd(t *testing.T) {
 	body := strings.ReplaceAll(strings.TrimSuffix(aStream, "\n"), "\n", "\r\n")
 	d := streamed(t, body)
 	out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
-	if string(out) != body || d.resp.Text() != "I look." {
+	if streamed(t, string(out)).resp.Text() != "I look." || d.resp.Text() != "I look." {
 		t.Errorf("%s", out)
 	}
 }

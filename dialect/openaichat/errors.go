@@ -146,8 +146,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.OpenAIStatuses(dragoman.Format(name)).Of(e)
-	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
-	if raw := own.JSON(e); raw != nil {
+	if raw := ownError(e); raw != nil {
 		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
@@ -183,4 +182,23 @@ func orElse(s, other string) string {
 		return other
 	}
 	return s
+}
+
+// ownError is an error as it came from this dialect; nil for one of another.
+func ownError(e *dragoman.APIError) []byte {
+	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
+	return own.JSON(e)
+}
+
+// enveloped reports whether raw is an object that holds an error as an object.
+func enveloped(raw []byte) (found bool) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return false
+	}
+	for key := range r.Object() {
+		found = found || string(key) == "error" && r.Kind() == '{'
+		r.Skip()
+	}
+	return found && r.Err() == nil
 }

@@ -67,7 +67,7 @@ func FuzzStreamDecoder(f *testing.F) {
 		f.Add([]byte(s), uint16(i*7+1))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		evs, _ := codectest.AnyStream(t, codec, body, size, passed)
+		evs, _ := codectest.AnyStream(t, codec, body, size)
 		if err := codectest.OneMessage(evs); err != nil {
 			t.Fatal(err)
 		}

@@ -96,10 +96,7 @@ func goldenStream(t *testing.T, lines []byte, add func(name, text string)) {
 			body.WriteString("data: " + line + "\n\n")
 		}
 	}
-	d := decodeStream(t, dialect.DecodeOptions{}, body.String())
-	if same, _ := encodeStream(t, dialect.EncodeOptions{}, d.events); same != body.String() && d.feed == nil {
-		t.Errorf("unchanged it went out as\n%s", same)
-	}
+	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, body.String())
 	var events []dragoman.Event
 	for _, ev := range d.events {
 		if ev.Type() == dragoman.EventChunk {

@@ -107,3 +107,11 @@ func (e *streamEncoder) functionStart(dst []byte, choice int, p *sentPart, c *dr
 		w.EndObject()
 	})
 }
+
+// legacyDelta writes one member of the older function_call.
+func legacyDelta(w *jsonwire.Writer, member, text string) {
+	w.Key("function_call")
+	w.BeginObject()
+	w.StringField(member, text)
+	w.EndObject()
+}

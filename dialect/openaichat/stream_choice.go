@@ -20,8 +20,6 @@ type choice struct {
 	parts  stream.Parts
 	finish string
 	routed string
-	// checked: its calls were looked at when it finished.
-	checked bool
 	opening
 
 	text      *stream.Part
@@ -120,6 +118,27 @@ func (c *choice) route(word string, raw []byte) {
 		c.d.bound.Take(extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw))
 	default:
 		c.d.lose("choices.native_finish_reason", "member native_finish_reason of a streamed choice is not collected")
+		c.d.held.Field(choicePath(c.index), []byte("native_finish_reason"), raw)
+	}
+}
+
+// finished takes a finish reason.
+func (c *choice) finished(word string) {
+	c.d.held.Wait = true // for the end, which says it again
+	have := len(c.finish)
+	c.finish = laterWord(c.finish, word)
+	c.d.replaced(have, len(c.finish))
+}
+
+// disputes finds what in a fragment makes its call another one. A new id alone
+// does not, as some servers make one for each fragment (quirk C3).
+func (c *choice) disputes(k *call, f fragment) {
+	if at := c.byIndex[f.index]; f.indexed && k.indexed && k.index != f.index && at != nil && at != k {
+		const why = "a fragment has the id of one call and the index of another"
+		k.disputed, at.disputed = why, why
+	}
+	if f.custom && k.part != nil && k.payload != dragoman.PayloadText || f.legacy != k.legacy {
+		k.disputed = "the kind of the call changed while it was streamed"
 	}
 }
 
@@ -239,7 +258,8 @@ func (c *choice) delta() {
 
 // unknown collects an unknown field of a delta.
 func (c *choice) unknown(key, value []byte) {
-	if slices.Contains(chunkFields, string(key)) {
+	c.d.held.Field(choicePath(c.index)+"/delta", key, value)
+	if slices.Contains(deltaFields, string(key)) {
 		k := string(key)
 		c.d.lose("delta."+k, "field "+k+" of a streamed delta is not collected: no message has it")
 		return
@@ -256,10 +276,10 @@ func (c *choice) unknown(key, value []byte) {
 	}
 }
 
-// chunkFields are unknown fields that are not collected. Servers send channel (Groq), index
+// deltaFields are unknown fields that are not collected. Servers send channel (Groq), index
 // (Mistral) and token_id (Together) in deltas only and would refuse them in messages. The
 // chunks of audio need rules of their own.
-var chunkFields = []string{"audio", "channel", "index", "token_id"}
+var deltaFields = []string{"audio", "channel", "index", "token_id"}
 
 // lastMembers are the offsets of the last members of a delta that others wait
 // for; -1 where there is none.
@@ -344,7 +364,6 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 			if r.Kind() == '"' {
 				f.custom = r.String() == "custom"
 			} else {
-				c.d.unsettled = c.d.unsettled || r.Kind() != 'n' // clients take it for this or that
 				r.Skip()
 			}
 		case "function":
@@ -425,7 +444,6 @@ func (c *choice) fragment(f fragment) {
 	}
 	c.d.touched = append(c.d.touched, k)
 	if k.resent(f) {
-		c.d.unsettled = true // who joins fragments reads neither
 		if !k.again {
 			k.again = true
 			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "call %q is repeated exactly", k.id)
@@ -475,7 +493,7 @@ func (c *choice) whole(k *call, f fragment) {
 		return
 	}
 	if k.disputed == "" && len(bytes.TrimSpace(k.text())) > 0 {
-		c.dispute(k, "the arguments came whole, as a JSON value, and in fragments of text besides")
+		k.disputed = "the arguments came whole, as a JSON value, and in fragments of text besides"
 	}
 	k.whole = k.whole || f.whole
 }
@@ -496,27 +514,19 @@ func (k *call) setField(f dragoman.Field) (kept int) {
 	return len(f.Path) + len(f.Value)
 }
 
-// maxName is how long a name may be to be looked up with each of its pieces. No
-// API takes one of that length; a client gets it written anew.
-const maxName = 1 << 10
-
 // rename applies a name fragment: empty never overwrites, a repetition is
 // ignored, a fragment before any argument is appended, else it replaces
-// (quirk C5). A repetition is not passed on: who joins what comes in pieces, as
-// the official clients do, would run "lookuplookup".
+// (quirk C5).
 func (c *choice) rename(k *call, frag string) {
 	switch {
-	case frag == "":
-	case string(k.name) == frag:
-		c.d.unsettled = true
+	case frag == "", string(k.name) == frag:
 	case k.part == nil:
 		c.d.bound.Take(len(frag))
 		k.name = append(k.name, frag...)
-		c.d.renamed = c.d.renamed || len(k.name) > maxName || c.d.reg.Renames(string(k.name))
 	default:
 		c.d.replaced(len(k.name), len(frag))
 		k.name = []byte(frag)
-		c.dispute(k, "the name changed while the call was streamed")
+		k.disputed = "the name changed while the call was streamed"
 	}
 }
 
@@ -590,7 +600,6 @@ func (c *choice) correlate(f fragment) *call {
 	}
 	switch {
 	case at == nil && f.indexed && f.key == "" && f.name == "" && len(c.calls) > 0:
-		c.d.unsettled = true // who goes by the index reads another call
 		return c.calls[len(c.calls)-1]
 	case at == nil:
 		return c.add(f)
@@ -659,7 +668,6 @@ func (c *choice) start(k *call) {
 	ns, public, spec := c.d.reg.PublicName("", value.Name)
 	skeleton.Namespace, skeleton.Name = ns, public
 	k.wrapped = k.payload == dragoman.PayloadObject && c.d.reg.Translates(ns, public)
-	c.d.renamed = c.d.renamed || skeleton.ID != value.ID || k.wrapped
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
 		skeleton.Payload = dragoman.PayloadText
 	}
@@ -718,7 +726,7 @@ func (c *choice) legacyCall() {
 		return
 	}
 	if len(c.calls) > 0 && f.name != "" && f.name == string(c.calls[0].name) {
-		f.name, c.d.unsettled = "", true // who joins pieces reads it twice (quirk C5)
+		f.name = "" // a repetition (quirk C5)
 	}
 	c.fragment(f)
 }

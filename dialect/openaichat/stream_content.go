@@ -3,6 +3,7 @@ package openaichat
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -67,6 +68,7 @@ func (c *choice) contentPart(raw []byte) {
 	default:
 		typ = brief(typ)
 		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
+		c.d.held.Field(choicePath(c.index)+"/delta", []byte("content"), slices.Concat([]byte("["), raw, []byte("]")))
 	}
 }
 

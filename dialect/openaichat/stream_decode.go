@@ -30,6 +30,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
 	d.parser.Max, d.bound.Max = o.Limit(), o.Limit()
 	d.hold = d.held.Hold
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, &d.rep
 	d.resp.Origin = wirekit.Origin(name, o)
 	return d
 }
@@ -65,10 +66,12 @@ type streamDecoder struct {
 	mould   mould
 	emit    func(dragoman.Event) error
 
-	// What the event at hand means is held until it is known how to pass it on.
-	held stream.Held
+	held stream.Held // the events of the chunk at hand
 	hold func(dragoman.Event) error
-	doubts
+
+	twice   bool    // the chunk at hand has a known field twice
+	touched []*call // by the chunk at hand
+	misread error   // better placed than the reader's
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -110,11 +113,11 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	if d.finished() && d.failed == nil {
 		d.end()
-		return d.held.Release(nil, emit)
+		return d.held.Release(nil, nil, emit)
 	}
 	cut := d.cut()
 	d.breakOff(cut)
-	if err := d.held.Release(nil, emit); err != nil {
+	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
@@ -168,8 +171,7 @@ func (d *streamDecoder) clone(b []byte) []byte {
 	return clone(b)
 }
 
-// event takes one SSE event: its bytes go before what they mean, unless another
-// reader could take them to mean something else.
+// event takes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
@@ -183,25 +185,39 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	torn := d.torn(ev)
-	d.doubts.reset()
+	d.twice, d.misread = false, nil
+	clear(d.touched)
+	d.touched = d.touched[:0]
+	var chunk *dragoman.Chunk
+	if !d.o.NoNative && !d.torn(ev) {
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+	}
 	err := d.says(ev)
 	if err == nil {
 		err = d.bound.Err()
 	}
-	var chunk *dragoman.Chunk
-	switch doubtful := d.doubtful() || err != nil; {
-	case d.o.NoNative, torn:
-	case doubtful:
-		chunk = &dragoman.Chunk{}
-	default:
-		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+	if d.twice { // two readers could see two calls
+		for _, k := range d.touched {
+			k.unclear = true
+		}
 	}
-	if refused := d.held.Release(chunk, d.emit); refused != nil {
+	if refused := d.held.Release(chunk, d.carrier, d.emit); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return d.place.Error(name, ev, err)
+	}
+	return nil
+}
+
+// carrier returns a delta for the unknown fields of a chunk that has no event.
+func (d *streamDecoder) carrier() *dragoman.PartDelta {
+	for _, c := range slices.Backward(d.choices) {
+		if c != nil {
+			if ev := c.parts.Carrier(); ev != nil {
+				return ev
+			}
+		}
 	}
 	return nil
 }
@@ -218,8 +234,7 @@ func (d *streamDecoder) says(ev sse.Event) error {
 	return d.chunk(ev.Data, string(ev.Name) == "error")
 }
 
-// torn reports whether an event is half of one, which is nobody's to read: its
-// bytes are not passed on.
+// torn reports whether an event is half of one.
 func (d *streamDecoder) torn(ev sse.Event) bool {
 	return d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 }
@@ -288,6 +303,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		case "x_groq":
 			raw := d.clone(r.Raw())
 			d.addUsage(groqUsage(raw, &d.rep))
+			d.held.Field("", []byte("x_groq"), raw)
 			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
 		case "error":
 			d.again(&seen, 2)
@@ -302,7 +318,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 				r.Skip()
 				continue
 			}
-			d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw()))
+			d.field(key, r.Raw())
 		}
 	}
 	if err := r.End(); err != nil {
@@ -329,6 +345,15 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		d.learn(data, id, kept)
 	}
 	return nil
+}
+
+// field takes an unknown field of a chunk. Most servers repeat theirs in every
+// chunk.
+func (d *streamDecoder) field(key, raw []byte) {
+	if old, known := extra.Replaces(d.resp.Extra, "", key); !known || !bytes.Equal(old, raw) {
+		d.held.Field("", key, raw)
+	}
+	d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, raw))
 }
 
 // addUsage takes usage wherever a server puts it. Zero placeholders do not
@@ -368,6 +393,12 @@ func (d *streamDecoder) choice(pos int) {
 			c = d.choiceAt(index)
 		}
 		return c
+	}
+	place := func() string {
+		if index < 0 {
+			return choicePath(pos)
+		}
+		return choicePath(index)
 	}
 	var seen wirekit.Members
 	for key := range r.Object() {
@@ -437,7 +468,7 @@ func (d *streamDecoder) choice(pos int) {
 		case "logprobs":
 			if !r.Null() {
 				d.lose("logprobs", "logprobs of a stream are not collected")
-				r.Skip()
+				d.held.Field(place(), []byte("logprobs"), r.Raw())
 			}
 		default:
 			if d.twin(choiceMembers, key) || r.Kind() == 'n' {
@@ -446,7 +477,7 @@ func (d *streamDecoder) choice(pos int) {
 			}
 			k := brief(string(key))
 			d.lose("choices."+k, "member "+k+" of a streamed choice is not collected")
-			r.Skip()
+			d.held.Field(place(), key, r.Raw())
 		}
 	}
 	if c != nil {

@@ -3,7 +3,6 @@ package openaichat
 import (
 	"bytes"
 	"cmp"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -13,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // NewStreamEncoder implements [dialect.Codec].
@@ -37,40 +37,31 @@ type streamEncoder struct {
 	reg    *interop.Registry
 	head   dragoman.Response
 	tail   *dragoman.Response // what the last chunk tells of the whole
-	native bool               // the events at hand were already written as a chunk
-	// rebuild: no later chunk is written as it is.
-	rebuild bool
-	parts   map[[2]int]*sentPart
-	places  extra.Places
-	calls   map[int]int // calls begun, by choice
-	cut     map[int]int // those that ended truncated
+	parts  map[[2]int]*sentPart
+	places extra.Places
+	calls  map[int]int // calls begun, by choice
+	cut    map[int]int // those that ended truncated
 	// barred: what a client got of a choice that it must not run, though it could.
 	barred wirekit.Barrings
-	shown  map[int]*shownCalls // by choice
-	unseen bool                // the last native chunk may go on with a call without a name
-	sight  jsonwire.Reader
-	found  []shownCall  // in the choice at hand
 	spoke  map[int]bool // choices that had their role
 	said   map[int]bool // choices that had text
-	last   []byte       // the latest chunk that was written as it is
-	begun  bool         // a chunk of our own was written
-	// opening is what all chunks of our own begin with, once one was written.
+	begun  bool         // a chunk was written
+	// opening is what all chunks begin with, once one was written.
 	opening []byte
 	untold  wirekit.Untold
 	closed  bool
-	done    bool // the terminal marker was written
+	fields  wirekit.PendingFields
 }
 
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part  dragoman.Part
 	at    extra.Path
-	index int64 // of a call; -1 where only native chunks know it
-	// legacy: native chunks began it as the older function_call.
+	index int64 // of a call
+	// legacy: it is written as the older function_call.
 	legacy bool
 	field  string
 	sent   stream.Sent // of its text
-	shown  string      // of its arguments, before it started
 	// mute: the part cannot be shown in this dialect.
 	mute bool
 	// wrapped: a freeform call that is written as a function, whole, at its end.
@@ -90,31 +81,24 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.seeNameless()
-		// One chunk that is not ours ends native mode for good.
-		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0
-		e.native = !e.rebuild
-		if !e.native {
-			e.untold.Lose(ev.Loss, e.rep)
-			return dst, nil
-		}
-		return e.chunk(dst, ev.Raw), nil
+		e.untold.Chunk(ev, name, e.o, e.rep) // the dialect has no opaque events
 	case *dragoman.ResponseStart:
 		e.head, e.opening = ev.Response, nil
+		dst = e.take(dst, ev.Extra)
 	case *dragoman.PartStart:
 		e.final.Start(ev)
-		e.unseen = false
-		dst = e.partStart(dst, ev)
+		dst = e.partStart(e.take(dst, ev.Extra), ev)
 	case *dragoman.PartDelta:
-		e.unseen = false
+		dst = e.take(dst, ev.Extra)
+		if ev.Text == "" && e.fields.Any() {
+			return e.write(dst, ev.Choice, "", nil), nil
+		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
-		if !e.native {
-			e.final.End(e.rep, name, ev)
-		}
-		dst = e.partEnd(dst, ev)
+		own, _ := e.final.Own(e.rep, name, ev)
+		dst = e.messageFields(e.partEnd(e.take(dst, ev.Extra), ev), ev.Choice, own)
 	case *dragoman.ResponseEnd:
-		dst = e.responseEnd(dst, ev)
+		dst = e.responseEnd(e.take(dst, ev.Extra), ev)
 	case *dragoman.StreamError:
 		err := ev.Err
 		if err == nil {
@@ -149,9 +133,6 @@ func mark(m *map[int]bool, k int) (was bool) {
 // write writes one chunk with one delta; fill writes the delta's members.
 func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w *jsonwire.Writer)) []byte {
 	first := !mark(&e.spoke, choice)
-	if e.native {
-		return dst
-	}
 	w := e.begin()
 	w.Key("choices")
 	w.BeginArray()
@@ -165,21 +146,24 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	if fill != nil {
 		fill(w)
 	}
+	e.fields.Write(w, choicePath(choice)+"/delta")
 	w.EndObject()
 	if finish == "" {
 		w.NullField("finish_reason")
 	} else {
 		w.StringField("finish_reason", finish)
 	}
+	e.fields.Write(w, choicePath(choice))
 	if e.tail != nil && choice == 0 {
-		extra.Write(w, e.tail.Extra, name, "/choices/0")
+		extra.WriteBut(w, e.tail.Extra, name, "/choices/0", e.fields.Written)
 	}
 	w.EndObject()
 	w.EndArray()
+	e.fields.Write(w, "")
 	if e.tail != nil {
 		tier, origin := orElse(e.tail.ServiceTier, e.head.ServiceTier), cmp.Or(e.tail.Origin, e.head.Origin)
 		w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).Answer(tier, origin, e.rep))
-		extra.Write(w, e.tail.Extra, name, "")
+		extra.WriteBut(w, e.tail.Extra, name, "", e.fields.Written)
 	}
 	w.EndObject()
 	return sse.Append(dst, "", w.Buf)
@@ -205,7 +189,7 @@ func (e *streamEncoder) begin() *jsonwire.Writer {
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
-	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+	if p.at, message = e.places.Next(ev); ev.Header != nil {
 		e.unsaid(ev.Header, message, false)
 		wirekit.ReportSpeaker(e.rep, ev.Header, message)
 	}
@@ -231,41 +215,14 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 			dst = e.functionStart(dst, ev.Choice, p, part)
 			break
 		}
-		inc(&e.calls, ev.Choice)
-		dst = e.callStart(dst, ev.Choice, p, part)
+		p.index = int64(inc(&e.calls, ev.Choice))
+		dst = e.write(dst, ev.Choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, part, "", true) })
 	case *dragoman.Opaque:
 		p.mute = true
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s block of %s has no place in Chat", extra.A(part.Type), part.Dialect)
 	default:
 		p.mute = true
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s part has no place in a Chat stream", extra.A(string(ev.Part.Kind())))
-	}
-	return dst
-}
-
-// callStart tells of a call, as far as no native chunk did.
-func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
-	s := e.shownTo(choice)
-	known := s.claim(e.reg.WireID(c.ID))
-	if known == nil && !e.native {
-		p.index = s.next
-		s.next++
-		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, c, "", true) })
-	}
-	p.legacy = known != nil && known.legacy
-	if p.index = known.place(); e.native {
-		if known != nil {
-			known.args = nil // events tell of them as the chunks did
-		}
-		return dst
-	}
-	p.shown, known.args = string(known.args), nil
-	rest, ok := strings.CutPrefix(e.reg.WireName(c.Namespace, c.Name), string(known.name))
-	switch {
-	case !ok:
-		e.spoil(choice, p.at.String(), "the name of a call changed while it was streamed")
-	case p.index >= 0 && (rest != "" || known.id == ""), p.legacy && rest != "":
-		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.headDelta(w, p, c, known, rest) })
 	}
 	return dst
 }
@@ -314,19 +271,6 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 
 // text writes a fragment of a part.
 func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) []byte {
-	if e.lost(choice, p) {
-		return dst
-	}
-	if p.shown != "" && !e.native {
-		rest, ok := p.again(text)
-		if !ok {
-			p.mute = true
-			e.spoil(choice, p.at.String(), "native chunks began a call with other arguments")
-		}
-		if text = rest; text == "" {
-			return dst
-		}
-	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		switch part := p.part.(type) {
 		case *dragoman.Text:
@@ -390,9 +334,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		}
 		e.barred.Of(ev.Choice).Call(part, wirekit.Barred)
 		full = argumentsOf(p, part)
-		if !e.native {
-			wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
-		}
+		wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		if part.Extra.For(name) != nil {
 			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
 		}
@@ -419,10 +361,8 @@ func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 // callExtras writes the members of a call that are not modelled: a signature
 // that must go back, for one.
 func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
-	if p.legacy || e.lost(choice, p) { // the older call has none
-		if e.legacy {
-			e.withoutMembers(c, p.at, true)
-		}
+	if e.legacy { // the older call has none
+		e.withoutMembers(c, p.at, true)
 		return dst
 	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
@@ -454,9 +394,6 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) [
 	p.sent.Add(rest)
 	if rest != "" {
 		dst = e.text(dst, choice, p, rest)
-	}
-	if p.shown != "" && !p.mute && !e.native {
-		e.spoil(choice, p.at.String(), "native chunks showed more of a call than it has")
 	}
 	return dst
 }
@@ -499,41 +436,28 @@ func (e *streamEncoder) details(dst []byte, choice int, part *dragoman.Reasoning
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte {
 	own := ev.Response.Origin != nil && ev.Response.Origin.Dialect == name
-	if !e.native {
-		for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
-			calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
-			wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
-			if e.shown[i].unclaimed() {
-				e.spoil(i, extra.Choice(i)+"/output", "a client was shown a call that is none")
-			}
-			told := stop
-			stop = e.barred.Of(i).Standing(stop)
-			word, exact := wordOf(stop, own, calls)
-			if !exact {
-				e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)
-			} else {
-				wirekit.ReportBarred(e.rep, told, stop, word, extra.Choice(i))
-			}
-			if i == 0 {
-				e.tail = &ev.Response
-			}
-			dst = e.write(dst, i, e.finish(word), nil)
-			e.tail = nil
+	for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
+		calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
+		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
+		told := stop
+		stop = e.barred.Of(i).Standing(stop)
+		word, exact := wordOf(stop, own, calls)
+		if !exact {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)
+		} else {
+			wirekit.ReportBarred(e.rep, told, stop, word, extra.Choice(i))
 		}
-		extra.ReportEcho(e.rep, ev.Response.Extra, name, extra.At(""))
-		if e.o.StreamUsage && (ev.Usage.Input.Known || ev.Usage.Output.Known) { // unknown is not zero
-			dst = e.usage(dst, ev.Usage)
+		if i == 0 {
+			e.tail = &ev.Response
 		}
+		dst = e.write(dst, i, e.finish(word), nil)
+		e.tail = nil
+	}
+	extra.ReportEcho(e.rep, ev.Response.Extra, name, extra.At(""))
+	if e.o.StreamUsage && (ev.Usage.Input.Known || ev.Usage.Output.Known) { // unknown is not zero
+		dst = e.usage(dst, ev.Usage)
 	}
 	e.closed = true
-	return e.terminal(dst)
-}
-
-func (e *streamEncoder) terminal(dst []byte) []byte {
-	if e.native || e.done {
-		return dst
-	}
-	e.done = true
 	return sse.Append(dst, "", []byte("[DONE]"))
 }
 
@@ -549,15 +473,11 @@ func (e *streamEncoder) usage(dst []byte, u dragoman.Usage) []byte {
 }
 
 // failure writes an error after the stream began. There is no [DONE] after it:
-// an error is the end, and there is only one (quirk J3): where the native
-// chunk at hand told it, it is told.
+// an error is the end, and there is only one (quirk J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
-	e.closed, e.done = true, true
-	if e.native && e.told(err) {
-		return dst
-	}
-	if n := len(e.last); n > 0 && !blankLine(e.last) {
-		dst = append(dst, "\n\n"...) // the chunk had no end of its own
+	e.closed = true
+	if raw := jsontext.Value(bytes.Clone(ownError(err))); enveloped(raw) && raw.Compact() == nil {
+		return sse.Append(dst, "", raw)
 	}
 	w := &e.w
 	w.Buf = w.Buf[:0]
@@ -568,35 +488,11 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	return sse.Append(dst, "", w.Buf)
 }
 
-// told reports whether the latest native chunk is the one the error came in.
-// A stream that was cut or whose chunk was broken has an error that no chunk
-// tells.
-func (e *streamEncoder) told(err *dragoman.APIError) bool {
-	if err.Native == nil || err.Native.Format != dragoman.Format(name) {
-		return false
-	}
-	same := false
-	compare := func(ev sse.Event) error {
-		same = ev.HasData && bytes.Equal(bytes.TrimSpace(ev.Data), bytes.TrimSpace(err.Native.JSON))
-		return nil
-	}
-	var p sse.Parser
-	return p.Feed(e.last, compare) == nil && p.Close(compare) == nil && same
-}
-
-// blankLine reports whether a native event ends with the blank line that ends
-// an event.
-func blankLine(raw []byte) bool {
-	s := strings.ReplaceAll(string(raw[max(0, len(raw)-4):]), "\r\n", "\n")
-	return strings.HasSuffix(s, "\n\n") || strings.HasSuffix(s, "\r\r") || s == "\n"
-}
-
 // Close implements [dialect.StreamEncoder].
 func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	if e.closed {
 		return dst, nil
 	}
-	e.native = false
 	return e.failure(dst, incomplete()), nil
 }
 

@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -51,19 +50,7 @@ func FuzzStreamDecoder(f *testing.F) {
 		if len(body) > 1<<16 {
 			return
 		}
-		evs, _ := codectest.AnyStream(t, Codec{}, body, uint16(n), nil)
-		var raw []byte
-		for _, ev := range evs {
-			if c, ok := ev.(*dragoman.Chunk); ok {
-				if len(c.Raw) == 0 {
-					break // from here on all is written anew
-				}
-				raw = append(raw, c.Raw...)
-			}
-		}
-		if out, _ := codectest.EncodeStream(t, Codec{}, dialect.EncodeOptions{}, evs); !bytes.HasPrefix(out, raw) {
-			t.Fatalf("passed on\n%q\nas\n%q", raw, out)
-		}
+		evs, _ := codectest.AnyStream(t, Codec{}, body, uint16(n))
 		codectest.Written(t, Codec{}, codectest.Bare(evs), func(stream []byte) error { return checkOrder(stream, false) })
 	})
 }

@@ -299,18 +299,11 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	}
 	var raw, last []byte
 	var c dragoman.Collector
-	enc := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
-	var passed []byte
 	for _, ev := range evs {
 		if ch, ok := ev.(*dragoman.Chunk); ok {
 			raw, last = append(raw, ch.Raw...), ch.Raw
 		}
 		c.Add(ev)
-		passed, _ = enc.Encode(passed, ev)
-	}
-	passed, _ = enc.Close(passed)
-	if !bytes.Equal(passed, raw) {
-		t.Errorf("%s: a passed-on stream differs", label)
 	}
 	// Some recordings go on behind the end: a [DONE], a second stream.
 	ended := regexp.MustCompile(`"type": ?"response\.(completed|incomplete|failed)"`).Match(last)
@@ -346,13 +339,10 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	if a != b {
 		t.Errorf("%s: collected stream differs from its whole\nwhole  %s\nstream %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
 	}
-	// Written from events alone, it reads back the same.
+	// Re-encoded, it reads back the same.
 	var out []byte
-	enc = Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
+	enc := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
 	for _, ev := range evs {
-		if _, ok := ev.(*dragoman.Chunk); ok {
-			continue
-		}
 		out, _ = enc.Encode(out, ev)
 	}
 	out, _ = enc.Close(out)

@@ -29,6 +29,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.bound.Max = 3 * o.Limit() // the wire tells all three times: in deltas, in items, in the response
 	d.parts.Bound = &d.bound
 	d.hold = d.held.Hold
+	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	d.parts.Use(d.hold)
 	d.ids.d = &d.itemDecoder
 	d.byIndex = make(map[int64]*streamItem)
@@ -47,14 +48,14 @@ type streamDecoder struct {
 	parts  stream.Parts
 	bound  stream.Bound
 
-	// What the event at hand means is held until it is known how to pass it on.
-	held stream.Held
+	held stream.Held // the events of the wire event at hand
 	hold func(dragoman.Event) error
-	doubts
 
+	twice   bool            // the event at hand has a known field twice
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
-	loss    *dragoman.Loss // of the event at hand, where its bytes are not passed on
+	loss    *dragoman.Loss // of the event at hand, toward another dialect
+	opaque  bool           // the event at hand has no canonical form
 
 	began bool // ResponseStart was emitted
 	// id is that of the response as its last snapshot before any item gave it,
@@ -100,9 +101,16 @@ type wireEvent struct {
 	response         []byte
 	err              bool
 	logprobs         bool           // it has some
-	strange          *dragoman.Loss // its members that nobody knows, if it is a delta
+	strange          *dragoman.Loss // its unknown fields, if it is a delta
+	unread           []unknownField // its unknown fields
 	// Where in the event the item and the response begin.
 	itemAt, responseAt int64
+}
+
+// unknownField is an unknown field of an event.
+type unknownField struct {
+	name string
+	raw  []byte
 }
 
 // valuePlace is where in the event at hand the value stands that is being read.
@@ -145,7 +153,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	if d.pending != nil {
 		d.fail(d.pending, dragoman.Usage{})
-		if err := d.held.Release(nil, emit); err != nil {
+		if err := d.held.Release(nil, nil, emit); err != nil {
 			return err
 		}
 		return d.failed
@@ -153,7 +161,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	told, err := d.incomplete(d.failed)
 	d.failed = err
 	d.fail(told, dragoman.Usage{})
-	if e := d.held.Release(nil, emit); e != nil {
+	if e := d.held.Release(nil, nil, emit); e != nil {
 		return e
 	}
 	return err
@@ -181,14 +189,13 @@ func (d *streamDecoder) incomplete(cause error) (told *dragoman.APIError, err er
 	return told, err
 }
 
-// event takes one framed event: its native form goes before what it means,
-// unless another reader could take it to mean something else.
+// event takes one framed event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	d.place.Enter(ev)
 	if ev.HasData {
 		d.none.Event()
 	}
-	d.doubts, d.muddled, d.loss = doubts{anew: d.anew, renamed: d.renamed}, false, nil
+	d.twice, d.muddled, d.loss, d.opaque = false, false, nil, false
 	if d.pending != nil && !d.ended {
 		if last, err := d.afterError(ev); last || err != nil {
 			return err
@@ -209,15 +216,16 @@ func (d *streamDecoder) event(ev sse.Event) error {
 				err = d.bound.Err()
 			}
 			d.saidTwice()
+			d.carryFields()
 		} else {
 			torn = d.last // half an event is passed on to nobody, as nothing could follow it
 		}
 	}
 	var chunk *dragoman.Chunk
 	if !torn {
-		chunk = d.chunk(ev, err != nil)
+		chunk = d.chunk(ev)
 	}
-	if refused := d.held.Release(chunk, d.emit); refused != nil {
+	if refused := d.held.Release(chunk, d.carrier, d.emit); refused != nil {
 		return refused
 	}
 	if err != nil {
@@ -226,22 +234,49 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	return nil
 }
 
-// chunk is what is passed on of an event: its bytes, or an empty chunk in their
-// place; nil where nobody wants either.
-func (d *streamDecoder) chunk(ev sse.Event, broken bool) *dragoman.Chunk {
-	switch {
-	case d.o.NoNative:
+// chunk is the raw form of the event at hand; nil if nobody wants it.
+func (d *streamDecoder) chunk(ev sse.Event) *dragoman.Chunk {
+	if d.o.NoNative {
 		d.untold.Lose(d.loss, d.rep)
 		return nil
-	case d.doubtful() || broken:
-		return &dragoman.Chunk{Loss: d.loss}
-	default:
-		return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: d.loss}
+	}
+	return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Opaque: d.opaque && !d.twice, Loss: d.loss}
+}
+
+// carryFields lets events carry the unknown fields of the event at hand, below the
+// type of the event: what one part says at its end stands in several of them.
+func (d *streamDecoder) carryFields() {
+	if d.opaque || len(d.ev.unread) == 0 {
+		return
+	}
+	prefix := fieldPrefix(string(d.ev.typ))
+	for _, f := range d.ev.unread {
+		d.held.Field(prefix, []byte(f.name), f.raw)
 	}
 }
 
-// afterError takes the event behind an error. A terminal one is still passed on,
-// but none that would make a client run what the error stopped.
+// fieldPrefix is the path of the unknown fields of events of a type.
+func fieldPrefix(typ string) string { return "/" + extra.Escape(typ) }
+
+// carrier returns a delta for the unknown fields of a delta that has no event.
+func (d *streamDecoder) carrier() *dragoman.PartDelta {
+	if !wholeDelta(d.ev.typ) {
+		return nil
+	}
+	it := d.find()
+	if it == nil {
+		return nil
+	}
+	for i := range it.content {
+		if it.content[i].index == d.ev.content {
+			return it.content[i].part.Carrier()
+		}
+	}
+	return it.part.Carrier()
+}
+
+// afterError takes the event behind an error, of which a terminal one still has
+// the usage.
 func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
 	last = says(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
 	var usage dragoman.Usage
@@ -253,10 +288,9 @@ func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
 	d.fail(d.pending, usage)
 	var chunk *dragoman.Chunk
 	if last {
-		d.unsettled = d.unsettled || string(d.ev.typ) == "response.completed"
-		chunk = d.chunk(ev, false)
+		chunk = d.chunk(ev)
 	}
-	return last, d.held.Release(chunk, d.emit)
+	return last, d.held.Release(chunk, nil, d.emit)
 }
 
 // says reports whether an event is more than a keep-alive or the marker that
@@ -272,7 +306,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 	}
 	r, e := &d.r, &d.ev
 	r.Reset(ev.Data)
-	*e = wireEvent{}
+	*e = wireEvent{unread: e.unread[:0]}
 	var seen wirekit.Members
 	if r.Kind() != '{' {
 		if r.Err() != nil {
@@ -332,15 +366,23 @@ func (d *streamDecoder) read(ev sse.Event) error {
 			r.Skip()
 		case "logprobs":
 			e.logprobs = r.Kind() != 'n' && !bytes.HasPrefix(r.Ahead(), []byte("[]"))
-			r.Skip()
+			if raw := r.Raw(); e.logprobs {
+				e.unread = append(e.unread, unknownField{"logprobs", raw})
+			}
 		case "sequence_number", "obfuscation":
 			r.Skip()
 		default:
-			d.twice = d.twice || wirekit.Folds(eventMembers, key)
+			if wirekit.Folds(eventMembers, key) {
+				d.twice = true
+				r.Skip()
+				continue
+			}
 			if r.Kind() != 'n' && (e.typ == nil || wholeDelta(e.typ)) {
 				e.strange = d.unknown.Member(e.strange, key)
 			}
-			r.Skip()
+			if member := string(key); !r.Null() {
+				e.unread = append(e.unread, unknownField{member, r.Raw()})
+			}
 		}
 	}
 	if e.typ == nil {
@@ -357,8 +399,8 @@ func isType(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("response.")) || string(name) == "error"
 }
 
-// handle turns one event of the catalogue into canonical events. What only a
-// hosted tool's progress tells, and what a vendor adds, is in the chunk alone;
+// handle turns one event of the catalogue into canonical events. The progress of
+// a hosted tool, and events that a vendor adds, are opaque;
 // only the terminal events end the stream (quirks J20, C40).
 func (d *streamDecoder) handle(data []byte) error {
 	e := &d.ev
@@ -417,9 +459,13 @@ func (d *streamDecoder) handle(data []byte) error {
 		if len(e.typ) == 0 && e.err {
 			d.pending = decodeErrorEvent(clone(data)) // quirk C14
 		} else if string(e.typ) == "response.output_text.annotation.added" {
+			d.opaque = true
 			d.beside(func(it *streamItem) { it.annotations++ })
-		} else if !toldByItems(e.typ) {
+		} else if toldByItems(e.typ) {
+			d.opaque = !bytes.HasPrefix(e.typ, []byte("response.reasoning_summary_part."))
+		} else {
 			d.loss = d.unknown.Of(e.typ)
+			d.opaque = len(e.typ) > 0
 		}
 		return nil
 	}
@@ -540,7 +586,6 @@ func (d *streamDecoder) terminal(word string) error {
 			return placed(err, "/response", d.ev.responseAt)
 		}
 	}
-	said := end.status
 	if end.status == "" || (word != "completed" && end.status == "completed") {
 		end.status = word // the event names its own kind
 	}
@@ -557,10 +602,15 @@ func (d *streamDecoder) terminal(word string) error {
 		}
 	}
 	calls := d.calls()
-	d.unsure(word, said, end.twice, calls)
+	if d.twice || end.twice { // what the event says of itself is ambiguous
+		for _, c := range calls {
+			if c.Problem == nil {
+				c.Problem = disagree()
+			}
+		}
+	}
 	stop := settleStop(d.reg, end.status, end.reason, resp.Error != nil, end.details, calls)
 	end.compacted(&stop)
-	d.forbidden(word, calls)
 	d.release()
 	d.ended = true
 	if word == "failed" {

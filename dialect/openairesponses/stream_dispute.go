@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // A stream tells a call several times: as it is added, in fragments, as it is
@@ -96,9 +97,7 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	}
 	have := d.streamed(it)
 	if nothing(end.payload, it.freeform) {
-		// Nothing never erases something, but who goes by the end runs nothing.
-		d.unsettled = d.unsettled || !blank(string(have))
-		return
+		return // nothing never erases something
 	}
 	if !extends(string(have), end.payload) || end.astray && !sameJSON(string(have), end.payload) {
 		it.disputed = true // what is astray may only say again what was streamed
@@ -119,7 +118,6 @@ func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
 // call has for it: readers find none there, or this one. It may only say again
 // what was streamed.
 func (d *streamDecoder) strayEnd(it *streamItem, streamed []byte) {
-	d.unsettled = true
 	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(streamed) && d.compares(it) && !sameJSON(string(streamed), whole) {
 		d.dispute(it)
 	}
@@ -163,8 +161,7 @@ func (d *streamDecoder) disputeLate(it *streamItem) {
 }
 
 // disputeFinal compares a call that ended with what a later event says it is. One
-// that leaves out its arguments or has another id does not make it another call,
-// but who goes by that event would run it so: it is not passed on.
+// that leaves out its arguments or has another id does not make it another call.
 func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) || !d.compares(it) {
 		return
@@ -178,11 +175,9 @@ func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	case end.name != final.name || end.namespace != final.namespace || end.typ != final.typ:
 		d.dispute(it)
 	case strings.TrimSpace(final.payload) == "" || nothing(final.payload, it.freeform):
-		d.unsettled = d.unsettled || told != final.payload && (it.freeform || !blank(told))
 	case !sameJSON(told, final.payload) && !quotes(told, final.payload) && !(blank(told) && blank(final.payload)):
 		d.dispute(it)
 	}
-	d.unsettled = d.unsettled || end.callID != final.callID || it.renumbered(end.id, final.id)
 }
 
 // streamed is what deltas brought of a call's payload.
@@ -191,13 +186,6 @@ func (d *streamDecoder) streamed(it *streamItem) []byte {
 		return it.part.Text
 	}
 	return it.held
-}
-
-// renumbered reports whether the end of a stream gives an item another id than
-// the one it had from its start: some proxies make one for every event, and
-// nobody goes by those.
-func (it *streamItem) renumbered(end, final string) bool {
-	return end != "" && final != "" && end != final && (it.added == nil || readWireCall(it.added).id == end)
 }
 
 // blank reports whether a payload is one of the spellings of no arguments.
@@ -240,4 +228,124 @@ func sameJSON(a, b string) bool {
 	}
 	var x, y bytes.Buffer
 	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// eventMembers are the fields of an event that say which call runs.
+var eventMembers = []string{
+	"type", "output_index", "item_id", "delta", "content_index", "item", "response", "part", "arguments", "input", "text", "refusal", "error",
+}
+
+// again takes note of the field i of an event.
+func (d *streamDecoder) again(seen *wirekit.Members, i int) {
+	d.twice = seen.Again(i) || d.twice
+}
+
+// saidTwice disputes the call that an event says something of twice.
+func (d *streamDecoder) saidTwice() {
+	if !d.twice {
+		return
+	}
+	switch string(d.ev.typ) {
+	case "response.output_item.added", "response.output_item.done",
+		"response.function_call_arguments.delta", "response.function_call_arguments.done",
+		"response.custom_tool_call_input.delta", "response.custom_tool_call_input.done":
+		if it := d.find(); it != nil {
+			d.dispute(it)
+		}
+	}
+}
+
+// dispute says that a call must not run, as readers could disagree on what it is.
+func (d *streamDecoder) dispute(it *streamItem) {
+	it.disputed = true
+	if it.call != nil && it.call.Problem == nil {
+		it.call.Problem = disagree()
+	}
+}
+
+// clear returns an item that every reader takes alike, and what it is. A call
+// says by itself that it is ambiguous; of any other item, what stands twice is
+// left out, as a reader could find a call in it.
+func (d *streamDecoder) clear(raw []byte) ([]byte, itemHead) {
+	h := d.head(raw)
+	if !h.twice || h.kind() == callItem {
+		return raw, h
+	}
+	raw = once(raw)
+	h = d.head(raw)
+	return raw, h
+}
+
+// once returns an object without the members that stand in it twice, in whatever
+// letters: the last one counts.
+func once(raw []byte) []byte {
+	r := jsonwire.NewReader(raw)
+	type member struct{ key, value []byte }
+	var members []member
+	at := map[string]int{}
+	for key := range r.Object() {
+		var seen wirekit.Members
+		if key = bytes.Clone(key); seen.Twice(itemMembers, key) {
+			r.Skip()
+			continue
+		}
+		if i, again := at[string(key)]; again {
+			members[i].value = r.Raw()
+			continue
+		}
+		at[string(key)] = len(members)
+		members = append(members, member{key, r.Raw()})
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	for _, m := range members {
+		w.QuotedKey(string(m.key))
+		w.Raw(m.value)
+	}
+	w.EndObject()
+	return w.Buf
+}
+
+// crossed finds out whether an event that has the index of an item has the id of
+// another: clients go by the one or by the other. An id that nobody knows is no
+// other item's, as some proxies make one for every event.
+func (d *streamDecoder) crossed(it *streamItem) {
+	id := d.ev.itemID
+	if len(id) <= 2 || id[0] != '"' {
+		return
+	}
+	if id = id[1 : len(id)-1]; bytes.IndexByte(id, '\\') >= 0 {
+		id = []byte(unquoted(d.ev.itemID))
+	}
+	if string(id) == it.id {
+		return
+	}
+	if other := d.known(id); other != nil && other != it && (it.kind == callItem || other.kind == callItem) {
+		d.dispute(it)
+		d.dispute(other)
+	}
+}
+
+// fewItems is how many items are looked through without an index of their ids.
+const fewItems = 16
+
+// known returns the first item that was told under an id; nil if none was.
+func (d *streamDecoder) known(id []byte) *streamItem {
+	if len(d.items) > fewItems {
+		if d.byID == nil {
+			d.byID = make(map[string]*streamItem)
+		}
+		for ; d.indexedIDs < len(d.items); d.indexedIDs++ {
+			if it := d.items[d.indexedIDs]; it.id != "" && d.byID[it.id] == nil {
+				d.byID[it.id] = it
+			}
+		}
+		return d.byID[string(id)]
+	}
+	for _, it := range d.items {
+		if it.id != "" && it.id == string(id) {
+			return it
+		}
+	}
+	return nil
 }

@@ -1,9 +1,10 @@
 package openairesponses
 
 import (
-	"bytes"
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -18,11 +19,8 @@ import (
 // The events it writes keep to the order that strict clients demand: an item is
 // added before anything is said of it and done after; every event has a type
 // and the next sequence number; the terminal event holds the whole (quirk
-// C23). Calls may be open side by side.
-//
-// A chunk of this dialect is written as it came, and the events up to the next
-// chunk are only noted. A chunk without bytes ends that: the events after it
-// are written.
+// C23). Calls may be open side by side. Unknown events, and unknown fields of
+// known events, of this dialect are written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
@@ -36,23 +34,18 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 
 type streamEncoder struct {
 	outputEncoder
-	dst []byte
-	w   jsonwire.Writer
-	seq int64
-	// quiet says that a chunk stands for the events that come.
-	quiet bool
-	last  []byte // the chunk passed on last, for its sequence number
+	dst    []byte
+	w      jsonwire.Writer
+	seq    int64
+	fields wirekit.PendingFields
 
 	resp     dragoman.Response
 	id       string
 	began    bool
 	finished bool
-	ours     bool // the terminal event was written, not passed on
-	rebuild  bool // no chunk is passed on any more
+	closed   bool
 
 	items   []*streamedItem // in order of their start
-	next    int             // the first output index that is free
-	passed  bool            // a chunk was passed on: items keep the indexes it gave them
 	parts   map[int]*outputPart
 	places  extra.Places
 	headers map[int]*dragoman.Message
@@ -71,8 +64,6 @@ type streamedItem struct {
 	done    bool
 	// spliced says that a call ended as another one than it was shown as.
 	spliced bool
-	// lost says that chunks added the item at an index that is not known.
-	lost bool
 }
 
 // outputPart is a part being written.
@@ -99,18 +90,24 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	e.dst = dst
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.chunk(ev)
+		if raw := e.untold.Chunk(ev, name, e.o, e.rep); raw != nil && !e.finished {
+			e.opaque(raw)
+		}
 	case *dragoman.ResponseStart:
+		e.take(ev.Extra)
 		if !e.began {
 			e.begin(ev.Response)
 		}
 	case *dragoman.PartStart:
+		e.take(ev.Extra)
 		e.partStart(ev)
 	case *dragoman.PartDelta:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended && ev.Text != "" {
+		e.take(ev.Extra)
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended && (ev.Text != "" || ev.Extra.For(name) != nil) {
 			e.delta(p, ev.Summary, ev.Text)
 		}
 	case *dragoman.PartEnd:
+		e.take(ev.Extra)
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended {
 			if ev.Header != nil {
 				p.item.header = ev.Header
@@ -121,9 +118,6 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseEnd:
 		e.responseEnd(ev)
 	case *dragoman.StreamError:
-		if ev.Err == nil || ev.Err.Native == nil || ev.Err.Native.Format != dragoman.Format(name) || !e.lastSays() {
-			e.interrupt() // not from the wire: no chunk stands for it
-		}
 		e.resp.Usage = e.resp.Usage.Merge(ev.Usage)
 		e.fail(ev.Err)
 	}
@@ -134,146 +128,75 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	e.dst = dst
 	if !e.finished {
-		e.interrupt()
 		e.fail(&dragoman.APIError{Class: dragoman.ErrorServer, Message: "the stream ended before its terminal event"})
 	}
-	if e.ours {
+	if !e.closed {
 		e.dst = sse.Append(e.dst, "", []byte("[DONE]"))
-		e.ours = false
+		e.closed = true
 	}
 	return e.dst, nil
 }
 
-// chunk passes on the native form of the events that follow.
-func (e *streamEncoder) chunk(c *dragoman.Chunk) {
-	if e.o.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
-		e.rebuild = true // a stream that was touched is ours to its end
-		e.speak()
-	}
-	if e.rebuild {
-		e.untold.Lose(c.Loss, e.rep)
-		return
-	}
-	if e.ours && e.finished {
-		return // what follows a terminal event of our own has no place
-	}
-	e.quiet, e.passed = true, true
-	if len(e.last) == 0 || !endsBlank(c.Raw) || bytes.Contains(c.Raw, []byte("data:")) { // a comment has no number
-		e.last = append(e.last[:0], c.Raw...)
-	}
-	e.dst = append(e.dst, withModel(c.Raw, e.o.Model)...)
-}
-
-// interrupt ends the passing on of a stream that broke. What its chunks left
-// open is only noted: they may have said its end, or half of it.
-func (e *streamEncoder) interrupt() {
-	if e.quiet && !e.finished {
-		e.incomplete()
-		e.endAll()
-		e.speak()
+// take takes unknown fields for the next event of their type.
+func (e *streamEncoder) take(fields *dragoman.Extra) {
+	for _, f := range fields.For(name) {
+		if !e.fields.Has(f.Path) {
+			e.fields.Add(f)
+		}
 	}
 }
 
-// lastSays reports whether the chunk passed on last said anything.
-func (e *streamEncoder) lastSays() bool {
-	said := false
-	note := func(ev sse.Event) error { said = said || says(ev); return nil }
-	var p sse.Parser
-	_ = p.Feed(e.last, note)
-	_ = p.Close(note)
-	return said
+// opaque writes an event that has no canonical form, with the numbers that it has
+// in this stream.
+func (e *streamEncoder) opaque(raw []byte) {
+	for _, ev := range sse.Events(raw) {
+		e.dst = sse.Append(e.dst, cmp.Or(string(ev.Name), wirekit.EventType(ev.Data)), e.renumbered(ev.Data))
+	}
 }
 
-// speak ends the passing on of chunks: numbers go on where they stopped.
-func (e *streamEncoder) speak() {
-	if !e.quiet {
-		return
+// renumbered returns the data of an event with the next sequence number, and the
+// output index that its item has in this stream.
+func (e *streamEncoder) renumbered(data []byte) []byte {
+	r := jsonwire.NewReader(data)
+	if r.Kind() != '{' {
+		return data
 	}
-	if e.message != nil && e.message.open == 0 && bytes.Contains(e.last, []byte(`"response.output_item.done"`)) {
-		e.leaveMessage() // the chunk has said that it is done
+	var edits []jsonwire.Edit
+	set := func(n int64) {
+		old := r.Raw()
+		edits = append(edits, jsonwire.Edit{Start: r.Offset() - int64(len(old)), End: r.Offset(), New: strconv.AppendInt(nil, n, 10)})
 	}
-	e.quiet = false
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "sequence_number" && r.Kind() == '0':
+			set(e.seq)
+			e.seq++
+		case k == "output_index" && r.Kind() == '0':
+			ahead := jsonwire.NewReader(r.Ahead())
+			set(e.indexOf(ahead.Int()))
+		default:
+			r.Skip()
+		}
+	}
+	if r.Err() != nil {
+		return data
+	}
+	return jsonwire.Splice(data, edits...)
+}
+
+// indexOf is the output index of the item that is the message n of the canonical
+// output; n if it has none.
+func (e *streamEncoder) indexOf(n int64) int64 {
 	for _, it := range e.items {
-		it.spliced = it.spliced || it.lost && it.kind == callItem // nobody knows which call it would meet
-	}
-	typ := ""
-	var p sse.Parser
-	number := func(ev sse.Event) error {
-		if !ev.HasData {
-			return nil
+		if int64(it.message) == n {
+			return int64(it.index)
 		}
-		r := jsonwire.NewReader(ev.Data)
-		if r.Kind() != '{' {
-			return nil
-		}
-		for key := range r.Object() {
-			switch {
-			case string(key) == "sequence_number" && r.Kind() == '0':
-				e.seq = max(e.seq, r.Int()+1)
-			case string(key) == "type" && r.Kind() == '"':
-				typ = r.String()
-			default:
-				r.Skip()
-			}
-		}
-		return nil
 	}
-	_ = p.Feed(e.last, number)
-	_ = p.Close(number)
-	if !endsBlank(e.last) { // the last event of a stream may lack its blank line
-		e.dst = append(e.dst, "\n\n"...)
-	}
-	if e.began && typ == "response.created" { // the other of the two is ours
-		e.progress("response.in_progress")
-	}
+	return n
 }
 
-// endsBlank reports whether what follows raw begins a new event.
-func endsBlank(raw []byte) bool {
-	for _, end := range []string{"\n\n", "\r\r", "\n\r\n", "\r\n\r", "\n\r"} {
-		if bytes.HasSuffix(raw, []byte(end)) {
-			return true
-		}
-	}
-	return len(raw) == 0
-}
-
-// withModel returns an event with another model named in its response; all
-// other bytes stay. An event with several data lines is left alone: no server writes one.
-func withModel(raw []byte, model string) []byte {
-	if model == "" || !bytes.Contains(raw, []byte(`"model"`)) {
-		return raw
-	}
-	start := 0
-	if !bytes.HasPrefix(raw, []byte("data:")) {
-		for _, eol := range []string{"\n", "\r"} {
-			if i := bytes.Index(raw, []byte(eol+"data:")); i >= 0 {
-				start = i + 1
-				break
-			}
-		}
-		if start == 0 {
-			return raw
-		}
-	}
-	start += len("data:")
-	end := len(raw)
-	if i := bytes.IndexAny(raw[start:], "\r\n"); i >= 0 {
-		end = start + i
-	}
-	data, err := jsonwire.ReplaceString(raw[start:end], model, []string{"response", "model"})
-	if err != nil {
-		return raw
-	}
-	return append(append(append(make([]byte, 0, len(raw)+len(model)), raw[:start]...), data...), raw[end:]...)
-}
-
-// event opens an event; it returns nil while a chunk stands for it. send ends
-// it.
+// event opens an event; send ends it.
 func (e *streamEncoder) event(typ string) *jsonwire.Writer {
-	if e.quiet {
-		return nil
-	}
 	e.w.Buf = e.w.Buf[:0]
 	e.w.BeginObject()
 	e.w.StringField("type", typ)
@@ -282,6 +205,12 @@ func (e *streamEncoder) event(typ string) *jsonwire.Writer {
 }
 
 func (e *streamEncoder) send(typ string) {
+	if e.fields.Any() {
+		e.fields.Write(&e.w, fieldPrefix(typ))
+		if e.finished {
+			e.fields.WriteRest(&e.w)
+		}
+	}
 	e.w.EndObject()
 	e.seq++
 	e.dst = sse.Append(e.dst, typ, e.w.Buf)
@@ -290,10 +219,8 @@ func (e *streamEncoder) send(typ string) {
 // itemEvent opens an event about a part of an item.
 func (e *streamEncoder) itemEvent(typ string, it *streamedItem) *jsonwire.Writer {
 	w := e.event(typ)
-	if w != nil {
-		w.StringField("item_id", it.id)
-		w.IntField("output_index", int64(it.index))
-	}
+	w.StringField("item_id", it.id)
+	w.IntField("output_index", int64(it.index))
 	return w
 }
 
@@ -311,11 +238,10 @@ func (e *streamEncoder) begin(r dragoman.Response) {
 
 // progress tells that the response is being made.
 func (e *streamEncoder) progress(typ string) {
-	if w := e.event(typ); w != nil {
-		w.Key("response")
-		e.snapshot(w)
-		e.send(typ)
-	}
+	w := e.event(typ)
+	w.Key("response")
+	e.snapshot(w)
+	e.send(typ)
 }
 
 // snapshot writes the response as it is at its start.
@@ -388,18 +314,15 @@ func (e *streamEncoder) startContent(ev *dragoman.PartStart, header *dragoman.Me
 	it.content++
 	it.open++
 	e.parts[ev.Index] = p
-	if w := e.contentEvent("response.content_part.added", p); w != nil {
-		w.Key("part")
-		e.contentSkeleton(w, p)
-		e.send("response.content_part.added")
-	}
+	w := e.contentEvent("response.content_part.added", p)
+	w.Key("part")
+	e.contentSkeleton(w, p)
+	e.send("response.content_part.added")
 }
 
 func (e *streamEncoder) contentEvent(typ string, p *outputPart) *jsonwire.Writer {
 	w := e.itemEvent(typ, p.item)
-	if w != nil {
-		w.IntField("content_index", int64(p.index))
-	}
+	w.IntField("content_index", int64(p.index))
 	return w
 }
 
@@ -432,13 +355,9 @@ func (e *streamEncoder) leaveMessage() {
 // add writes the skeleton of an item and gives it its place.
 func (e *streamEncoder) add(it *streamedItem) {
 	const typ = "response.output_item.added"
-	it.index, it.lost = e.indexOf(it)
-	e.next = max(e.next, it.index+1)
+	it.index = len(e.items)
 	e.items = append(e.items, it)
 	w := e.event(typ)
-	if w == nil {
-		return
-	}
 	w.IntField("output_index", int64(it.index))
 	w.Key("item")
 	switch it.kind {
@@ -480,20 +399,6 @@ func (e *streamEncoder) add(it *streamedItem) {
 	e.send(typ)
 }
 
-// indexOf is the output index of an item. Where chunks were passed on, it is the
-// one that they gave it, which is its position in the output; lost says that they
-// gave it another.
-func (e *streamEncoder) indexOf(it *streamedItem) (index int, lost bool) {
-	if !e.passed {
-		return e.next, false
-	}
-	taken := func(other *streamedItem) bool { return other.index == it.message }
-	if it.message < 0 || it.message >= maxPlace || slices.ContainsFunc(e.items, taken) {
-		return e.next, e.quiet
-	}
-	return it.message, false
-}
-
 // finish writes the final form of an item.
 func (e *streamEncoder) finish(it *streamedItem) {
 	const typ = "response.output_item.done"
@@ -505,9 +410,6 @@ func (e *streamEncoder) finish(it *streamedItem) {
 		it.status = "incomplete"
 	}
 	w := e.event(typ)
-	if w == nil {
-		return
-	}
 	w.IntField("output_index", int64(it.index))
 	w.RawField("item", e.close(&it.outputItem))
 	e.send(typ)
@@ -520,11 +422,12 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	if !e.began {
 		e.begin(ev.Response)
 	}
-	if it := e.message; it != nil && cut(ev.Stop) && it.index == e.next-1 {
+	if it := e.message; it != nil && cut(ev.Stop) && it.index == len(e.items)-1 {
 		it.status = "incomplete"
 	}
 	e.endAll()
 	e.merge(ev)
+	e.take(ev.Extra)
 	status, _, _ := e.ending(&e.resp, e.calls())
 	switch status {
 	case "completed", "failed":
@@ -600,10 +503,6 @@ func (e *streamEncoder) incomplete() {
 func (e *streamEncoder) terminal(typ string) {
 	e.finished = true
 	w := e.event(typ)
-	if w == nil {
-		return
-	}
-	slices.SortFunc(e.items, func(a, b *streamedItem) int { return a.index - b.index })
 	items := make([]*outputItem, len(e.items))
 	for i, it := range e.items {
 		e.close(&it.outputItem)
@@ -613,7 +512,6 @@ func (e *streamEncoder) terminal(typ string) {
 	w.Key("response")
 	e.writeResponse(w, &e.resp, e.id, items, e.calls())
 	e.send(typ)
-	e.ours = true
 }
 
 // unsaidHeaders reports what the messages say beside their content.
@@ -643,13 +541,12 @@ func (e *streamEncoder) fail(err *dragoman.APIError) {
 	}
 	e.incomplete()
 	e.endAll()
-	if w := e.event("error"); w != nil {
-		w.StringField("code", failureCode(err))
-		w.StringField("message", messageOf(err))
-		optional(w, "param", err.Param)
-		e.paramTold = true
-		e.send("error")
-	}
+	w := e.event("error")
+	w.StringField("code", failureCode(err))
+	w.StringField("message", messageOf(err))
+	optional(w, "param", err.Param)
+	e.paramTold = true
+	e.send("error")
 	e.resp.Error = err
 	e.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	e.terminal("response.failed")

@@ -55,7 +55,6 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 	}
 	if it.final != nil {
 		d.disputeFinal(it, raw)
-		d.unsettled = d.unsettled || h.kind() == messageItem && d.muddles(raw)
 		return nil
 	}
 	return d.finish(it, raw)

@@ -144,7 +144,7 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 		// is said of it leads to it. Who goes by the index takes it for the first.
 		_, taken := d.byIndex[d.ev.index]
 		if taken = taken || d.ev.index < 0 || d.ev.index >= maxPlace || d.movedTo(int(d.ev.index)); taken {
-			it.moved, d.unsettled = true, true
+			it.moved = true
 		} else {
 			it.place = int(d.ev.index)
 		}
@@ -249,12 +249,10 @@ func (d *streamDecoder) misread(err error) error {
 // reports nothing: the final call will.
 func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	var unreported dragoman.Report
-	before := d.reg.Rewritten()
 	c, err := d.reg.ReadCall(it.added, extra.At(""), &unreported)
 	if err != nil {
 		return nil, d.misread(err)
 	}
-	d.renamed = d.renamed || d.reg.Rewritten() != before || d.reg.Forbids(c.Namespace, c.Name)
 	if c.Namespace == c.Name {
 		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
 			if _, _, bare := d.reg.PublicName("", c.Name); bare != nil {
@@ -276,7 +274,6 @@ func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
 		return
 	}
 	_, _, spec := d.reg.PublicName(c.Namespace, d.reg.WireName(c.Namespace, c.Name))
-	d.renamed = true
 	it.lowered, it.freeform = true, spec != nil && spec.Kind == dragoman.ToolFreeform
 }
 
@@ -441,9 +438,6 @@ func (d *streamDecoder) callRest(typ string) error {
 		return nil
 	}
 	whole := payloadText(d.ev.value)
-	if typ == "function_call" && endsWithBracket(d.ev.value) && dragoman.CheckArguments(whole) != nil {
-		d.unsettled = true // the item will end as incomplete (quirk B9)
-	}
 	if text := rest(have, whole); text != "" {
 		return d.callDelta(typ, text)
 	}
@@ -499,13 +493,6 @@ func (d *streamDecoder) thinkingRest() error {
 	}
 	p.Append(restOf(p.Text, d.ev.value))
 	return nil
-}
-
-// endsWithBracket reports whether a payload looks whole: one that the output limit cut
-// does not end so, and its response says that it is incomplete.
-func endsWithBracket(value []byte) bool {
-	text := bytes.TrimRight(value, "\" \t\r\n")
-	return bytes.HasSuffix(text, []byte("}")) || bytes.HasSuffix(text, []byte("]"))
 }
 
 // restOf is what a done event's value adds to the text that deltas brought;

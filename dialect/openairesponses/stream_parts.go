@@ -33,20 +33,18 @@ func (e *streamEncoder) delta(p *outputPart, summary int, text string) {
 // textEvent writes an event about the text of a content part. Clients demand
 // logprobs beside output text.
 func (e *streamEncoder) textEvent(typ string, p *outputPart, key, text string) {
-	if w := e.contentEvent(typ, p); w != nil {
-		w.StringField(key, text)
-		if strings.HasPrefix(typ, "response.output_text.") {
-			w.RawField("logprobs", []byte("[]"))
-		}
-		e.send(typ)
+	w := e.contentEvent(typ, p)
+	w.StringField(key, text)
+	if !e.fields.Has(fieldPrefix(typ)+"/logprobs") && strings.HasPrefix(typ, "response.output_text.") {
+		w.RawField("logprobs", []byte("[]"))
 	}
+	e.send(typ)
 }
 
 func (e *streamEncoder) callEvent(typ string, p *outputPart, key, text string) {
-	if w := e.itemEvent(typ, p.item); w != nil {
-		w.StringField(key, text)
-		e.send(typ)
-	}
+	w := e.itemEvent(typ, p.item)
+	w.StringField(key, text)
+	e.send(typ)
 }
 
 // partEnd ends a part with its final value; nil means what was sent.
@@ -107,14 +105,13 @@ func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
 	}
 	it := p.item
 	it.parts[p.index] = part
-	if w := e.contentEvent("response.content_part.done", p); w != nil {
-		w.Key("part")
-		reports := e.rep
-		e.rep = new(dragoman.Report) // the item reports
-		e.writePart(w, part, it.places[p.index])
-		e.rep = reports
-		e.send("response.content_part.done")
-	}
+	w := e.contentEvent("response.content_part.done", p)
+	w.Key("part")
+	reports := e.rep
+	e.rep = new(dragoman.Report) // the item reports
+	e.writePart(w, part, it.places[p.index])
+	e.rep = reports
+	e.send("response.content_part.done")
 	if it.open--; it.open == 0 && e.message != it {
 		e.finish(it)
 	}
@@ -133,7 +130,7 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	it.status = callStatus(c)
 	it.payload = payloadOf(c, it.freeform)
 	text := it.payload.text
-	if shown, ok := p.kind.(*dragoman.ToolCall); ok && !e.quiet &&
+	if shown, ok := p.kind.(*dragoman.ToolCall); ok &&
 		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.doubtful || !extends(string(p.sent), text)) {
 		// A client may hold a mix of both calls. Its end tells the final one, as
 		// this API's own streams do, and nothing of the response may run.
@@ -184,20 +181,18 @@ func (e *streamEncoder) closeSummary(p *outputPart) {
 }
 
 func (e *streamEncoder) summaryEvent(typ string, p *outputPart, key, text string) {
-	if w := e.itemEvent(typ, p.item); w != nil {
-		w.IntField("summary_index", int64(p.summary-1))
-		w.StringField(key, text)
-		e.send(typ)
-	}
+	w := e.itemEvent(typ, p.item)
+	w.IntField("summary_index", int64(p.summary-1))
+	w.StringField(key, text)
+	e.send(typ)
 }
 
 func (e *streamEncoder) summaryPart(typ string, p *outputPart, text string) {
-	if w := e.itemEvent(typ, p.item); w != nil {
-		w.IntField("summary_index", int64(p.summary-1))
-		w.Key("part")
-		writeTyped(w, "summary_text", text)
-		e.send(typ)
-	}
+	w := e.itemEvent(typ, p.item)
+	w.IntField("summary_index", int64(p.summary-1))
+	w.Key("part")
+	writeTyped(w, "summary_text", text)
+	e.send(typ)
 }
 
 // thinkingDelta writes a fragment of the thinking itself, which is content of
@@ -212,11 +207,10 @@ func (e *streamEncoder) thinkingDelta(p *outputPart, text string) {
 }
 
 func (e *streamEncoder) thinkingPart(typ string, p *outputPart, text string) {
-	if w := e.contentEvent(typ, p); w != nil {
-		w.Key("part")
-		writeTyped(w, "reasoning_text", text)
-		e.send(typ)
-	}
+	w := e.contentEvent(typ, p)
+	w.Key("part")
+	writeTyped(w, "reasoning_text", text)
+	e.send(typ)
 }
 
 func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {

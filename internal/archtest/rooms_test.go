@@ -50,7 +50,7 @@ var rooms = []room{
 	{path: "", only: []string{"internal/jsonwire", "internal/fence"}, third: []string{jsontext}, pure: true},
 
 	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
-	{path: "internal/stream", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "internal/stream", only: []string{"", "internal/extra", "internal/jsonwire"}, pure: true},
 	{path: "internal/linkrequest", only: []string{""}, pure: true},
 	{path: "schema", only: []string{"", "internal/jsonwire"}, third: []string{
 		jsontext,

@@ -1,9 +1,6 @@
 package blockwire
 
 import (
-	"math"
-	"slices"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/stream"
@@ -16,8 +13,8 @@ import (
 // while another is open waits (quirk C21); no delta is empty; and no block of a
 // call is closed that says another call than the end of its part does, nor one
 // that broke off before the whole answer has ended, because clients run what is
-// closed. Blocks that native chunks opened are continued. How anything is
-// written only the [StreamWire] knows.
+// closed. Unknown fields that the events of a part carry are written into the
+// events of its block. How anything is written only the [StreamWire] knows.
 type Emitter struct {
 	Dialect dragoman.Dialect
 	Wire    StreamWire
@@ -30,8 +27,6 @@ type Emitter struct {
 	Next int64
 	// Calls and Refused say what was among the parts.
 	Calls, Refused bool
-	// Sealed says that nothing can be added to the message; only taken back.
-	Sealed bool
 
 	parts  map[int]*Out
 	places extra.Places
@@ -39,13 +34,6 @@ type Emitter struct {
 	// only the first may have an open block that we opened.
 	queue  []*Out
 	others bool // parts of other choices were left out
-
-	// Native says that the events at hand were written as a chunk; Rebuild,
-	// that no later chunk is written as it is.
-	Native, Rebuild bool
-	// Last is the block of the last chunk, until its part starts.
-	Last  *Out
-	shown map[int64]*Out // native blocks that are open, by index
 }
 
 // StreamWire is what a wire writes of an answer, each behind dst.
@@ -53,11 +41,12 @@ type StreamWire interface {
 	// OpenBlock gives a part the block of the next number and writes what comes
 	// before its deltas.
 	OpenBlock(dst []byte, p *Out, part dragoman.Part) ([]byte, error)
-	// Delta writes a fragment of what the open block grows.
-	Delta(dst []byte, p *Out, text string) []byte
+	// Delta writes a fragment of what the open block grows, which may be empty,
+	// with the unknown fields that it carries.
+	Delta(dst []byte, p *Out, text string, fields *dragoman.Extra) []byte
 	// Finish writes what is left of a part, and closes its block.
 	Finish(dst []byte, p *Out, final dragoman.Part) ([]byte, error)
-	// StopBlock closes a block.
+	// StopBlock closes a block, after its [Emitter.Fields].
 	StopBlock(dst []byte, p *Out) []byte
 	// Fail ends the stream with an error.
 	Fail(dst []byte, err *dragoman.APIError) []byte
@@ -65,21 +54,18 @@ type StreamWire interface {
 
 // Out is a part on its way to the wire.
 type Out struct {
-	Skeleton dragoman.Part // nil for a native block that no part stands for
+	Skeleton dragoman.Part
 	Final    dragoman.Part // nil while the part is open
 	At       extra.Path
 	Index    int64 // of its block, -1 before that was opened
 	Sent     stream.Sent
+	// Opening and Closing are the unknown fields of the events that open and
+	// close the block.
+	Opening, Closing *dragoman.Extra
 
 	waiting []byte
+	fields  []*dragoman.Extra // of deltas that wait
 	summary int
-
-	// What native chunks did: they closed the block, wrote a signature, so many
-	// citations, and all that the block holds beyond its text.
-	Closed bool
-	Signed stream.Sent
-	Cited  int
-	Whole  bool
 }
 
 // Opened reports whether the part has its block.
@@ -87,7 +73,7 @@ func (p *Out) Opened() bool { return p.Index >= 0 }
 
 // NewEmitter returns one that starts with nothing.
 func NewEmitter(d dragoman.Dialect, wire StreamWire, rep *dragoman.Report) Emitter {
-	return Emitter{Dialect: d, Wire: wire, Rep: rep, parts: make(map[int]*Out), shown: make(map[int64]*Out)}
+	return Emitter{Dialect: d, Wire: wire, Rep: rep, parts: make(map[int]*Out)}
 }
 
 // track makes p the part that starts; it is false for a part that is not
@@ -107,11 +93,8 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	if ev.Header != nil {
 		ReportHeader(e.Rep, ev.Header, e.Dialect, message)
 	}
-	p.Skeleton, p.At = ev.Part, at
+	p.Skeleton, p.At, p.Opening, p.Sent = ev.Part, at, e.own(ev.Extra), stream.SentOf(ev.Part)
 	e.parts[ev.Index] = p
-	if p.Sent.Len() == 0 {
-		p.Sent = stream.SentOf(ev.Part)
-	}
 	switch part := ev.Part.(type) {
 	case *dragoman.ToolCall:
 		e.Calls = e.Calls || !part.Hosted
@@ -145,26 +128,49 @@ func (e *Emitter) PartStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) 
 // one of any other.
 func (e *Emitter) PartDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, error) {
 	p := e.parts[ev.Index]
-	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Text == "" {
+	fields := e.own(ev.Extra)
+	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Text == "" && fields == nil {
 		return dst, nil
 	}
-	if ev.Summary != p.summary {
+	if ev.Text != "" && ev.Summary != p.summary {
 		// Summaries, and the thinking itself, are paragraphs of one text.
 		if p.summary != 0 || p.Sent.Len()+len(p.waiting) > 0 {
 			p.waiting = append(p.waiting, "\n\n"...)
 		}
 		p.summary = ev.Summary
 	}
-	if len(p.waiting) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.Opened() && p.Grows() {
-		return e.delta(dst, p, ev.Text), nil
+	if len(p.waiting) == 0 && len(p.fields) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.Opened() && p.Grows() {
+		return e.delta(dst, p, ev.Text, fields), nil
 	}
 	p.waiting = append(p.waiting, ev.Text...)
+	if fields != nil {
+		p.fields = append(p.fields, fields)
+	}
 	return e.Advance(dst, false)
 }
 
-func (e *Emitter) delta(dst []byte, p *Out, text string) []byte {
+func (e *Emitter) delta(dst []byte, p *Out, text string, fields *dragoman.Extra) []byte {
 	p.Sent.Add(text)
-	return e.Wire.Delta(dst, p, text)
+	return e.Wire.Delta(dst, p, text, fields)
+}
+
+// own returns unknown fields of the emitter's dialect; nil for others.
+func (e *Emitter) own(fields *dragoman.Extra) *dragoman.Extra {
+	if fields.For(e.Dialect) == nil {
+		return nil
+	}
+	return fields
+}
+
+// Fields writes the unknown fields of deltas that waited, each in a delta of its
+// own.
+func (e *Emitter) Fields(dst []byte, p *Out) []byte {
+	fields := p.fields
+	p.fields = nil
+	for _, f := range fields {
+		dst = e.Wire.Delta(dst, p, "", f)
+	}
+	return dst
 }
 
 // PartEnd ends a part.
@@ -173,26 +179,15 @@ func (e *Emitter) PartEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Part == nil {
 		return dst, nil
 	}
-	p.Final = ev.Part
-	if p.Closed && p.contradicted() {
-		return e.spliced(dst, p), nil
-	}
+	p.Final, p.Closing = ev.Part, e.own(ev.Extra)
 	return e.Advance(dst, false)
 }
 
 // Advance writes what the head of the queue allows. At the end of the response
 // nothing waits any longer: then all is true.
 func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
-	if e.Sealed {
-		return e.takeBack(dst), nil
-	}
 	for len(e.queue) > 0 {
 		p := e.queue[0]
-		if p.Skeleton == nil {
-			dst = e.Wire.StopBlock(dst, p)
-			e.queue = e.queue[1:]
-			continue
-		}
 		var err error
 		if !p.Opened() && e.opensEarly(p) {
 			if dst, err = e.Wire.OpenBlock(dst, p, p.Skeleton); err != nil {
@@ -202,7 +197,14 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		if p.Opened() && len(p.waiting) > 0 && p.Grows() {
 			text := string(p.waiting)
 			p.waiting = nil
-			dst = e.delta(dst, p, text)
+			var first *dragoman.Extra
+			if len(p.fields) > 0 {
+				first, p.fields = p.fields[0], p.fields[1:]
+			}
+			dst = e.delta(dst, p, text, first)
+		}
+		if p.Opened() && p.Grows() {
+			dst = e.Fields(dst, p)
 		}
 		// A call that broke off is not closed before it is known whether the
 		// whole stream did: clients run what is closed.
@@ -224,17 +226,6 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		e.queue = e.queue[1:]
 	}
 	return dst, nil
-}
-
-// takeBack fails where a block that stands in a sealed message says another
-// call than its part.
-func (e *Emitter) takeBack(dst []byte) []byte {
-	for _, p := range e.queue {
-		if p.Opened() && p.contradicted() {
-			return e.spliced(dst, p)
-		}
-	}
-	return dst
 }
 
 // Grows reports whether the block is lengthened by the part's own deltas. The
@@ -304,59 +295,4 @@ func (e *Emitter) Ended() (calls []*dragoman.ToolCall) {
 		}
 	}
 	return calls
-}
-
-// LeaveNative makes all that follows be written from events.
-func (e *Emitter) LeaveNative() {
-	if e.Native {
-		e.queue = slices.DeleteFunc(e.queue, func(p *Out) bool { return p.Closed })
-	}
-	e.Native, e.Rebuild = false, true
-}
-
-// Shown is the open block that native chunks gave an index, or nil.
-func (e *Emitter) Shown(index int64) *Out { return e.shown[index] }
-
-// Show takes note of a block that a native event opened.
-func (e *Emitter) Show(p *Out) {
-	e.Hide(p.Index) // its end was lost
-	e.shown[p.Index] = p
-	e.queue = append(e.queue, p)
-	e.Next = max(e.Next, clip(p.Index)+1)
-}
-
-// clip is an index of the wire that a next one can follow.
-func clip(index int64) int64 { return min(max(index, 0), math.MaxInt32) }
-
-// Hide takes note that a native event closed the block of an index, if one is
-// open.
-func (e *Emitter) Hide(index int64) {
-	if p := e.shown[index]; p != nil {
-		p.Closed = true
-		delete(e.shown, index)
-	}
-}
-
-// Note keeps the state of a part in step with an event that a chunk has written.
-func (e *Emitter) Note(ev dragoman.Event) {
-	switch ev := ev.(type) {
-	case *dragoman.PartStart:
-		p := e.Last
-		if p == nil { // a block that no event of its own opened
-			p = &Out{Closed: true}
-			e.Number(p)
-		}
-		e.Last = nil
-		if e.track(ev, p) && !p.Closed && e.shown[p.Index] != p {
-			e.Show(p)
-		}
-	case *dragoman.PartDelta:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.Sent.Add(ev.Text)
-		}
-	case *dragoman.PartEnd:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.Final = ev.Part
-		}
-	}
 }

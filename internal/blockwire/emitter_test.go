@@ -40,12 +40,15 @@ func (w *toyStream) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Part) 
 	return w.step(dst, p, '<', what), nil
 }
 
-func (w *toyStream) Delta(dst []byte, p *blockwire.Out, text string) []byte {
+func (w *toyStream) Delta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
+	for _, f := range fields.For(toyDialect) {
+		text += f.Path
+	}
 	return w.step(dst, p, '+', text)
 }
 
 func (w *toyStream) StopBlock(dst []byte, p *blockwire.Out) []byte {
-	return w.step(dst, p, '>', "")
+	return w.step(w.Fields(dst, p), p, '>', "")
 }
 
 func (w *toyStream) Fail(dst []byte, _ *dragoman.APIError) []byte {
@@ -70,7 +73,7 @@ func (w *toyStream) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([
 	rest := w.Remainder(p, whole)
 	dst, err := w.Begun(dst, p, final)
 	if err == nil && rest != "" {
-		dst = w.Delta(dst, p, rest)
+		dst = w.Delta(dst, p, rest, nil)
 	}
 	return w.StopBlock(dst, p), err
 }
@@ -238,33 +241,17 @@ func TestABlockOfTextStartsBareWhereTheWireHasSuchAStart(t *testing.T) {
 	}
 }
 
-func TestBlocksThatNativeChunksOpenedAreContinued(t *testing.T) {
-	rep := new(dragoman.Report)
-	w := new(toyStream)
-	e := blockwire.NewEmitter(toyDialect, w, rep)
-	w.Emitter = &e
-	e.Native = true
-	// A chunk opened block 4 and brought the first half of its text.
-	e.Last = &blockwire.Out{Index: 4}
-	e.Show(e.Last)
-	e.Note(start(0, text("")))
-	e.Note(grow(0, "half "))
-	e.LeaveNative()
-	dst, err := e.PartDelta(nil, grow(0, "more"))
-	if err == nil {
-		dst, err = e.PartEnd(dst, end(0, text("half more.")))
+func TestUnknownFieldsOfDeltasAreWrittenInTheirBlock(t *testing.T) {
+	field := func(path string) *dragoman.Extra {
+		return &dragoman.Extra{Dialect: toyDialect, Fields: []dragoman.Field{{Path: path, Value: []byte("1")}}}
 	}
-	if err == nil {
-		dst, err = e.PartStart(dst, start(1, text("")))
+	with := func(i int, text, path string) *dragoman.PartDelta {
+		return &dragoman.PartDelta{Index: i, Text: text, Extra: field(path)}
 	}
-	if err == nil {
-		dst, err = e.PartEnd(dst, end(1, text("next")))
-	}
-	if got, want := strings.TrimSpace(string(dst)), "4+more 4+. 4> 5<text 5+next 5>"; got != want || err != nil {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-	if !e.Rebuild || e.Native {
-		t.Error("chunks would be passed on again")
+	out, _, _, err := emit(true, start(0, text("")), start(1, text("")), with(0, "a", "/x"), with(1, "b", "/y"), with(1, "", "/z"), with(0, "", "/w"),
+		end(0, text("a")), end(1, text("b")))
+	if want := "0<text 0+a/x 0+/w 0> 1<text 1+b/y 1+/z 1>"; out != want || err != nil {
+		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
 }
 
@@ -312,23 +299,5 @@ func TestACallThatWasCutOffIsClosedOnlyWithTheAnswer(t *testing.T) {
 	}
 	if dst, err = e.Advance(nil, true); string(dst) != "0> " || err != nil {
 		t.Errorf("at the end: %q, %v", dst, err)
-	}
-}
-
-func TestNothingIsAddedToASealedMessageButItCanBeTakenBack(t *testing.T) {
-	for want, final := range map[string]string{"": `{"a":1}`, "fail ": `{"a":2}`} {
-		w := new(toyStream)
-		e := blockwire.NewEmitter(toyDialect, w, new(dragoman.Report))
-		w.Emitter = &e
-		if _, err := e.PartStart(nil, start(0, args("x", "f", ""))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.PartDelta(nil, grow(0, `{"a":1}`)); err != nil {
-			t.Fatal(err)
-		}
-		e.Sealed = true
-		if dst, err := e.PartEnd(nil, end(0, args("x", "f", final))); string(dst) != want || err != nil {
-			t.Errorf("%s: %q, %v", final, dst, err)
-		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Incoming is a block of a stream that is being decoded. Dialects embed it in
@@ -57,12 +56,6 @@ func (b *Incoming) Joins(text string, whole bool, member string) {
 		b.Twice = member
 	}
 	b.whole = b.whole || whole
-}
-
-// Unnoticed reports whether a block is a call that must not run, though a client
-// would not notice what is wrong with its arguments.
-func (b *Incoming) Unnoticed() bool {
-	return wirekit.Unnoticed(b.Fragments()) || wirekit.Unnoticed(b.Raw)
 }
 
 // InOrder lists open blocks in order of their start.

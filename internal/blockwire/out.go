@@ -77,10 +77,6 @@ func (p *Out) contradicted() bool {
 		return true
 	}
 	sent, whole := p.Sent.String(), p.WholeArguments(c)
-	if p.Closed {
-		blank, _ := (&dragoman.ToolCall{Arguments: sent}).Object()
-		return sent != whole && !sameArguments(sent, whole) && (sent != "" || string(blank) != whole)
-	}
 	return !strings.HasPrefix(whole, sent) && !sameArguments(sent, whole)
 }
 

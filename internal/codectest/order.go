@@ -46,7 +46,7 @@ func (o *order) add(ev dragoman.Event) error {
 	case *dragoman.PartStart:
 		return o.start(ev)
 	case *dragoman.PartDelta:
-		if !o.open[part{ev.Choice, ev.Index}] || ev.Text == "" {
+		if !o.open[part{ev.Choice, ev.Index}] || ev.Text == "" && ev.Extra == nil {
 			return fmt.Errorf("%q for part %d, open: %v", ev.Text, ev.Index, o.open)
 		}
 	case *dragoman.PartEnd:

@@ -18,7 +18,7 @@ func DecodeStream(c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) ([
 	var evs []dragoman.Event
 	emit := func(ev dragoman.Event) error {
 		if c, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Loss: c.Loss}
+			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Opaque: c.Opaque, Loss: c.Loss}
 		}
 		evs = append(evs, ev)
 		return nil
@@ -58,15 +58,6 @@ func Cut(stream []byte, sizes ...int) [][]byte {
 // Bare are events without chunks, as another dialect's stream would have them.
 func Bare(evs []dragoman.Event) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk })
-}
-
-// HeldBack reports whether a decoder held back bytes, so that the stream is
-// written anew.
-func HeldBack(evs []dragoman.Event) bool {
-	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
-		c, ok := ev.(*dragoman.Chunk)
-		return ok && len(c.Raw) == 0
-	})
 }
 
 // Told are the events of a stream that tells a whole response.
@@ -126,19 +117,6 @@ func Collect(evs []dragoman.Event) (*dragoman.Response, error) {
 		c.Add(ev)
 	}
 	return c.Response()
-}
-
-// Blanked returns events with an empty chunk in place of the one at or before
-// an event, as who changes the event must leave it.
-func Blanked(evs []dragoman.Event, at int) []dragoman.Event {
-	out := slices.Clone(evs)
-	for ; at >= 0; at-- {
-		if out[at].Type() == dragoman.EventChunk {
-			out[at] = &dragoman.Chunk{}
-			break
-		}
-	}
-	return out
 }
 
 // Changed returns events with one fragment changed, and the end of its part

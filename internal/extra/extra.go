@@ -424,3 +424,35 @@ func A(word string) string {
 	}
 	return article + word
 }
+
+// WriteBelow writes the fields at any depth below prefix, which is a JSON pointer
+// or empty, into the object that w is writing, if they are of dialect d. It
+// creates objects on the way. The places in done are written already.
+func WriteBelow(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string, done ...string) {
+	if e != nil && e.Dialect == d {
+		writeBelow(w, e.Fields, prefix, done)
+	}
+}
+
+func writeBelow(w *jsonwire.Writer, fields []dragoman.Field, prefix string, done []string) {
+	var inside []string
+	for _, f := range fields {
+		rest, ok := strings.CutPrefix(f.Path, prefix+"/")
+		if !ok {
+			continue
+		}
+		name, _, nested := strings.Cut(rest, "/")
+		if !nested {
+			w.QuotedKey(unescape(name))
+			w.Raw(f.Value)
+		} else if path := prefix + "/" + name; !slices.Contains(inside, path) && !slices.Contains(done, path) {
+			inside = append(inside, path)
+		}
+	}
+	for _, path := range inside {
+		w.QuotedKey(string(Name(path)))
+		w.BeginObject()
+		writeBelow(w, fields, path, done)
+		w.EndObject()
+	}
+}

@@ -10,6 +10,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"math"
 )
 
 // DefaultMaxEvent bounds one event: real ones hold base64 images and whole
@@ -215,4 +216,19 @@ func Append(dst []byte, name string, data []byte) []byte {
 		}
 	}
 	return append(dst, '\n', '\n')
+}
+
+// Events returns the events of raw that have data.
+func Events(raw []byte) (out []Event) {
+	p := Parser{Max: math.MaxInt}
+	take := func(ev Event) error {
+		if ev.HasData {
+			ev.Name, ev.Data = bytes.Clone(ev.Name), bytes.Clone(ev.Data)
+			out = append(out, ev)
+		}
+		return nil
+	}
+	_ = p.Feed(raw, take) // neither fails: there is no bound
+	_ = p.Close(take)
+	return out
 }

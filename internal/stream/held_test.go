@@ -15,10 +15,10 @@ func TestHeldEventsFollowTheirChunkInOrder(t *testing.T) {
 	var got []dragoman.Event
 	emit := func(ev dragoman.Event) error { got = append(got, ev); return nil }
 	_, _ = h.Hold(a), h.Hold(b)
-	if err := h.Release(chunk, emit); err != nil || len(got) != 3 || got[0] != dragoman.Event(chunk) || got[1] != dragoman.Event(a) || got[2] != dragoman.Event(b) {
+	if err := h.Release(chunk, nil, emit); err != nil || len(got) != 3 || got[0] != dragoman.Event(chunk) || got[1] != dragoman.Event(a) || got[2] != dragoman.Event(b) {
 		t.Errorf("%v %v", err, got)
 	}
-	if err := h.Release(nil, emit); err != nil || len(got) != 3 {
+	if err := h.Release(nil, nil, emit); err != nil || len(got) != 3 {
 		t.Errorf("handed out twice: %v", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestWhatFollowsARefusedEventIsDropped(t *testing.T) {
 		var h stream.Held
 		_, _ = h.Hold(&dragoman.ResponseStart{}), h.Hold(&dragoman.ResponseEnd{})
 		n := 0
-		err := h.Release(&dragoman.Chunk{}, func(dragoman.Event) error {
+		err := h.Release(&dragoman.Chunk{}, nil, func(dragoman.Event) error {
 			if n++; n > refused {
 				return full
 			}
@@ -38,7 +38,7 @@ func TestWhatFollowsARefusedEventIsDropped(t *testing.T) {
 		if !errors.Is(err, full) || n != refused+1 {
 			t.Errorf("%v after %d events, want %d", err, n, refused+1)
 		}
-		if err := h.Release(nil, func(dragoman.Event) error { return full }); err != nil {
+		if err := h.Release(nil, nil, func(dragoman.Event) error { return full }); err != nil {
 			t.Error("something was left")
 		}
 	}

@@ -51,6 +51,8 @@ type Part struct {
 	Summary [][]byte
 	// Header, when set before End, replaces that of the message's start.
 	Header *dragoman.Message
+	// Extra, when set before End, is that of the event.
+	Extra  *dragoman.Extra
 	owner  *Parts
 	ended  bool
 	begins byte // the first of the arguments of a call; 0: only blanks came
@@ -177,6 +179,23 @@ func (p *Part) AppendSummary(n int, text string) {
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
 }
 
+// Carrier returns a delta without text, which carries unknown fields; nil if the
+// part was closed.
+func (p *Part) Carrier() *dragoman.PartDelta {
+	if p.Ended() {
+		return nil
+	}
+	return &dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind()}
+}
+
+// Carrier is [Part.Carrier] of the part that was started last and is open.
+func (p *Parts) Carrier() *dragoman.PartDelta {
+	if len(p.open) == 0 {
+		return nil
+	}
+	return p.open[len(p.open)-1].Carrier()
+}
+
 // Ended reports whether the part was closed.
 func (p *Part) Ended() bool { return p == nil || p.ended }
 
@@ -216,7 +235,7 @@ func (p *Part) End() {
 	if header == nil && p.owner.final != nil {
 		header, p.owner.finalSent = p.owner.final, true
 	}
-	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: header})
+	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: header, Extra: p.Extra})
 }
 
 // Finish sets unknown fields of the message that all parts ending later carry in their

@@ -36,23 +36,30 @@ func (f *FinalFields) Start(ev *dragoman.PartStart) {
 // End records the end of a part. It reports each field once per message, for an encoder of
 // dialect d.
 func (f *FinalFields) End(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) {
+	fields, at := f.Own(rep, d, ev)
+	for _, field := range fields {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+field.Path, "a stream has no place for this field of a message")
+	}
+}
+
+// Own is End for an encoder that writes the fields of its own dialect: it returns those that
+// it has not returned before, and the place of their message.
+func (f *FinalFields) Own(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) ([]dragoman.Field, extra.Path) {
 	part := [2]int{ev.Choice, ev.Index}
 	message := f.messages[part]
 	delete(f.messages, part)
+	at := extra.Elem(extra.Choice(ev.Choice)+"/output", message)
 	if ev.Header == nil || ev.Header.Extra == nil {
-		return
+		return nil, at
 	}
-	lost := dragoman.Extra{Dialect: ev.Header.Extra.Dialect}
+	fresh := dragoman.Extra{Dialect: ev.Header.Extra.Dialect}
 	for _, field := range ev.Header.Extra.Fields {
 		if f.first(messageField{ev.Choice, message, field.Path}) {
-			lost.Fields = append(lost.Fields, field)
+			fresh.Fields = append(fresh.Fields, field)
 		}
 	}
-	at := extra.Elem(extra.Choice(ev.Choice)+"/output", message)
-	for _, field := range lost.For(d) {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+field.Path, "a stream has no place for this field of a message")
-	}
-	extra.Report(rep, &lost, d, at)
+	extra.Report(rep, &fresh, d, at)
+	return fresh.For(d), at
 }
 
 // first reports whether a field is seen for the first time.

@@ -112,43 +112,6 @@ func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 	return &marked
 }
 
-// Look remembers what a look at the calls of a stream showed. Nothing is new
-// while they did not grow, however many events ask. The zero value is for calls
-// of which nothing came yet.
-type Look struct {
-	grown, amiss bool
-	looks        int
-}
-
-// maxLooks bounds how often the calls of one stream are looked at: a server that
-// says again and again that they end, and goes on with them, must not make us
-// read them as often.
-const maxLooks = 8
-
-// Grown says that there is more of a call than before.
-func (l *Look) Grown() { l.grown = true }
-
-// Amiss reports whether a call shows a problem that a client does not notice: a
-// stop that makes it run such a call is not passed on as it came. shows looks at
-// all of them; where it was asked too often, they are taken to show one.
-func (l *Look) Amiss(shows func() bool) bool {
-	if l.grown {
-		l.grown = false
-		l.looks++
-		l.amiss = l.looks > maxLooks || shows()
-	}
-	return l.amiss
-}
-
-// Unnoticed reports whether a text is arguments with a problem that a client does
-// not notice.
-func Unnoticed(text []byte) bool {
-	c := dragoman.ToolCall{Arguments: string(text)}
-	c.Problem = dragoman.CheckArguments(c.Arguments)
-	_, barred := Barred(&c)
-	return barred
-}
-
 // Barring is what keeps the calls of an answer from running. The zero value is
 // nothing.
 type Barring struct {

@@ -45,17 +45,6 @@ func Folds(known []string, key []byte) bool {
 	return false
 }
 
-// ReportAnew reports, once for a stream, that its bytes are no longer passed on:
-// because an event is doubtful, or else because a call has another name or other
-// arguments for the client than the provider wrote.
-func ReportAnew(rep *dragoman.Report, doubtful bool) {
-	if doubtful {
-		rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
-		return
-	}
-	rep.Add(dragoman.Renamed, dragoman.Info, "", "a client knows a call by another name or with other arguments; it and what follows is written anew")
-}
-
 // RepeatedMember is why a call must not run that was sent with a member twice:
 // which of the two counts is not the same to all readers.
 func RepeatedMember(member string) *dragoman.CallProblem {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
@@ -140,7 +141,7 @@ type Late struct{ told bool }
 // Event takes an event behind the end. One that keeps the connection alive says
 // nothing.
 func (l *Late) Event(ev sse.Event, rep *dragoman.Report) {
-	if l.told || SaysNothing(ev) || keepsAlive(ev.Name) || keepsAlive(typeOf(ev.Data)) {
+	if l.told || SaysNothing(ev) || keepsAlive(ev.Name) || keepsAlive([]byte(EventType(ev.Data))) {
 		return
 	}
 	l.Bytes(rep)
@@ -154,15 +155,15 @@ func (l *Late) Bytes(rep *dragoman.Report) {
 	}
 }
 
-// typeOf is the type that an event gives itself, or nothing.
-func typeOf(data []byte) (typ []byte) {
+// EventType is the type that an event gives itself; empty if it gives none.
+func EventType(data []byte) (typ string) {
 	r := jsonwire.NewReader(data)
 	if r.Kind() != '{' {
-		return nil
+		return ""
 	}
 	for key := range r.Object() {
 		if string(key) == "type" && r.Kind() == '"' {
-			typ = []byte(r.String())
+			typ = r.String()
 		} else {
 			r.Skip()
 		}
@@ -187,6 +188,19 @@ func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
 	}
 	u.reported[*l] = true
 	rep.Losses = append(rep.Losses, *l)
+}
+
+// Chunk returns the bytes that an encoder of dialect d writes for a chunk: those
+// of an opaque event of its own dialect. Otherwise it returns nil, and reports
+// what another dialect loses.
+func (u *Untold) Chunk(c *dragoman.Chunk, d dragoman.Dialect, o dialect.EncodeOptions, rep *dragoman.Report) []byte {
+	switch {
+	case c.Opaque && c.Dialect == d && !o.Rebuild:
+		return c.Raw
+	case c.Opaque || c.Dialect != d:
+		u.Lose(c.Loss, rep)
+	}
+	return nil
 }
 
 // Addf is [dragoman.Report.Addf] for what a stream could say any number of

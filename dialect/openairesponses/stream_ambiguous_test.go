@@ -120,7 +120,7 @@ func approved(r *dragoman.Response) []string {
 	return out
 }
 
-func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
+func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 	start := added(0, namedCall("ls", ""))
 	delta := argDelta(0, `{"p":1}`)
 	argsDone := func(extra string) string {
@@ -138,63 +138,62 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		list []string
-		bad  int  // which of them must not be passed on
-		runs bool // the call may still run
+		runs bool // the call may run
 	}{
-		{"nothing is wrong", []string{start, delta, argsDone(""), end, output(all)}, -1, true},
-		{"a delta twice", []string{start, strings.TrimSuffix(delta, "}") + `,"delta":"{\"p\":\"/\"}"}`, end, completed}, 1, false},
-		{"a delta in two cases", []string{start, strings.TrimSuffix(delta, "}") + `,"Delta":"{\"p\":\"/\"}"}`, end, completed}, 1, false},
-		{"an index twice", []string{start, strings.TrimSuffix(delta, "}") + `,"output_index":0}`, end, completed}, 1, false},
-		{"a type twice", []string{start, delta, `{"type":"keepalive",` + end[1:], completed}, 2, false},
-		{"a type in two cases", []string{start, delta, end, `{"type":"keepalive","Type":"response.output_item.done",` + evil[len(`{"type":"response.output_item.done",`):], completed}, 3, true},
-		{"arguments twice", []string{start, delta, argsDone(`,"arguments":"{\"p\":1}"`), end, completed}, 2, false},
-		{"arguments beside an input", []string{start, delta, argsDone(`,"input":"{\"p\":1}"`), end, completed}, 2, false},
-		{"an item twice", []string{start, delta, strings.TrimSuffix(end, "}") + `,"item":` + namedCall("rm", `{}`) + `}`, completed}, 2, false},
-		{"an item in two cases", []string{start, delta, strings.TrimSuffix(end, "}") + `,"Item":` + namedCall("rm", `{}`) + `}`, completed}, 2, false},
-		{"a name twice", []string{start, delta, done(0, with(`"name":"ls"`)), completed}, 2, false},
-		{"a name in two cases", []string{start, delta, done(0, with(`"Name":"rm"`)), completed}, 2, false},
-		{"arguments of an item in two cases", []string{start, delta, done(0, with(`"ARGUMENTS":"{}"`)), completed}, 2, false},
-		{"a name twice as it is added", []string{added(0, `{"name":"rm",`+item[1:]), end, completed}, 0, false},
+		{"nothing is wrong", []string{start, delta, argsDone(""), end, output(all)}, true},
+		{"a delta twice", []string{start, strings.TrimSuffix(delta, "}") + `,"delta":"{\"p\":\"/\"}"}`, end, completed}, false},
+		{"a delta in two cases", []string{start, strings.TrimSuffix(delta, "}") + `,"Delta":"{\"p\":\"/\"}"}`, end, completed}, false},
+		{"an index twice", []string{start, strings.TrimSuffix(delta, "}") + `,"output_index":0}`, end, completed}, false},
+		{"a type twice", []string{start, delta, `{"type":"keepalive",` + end[1:], completed}, false},
+		{"a type in two cases", []string{start, delta, end, `{"type":"keepalive","Type":"response.output_item.done",` + evil[len(`{"type":"response.output_item.done",`):], completed}, true},
+		{"arguments twice", []string{start, delta, argsDone(`,"arguments":"{\"p\":1}"`), end, completed}, false},
+		{"arguments beside an input", []string{start, delta, argsDone(`,"input":"{\"p\":1}"`), end, completed}, false},
+		{"an item twice", []string{start, delta, strings.TrimSuffix(end, "}") + `,"item":` + namedCall("rm", `{}`) + `}`, completed}, false},
+		{"an item in two cases", []string{start, delta, strings.TrimSuffix(end, "}") + `,"Item":` + namedCall("rm", `{}`) + `}`, completed}, false},
+		{"a name twice", []string{start, delta, done(0, with(`"name":"ls"`)), completed}, false},
+		{"a name in two cases", []string{start, delta, done(0, with(`"Name":"rm"`)), completed}, false},
+		{"arguments of an item in two cases", []string{start, delta, done(0, with(`"ARGUMENTS":"{}"`)), completed}, false},
+		{"a name twice as it is added", []string{added(0, `{"name":"rm",`+item[1:]), end, completed}, false},
 		{"a message that is a call to some", []string{
 			start, delta, end,
 			done(1, `{"type":"message","id":"msg_1","role":"assistant","content":[],"Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
-		}, 3, true},
+		}, true},
 		{"an item of another kind that is a call to some", []string{
 			start, delta, end,
 			done(1, `{"type":"web_search_call","id":"ws_1","status":"completed","Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
-		}, 3, true},
+		}, true},
 		{"another type in another letter", []string{
 			start, delta, end,
 			done(1, `{"type":"function_call","type":"message","id":"msg_1","role":"assistant","content":[],"call_id":"c2","name":"rm","arguments":"{}"}`), completed,
-		}, 3, true},
-		{"arguments that say something twice", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, 2, false},
-		{"another end", []string{start, delta, evil, completed}, 2, false},
-		{"other arguments at their end", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, 2, false},
+		}, true},
+		{"arguments that say something twice", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, false},
+		{"another end", []string{start, delta, evil, completed}, false},
+		{"other arguments at their end", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, false},
 		{"an index that comes late and is another", []string{
 			strings.Replace(start, `"output_index":0,`, "", 1),
 			`{"type":"response.function_call_arguments.delta","output_index":5,"item_id":"fc_1","delta":"{\"p\":1}"}`, completed,
-		}, 1, false},
-		{"a second end", []string{start, delta, end, evil, completed}, 3, false},
-		{"added again as another", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, 1, false},
-		{"more of a call that is done", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, 2, false},
-		{"other arguments of a call that is done", []string{start, done(0, namedCall("ls", `{"p":2}`)), argsDone(""), completed}, 2, false},
-		{"another one in the output", []string{start, delta, end, output(`"status":"completed","output":[` + namedCall("rm", `{"p":"/"}`) + `]`)}, 3, false},
-		{"a status twice", []string{start, delta, end, output(all + `,"status":"completed"`)}, 3, false},
-		{"a status in two cases", []string{start, delta, end, output(`"status":"incomplete","Status":"completed","output":[]`)}, 3, false},
-		{"an output in two cases", []string{start, delta, end, output(all + `,"Output":[` + namedCall("rm", `{}`) + `]`)}, 3, false},
-		{"an output twice", []string{start, delta, end, output(all + `,"output":[]`)}, 3, false},
-		{"a response twice", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, 3, false},
-		{"an error beside the output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, 3, false},
-		{"completed and incomplete", []string{start, delta, end, output(`"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item + `]`)}, 3, false},
-		{"arguments as an input, the same", []string{start, delta, done(0, astray(`{"p":1}`)), completed}, 2, true},
-		{"arguments as an input, others", []string{start, delta, done(0, astray(`{"p":"/"}`)), completed}, 2, false},
-		{"arguments as an input, more of them", []string{start, argDelta(0, `{"p"`), done(0, astray(`{"p":1}`)), completed}, 2, false},
-		{"arguments as an input, which nothing told before", []string{start, done(0, astray(`{"p":1}`)), completed}, 1, false},
-		{"arguments of their end as an input, the same", []string{start, delta, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, 2, true},
-		{"arguments of their end as an input, which nothing told before", []string{start, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, 1, false},
-		{"arguments as an input in the output, the same", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":1}`) + `]`)}, 3, true},
-		{"arguments as an input in the output, others", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":"/"}`) + `]`)}, 3, false},
-		{"completed and made up", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, 3, false},
+		}, false},
+		{"a second end", []string{start, delta, end, evil, completed}, false},
+		{"added again as another", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, false},
+		{"more of a call that is done", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, false},
+		{"other arguments of a call that is done", []string{start, done(0, namedCall("ls", `{"p":2}`)), argsDone(""), completed}, false},
+		{"another one in the output", []string{start, delta, end, output(`"status":"completed","output":[` + namedCall("rm", `{"p":"/"}`) + `]`)}, false},
+		{"a status twice", []string{start, delta, end, output(all + `,"status":"completed"`)}, false},
+		{"a status in two cases", []string{start, delta, end, output(`"status":"incomplete","Status":"completed","output":[]`)}, false},
+		{"an output in two cases", []string{start, delta, end, output(all + `,"Output":[` + namedCall("rm", `{}`) + `]`)}, false},
+		{"an output twice", []string{start, delta, end, output(all + `,"output":[]`)}, false},
+		{"a response twice", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, false},
+		{"an error beside the output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, false},
+		{"completed and incomplete", []string{start, delta, end, output(`"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item + `]`)}, false},
+		{"arguments as an input, the same", []string{start, delta, done(0, astray(`{"p":1}`)), completed}, true},
+		{"arguments as an input, others", []string{start, delta, done(0, astray(`{"p":"/"}`)), completed}, false},
+		{"arguments as an input, more of them", []string{start, argDelta(0, `{"p"`), done(0, astray(`{"p":1}`)), completed}, false},
+		{"arguments as an input, which nothing told before", []string{start, done(0, astray(`{"p":1}`)), completed}, false},
+		{"arguments of their end as an input, the same", []string{start, delta, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, true},
+		{"arguments of their end as an input, which nothing told before", []string{start, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, false},
+		{"arguments as an input in the output, the same", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":1}`) + `]`)}, true},
+		{"arguments as an input in the output, others", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":"/"}`) + `]`)}, false},
+		{"completed and made up", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			list := append([]string{created}, tc.list...)
@@ -208,21 +207,11 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
-			if tc.bad < 0 {
-				if !bytes.Equal(out, body) {
-					t.Errorf("written anew:\n%s", out)
-				}
-			} else if !bytes.HasPrefix(out, events(list[:tc.bad+1]...)) || bytes.Contains(out, []byte(list[tc.bad+1])) {
-				t.Errorf("passed on:\n%s", out)
-			}
 			want := approved(resp)
 			if (len(want) > 0) != tc.runs {
 				t.Errorf("may run: %q", want)
 			}
 			for _, c := range []client{{}, {byID: true}, {whole: true}} {
-				if c.whole && tc.bad < 0 {
-					continue
-				}
 				if got := c.read(t, out); !slices.Equal(got, want) {
 					t.Errorf("the client %+v runs %q, approved is %q\n%s", c, got, want, out)
 				}
@@ -265,15 +254,14 @@ func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		list []string
-		bad  bool // not passed on as it came
 		runs bool
 	}{
-		{"as ever", []string{delta, done(0, item("input", "a"))}, false, true},
-		{"the same", []string{delta, done(0, item("arguments", "a"))}, true, true},
-		{"another", []string{delta, done(0, item("arguments", "b"))}, true, false},
-		{"more", []string{delta, done(0, item("arguments", "ab"))}, true, false},
-		{"nothing streamed", []string{done(0, item("arguments", "a"))}, true, false},
-		{"at the end of the input", []string{`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","arguments":"a"}`, done(0, item("input", "a"))}, true, false},
+		{"as ever", []string{delta, done(0, item("input", "a"))}, true},
+		{"the same", []string{delta, done(0, item("arguments", "a"))}, true},
+		{"another", []string{delta, done(0, item("arguments", "b"))}, false},
+		{"more", []string{delta, done(0, item("arguments", "ab"))}, false},
+		{"nothing streamed", []string{done(0, item("arguments", "a"))}, false},
+		{"at the end of the input", []string{`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","arguments":"a"}`, done(0, item("input", "a"))}, false},
 	} {
 		body := events(append(append([]string{created, added(0, item("input", ""))}, tc.list...), completed)...)
 		evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
@@ -282,9 +270,10 @@ func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
 		}
 		resp, _ := collect(evs)
 		c := resp.ToolCalls()[0]
-		if (c.Problem == nil) != tc.runs || codectest.HeldBack(evs) != tc.bad || tc.runs && c.Arguments != "a" {
-			t.Errorf("%s: %q, problem %+v, written anew: %v", tc.name, c.Arguments, c.Problem, codectest.HeldBack(evs))
+		if (c.Problem == nil) != tc.runs || tc.runs && c.Arguments != "a" {
+			t.Errorf("%s: %q, problem %+v", tc.name, c.Arguments, c.Problem)
 		}
+		codectest.Reencoded(t, Codec{}, evs)
 	}
 }
 
@@ -297,11 +286,6 @@ func TestTheNameOfAnEventMustNotContradictItsType(t *testing.T) {
 	}
 	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte(`"rm"`)) {
 		t.Errorf("%s", out)
-	}
-	// A name that a proxy gives to all of them says nothing.
-	body = strings.ReplaceAll(string(events(created, added(0, namedCall("ls", "")), done(0, namedCall("ls", "{}")), completed)), "data:", "event: message\ndata:")
-	if evs, _, _ = decodeStream([]byte(body), len(body), dialect.DecodeOptions{}); codectest.HeldBack(evs) {
-		t.Error("written anew")
 	}
 }
 
@@ -351,59 +335,6 @@ func TestNothingCompletesAStreamBehindAnError(t *testing.T) {
 	out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 	if bytes.Contains(out, []byte(`"response.completed"`)) || !bytes.Contains(out, []byte(`"response.failed"`)) {
 		t.Errorf("%s", out)
-	}
-}
-
-// Events after the last native chunk must reach the calls that native chunks
-// began, whatever indexes those have.
-func TestAfterABlankedChunkAClientGetsTheCallsThatWereApproved(t *testing.T) {
-	call := func(n int, name, args string) string {
-		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
-	}
-	delta := func(n int, text string) string {
-		return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":"fc_%d","delta":%q}`, n, n, text)
-	}
-	for name, list := range map[string][]string{
-		"behind an empty message": {added(0, `{"type":"message","id":"m","role":"assistant","content":[]}`), added(1, call(1, "ls", "")), delta(1, "{"), delta(1, "}"), done(1, call(1, "ls", "{}"))},
-		"backwards": {
-			added(1, call(1, "ls", "")), added(0, call(0, "rm", "")), delta(1, `{"p"`), delta(0, `{"q"`), delta(1, `:1}`), delta(0, `:2}`),
-			done(1, call(1, "ls", `{"p":1}`)), done(0, call(0, "rm", `{"q":2}`)),
-		},
-		"with gaps": {added(3, call(3, "ls", "")), delta(3, "{"), delta(3, "}"), added(7, call(7, "rm", "")), done(3, call(3, "ls", "{}")), delta(7, "{}"), done(7, call(7, "rm", "{}"))},
-		"no index":  {strings.Replace(added(0, call(0, "ls", "")), `"output_index":0,`, "", 1), strings.Replace(delta(0, "{}"), `"output_index":0,`, "", 1)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			body := events(append(append([]string{created}, list...), completed)...)
-			evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
-			if err != nil || codectest.HeldBack(evs) {
-				t.Fatal(err)
-			}
-			resp, _ := collect(evs)
-			inOrder := approved(resp)
-			want := slices.Sorted(slices.Values(inOrder))
-			for at, ev := range evs {
-				if ev.Type() != dragoman.EventChunk {
-					continue
-				}
-				changed := slices.Clone(evs)
-				changed[at] = &dragoman.Chunk{}
-				out, _ := encodeStream(t, changed, dialect.EncodeOptions{})
-				for _, c := range []client{{}, {byID: true}} {
-					got := c.read(t, out)
-					slices.Sort(got)
-					if !slices.Equal(got, want) {
-						t.Errorf("blanked at %d, the client %+v runs %q, approved is %q\n%s", at, c, got, want, out)
-					}
-				}
-				if at == 0 {
-					continue // no chunk gave an index
-				}
-				last := client{whole: true}
-				if got := last.read(t, out); !slices.Equal(got, inOrder) {
-					t.Errorf("blanked at %d, the output is %q, want %q", at, got, inOrder)
-				}
-			}
-		})
 	}
 }
 
@@ -513,8 +444,8 @@ func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
 
 // A terminal event that leaves out the arguments of a call that ended, or gives it
 // another id, would make who goes by it run another call than who followed the
-// stream. The call is what was streamed, and the event is written anew.
-func TestATerminalEventThatContradictsAFinishedCallIsWrittenAnew(t *testing.T) {
+// stream. The call is what was streamed.
+func TestATerminalEventThatContradictsAFinishedCallIsReencoded(t *testing.T) {
 	const (
 		call = `{"type":"function_call","id":"fc","call_id":"c1","name":"f","arguments":"{\"a\":1}","status":"completed"}`
 		head = `data: {"type":"response.created","response":{"id":"r","model":"m","status":"in_progress","output":[]}}` + "\n\n" +
@@ -546,9 +477,6 @@ func TestATerminalEventThatContradictsAFinishedCallIsWrittenAnew(t *testing.T) {
 			}
 			if bytes.Contains(out.Bytes(), []byte(final)) {
 				t.Error("the event is passed on as it came")
-			}
-			if rep := from.Report(); len(rep.Losses) == 0 {
-				t.Error("nothing is reported")
 			}
 			resp, _, _ := run(t, []byte(wire))
 			calls := resp.ToolCalls()
