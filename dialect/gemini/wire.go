@@ -38,7 +38,7 @@ func describe(own, other framing.Framing) wire.Wire {
 			BaseURL: "https://generativelanguage.googleapis.com", Vendor: "gemini",
 			Path: "/v1beta/models/{model}:generateContent", StreamPath: "/v1beta/models/{model}:streamGenerateContent?alt=sse",
 			ModelPath: modelPath, SameModel: sameModel,
-			Count:     ":countTokens", CountField: "totalTokens", CountBody: `{"totalTokens":%d}`, Counted: counted,
+			Count: ":countTokens", CountField: "totalTokens", CountBody: `{"totalTokens":%d}`, Counted: counted,
 		},
 		Providers: []wire.Provider{
 			{
