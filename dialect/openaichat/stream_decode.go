@@ -30,7 +30,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
 	d.parser.Max, d.bound.Max = o.Limit(), o.Limit()
 	d.hold = d.held.Hold
-	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, &d.rep
+	d.held.Dialect, d.held.NoFields = name, o.NoNative // lose reports the fields
 	d.resp.Origin = wirekit.Origin(name, o)
 	return d
 }
