@@ -144,7 +144,7 @@ type Capabilities struct {
 	// Amazon's own models on Bedrock).
 	ClosedSchemas bool
 	// ToolSchema names the subset of JSON Schema that the server takes in a tool
-	// where that is not the dialect's, such as "moonshot.tool": schema.Named gives
+	// where that is not the dialect's, such as "moonshot.tool": all.Profile gives
 	// the rules behind it. A name that nothing has is reported, and changes
 	// nothing.
 	ToolSchema string
@@ -255,7 +255,7 @@ type Limits struct {
 	// SchemaFormats are the schema formats the wire takes as they are.
 	SchemaFormats []Format
 	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes
-	// in a tool, and in one that asks for constrained decoding; schema.Named
+	// in a tool, and in one that asks for constrained decoding; all.Profile
 	// gives the rules behind the name. A wire without such tools has no
 	// StrictSchema.
 	ToolSchema   string

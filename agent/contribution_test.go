@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -217,7 +218,7 @@ func (acmeCallAdapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoma
 }
 
 func TestR7_CallsAreRecognizedByTheirShape(t *testing.T) {
-	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{{
+	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{{
 		Source: "acme", Calls: []dragoman.CallAccessor{acmeCalls{}}, Adapters: []dragoman.Adapter{acmeCallAdapter{}},
 	}}})
 	for obj, want := range map[string]dragoman.Format{

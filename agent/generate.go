@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -116,7 +117,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 
 // strictSubsets are those of all APIs: an output schema satisfies each.
 func strictSubsets() []schema.Profile {
-	return []schema.Profile{schema.OpenAIStrict(), schema.AzureStrict(), schema.AnthropicStrict(), schema.BedrockStrict()}
+	return slices.DeleteFunc(all.Profiles(), func(p schema.Profile) bool { return !p.Strict() })
 }
 
 // typeName names a schema after its type, in the letters that every API takes.

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
@@ -33,7 +34,11 @@ func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
 	if out == nil || out.Kind != dragoman.OutputSchema || out.Name != "Forecast" || out.Strict != dragoman.StrictOff {
 		t.Fatalf("%+v", out)
 	}
-	for _, p := range []schema.Profile{schema.OpenAIStrict(), schema.AzureStrict(), schema.AnthropicStrict(), schema.BedrockStrict()} {
+	for _, name := range []string{"openai.strict", "azure.strict", "anthropic.strict", "bedrock.strict"} {
+		p, ok := all.Profile(name)
+		if !ok {
+			t.Fatal(name)
+		}
 		if bad := schema.Check(out.Schema, p); len(bad) > 0 || !schema.StrictFits(out.Schema, p) {
 			t.Errorf("%v: %v\n%s", p, bad, out.Schema)
 		}

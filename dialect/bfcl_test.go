@@ -29,7 +29,7 @@ type toolTarget struct {
 	name    string
 	codec   dialect.Codec
 	caps    dragoman.Capabilities
-	profile func() schema.Profile
+	profile string
 	legal   *regexp.Regexp
 	schemas *interop.SchemaCache
 }
@@ -38,14 +38,14 @@ func toolTargets() []toolTarget {
 	open, claude, google := regexp.MustCompile(``), regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`), regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,63}$`)
 	closed := dragoman.Capabilities{ClosedSchemas: true}
 	return []toolTarget{
-		{"chat", openaichat.Codec{}, dragoman.Capabilities{}, schema.OpenAITool, open, new(interop.SchemaCache)},
-		{"responses", openairesponses.Codec{}, dragoman.Capabilities{}, schema.OpenAITool, open, new(interop.SchemaCache)},
-		{"anthropic", anthropic.Codec{}, dragoman.Capabilities{}, schema.AnthropicTool, claude, new(interop.SchemaCache)},
-		{"gemini", gemini.Codec{}, dragoman.Capabilities{}, schema.GeminiJSONSchema, google, new(interop.SchemaCache)},
-		{"gemini, closed", gemini.Codec{}, closed, schema.GeminiParameters, google, new(interop.SchemaCache)},
-		{"ollama", ollama.Codec{}, dragoman.Capabilities{}, schema.OllamaTool, open, new(interop.SchemaCache)},
-		{"bedrock", bedrock.Codec{}, dragoman.Capabilities{}, schema.BedrockTool, claude, new(interop.SchemaCache)},
-		{"bedrock, nova", bedrock.Codec{}, closed, schema.BedrockNova, claude, new(interop.SchemaCache)},
+		{"chat", openaichat.Codec{}, dragoman.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
+		{"responses", openairesponses.Codec{}, dragoman.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
+		{"anthropic", anthropic.Codec{}, dragoman.Capabilities{}, "anthropic.tool", claude, new(interop.SchemaCache)},
+		{"gemini", gemini.Codec{}, dragoman.Capabilities{}, "gemini.json_schema", google, new(interop.SchemaCache)},
+		{"gemini, closed", gemini.Codec{}, closed, "gemini.parameters", google, new(interop.SchemaCache)},
+		{"ollama", ollama.Codec{}, dragoman.Capabilities{}, "ollama.tool", open, new(interop.SchemaCache)},
+		{"bedrock", bedrock.Codec{}, dragoman.Capabilities{}, "bedrock.tool", claude, new(interop.SchemaCache)},
+		{"bedrock, nova", bedrock.Codec{}, closed, "bedrock.nova", claude, new(interop.SchemaCache)},
 	}
 }
 
@@ -63,7 +63,7 @@ func (k knownCall) wire(t *testing.T, target toolTarget, body []byte) (name, arg
 	if err != nil || len(seen.Tools) != 1 {
 		t.Fatalf("%s: %s: the request has %d tools, %v\n%s", target.name, k.spec.Name, len(seen.Tools), err, body)
 	}
-	low, err := schema.Adapt(k.spec.Parameters, target.profile())
+	low, err := schema.Adapt(k.spec.Parameters, profile(t, target.profile))
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)
 	}

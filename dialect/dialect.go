@@ -17,6 +17,7 @@ import (
 	"net/http"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -63,6 +64,12 @@ type EncodeOptions struct {
 	// Registry is the request's; nil composes one from the request's tools and
 	// contributions.
 	Registry *interop.Registry
+	// Codecs are the tool codecs of a registry that is composed here, such as
+	// those of package dialect/all; nil means the dialect's own. Others are needed
+	// only for a tool whose definition is given in another dialect's format alone,
+	// and for a schema subset of another dialect in Target.Caps.ToolSchema. They
+	// also make the losses of hosted tools more precise.
+	Codecs []toolwire.Codec
 	// Schemas remembers lowered tool schemas from one request to the next, for
 	// a registry that is composed here; nil lowers them each time.
 	Schemas *interop.SchemaCache

@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
 func TestLimitsNameSchemaSubsetsThatExist(t *testing.T) {
 	for _, c := range codecs {
 		l := c.Limits()
-		tool, ok := schema.Named(l.ToolSchema)
+		tool, ok := all.Profile(l.ToolSchema)
 		if !ok || tool.Strict() {
 			t.Errorf("%s: tools follow %q, which is no subset for tools without strict", c.Dialect(), l.ToolSchema)
 		}
-		strict, ok := schema.Named(l.StrictSchema)
+		strict, ok := all.Profile(l.StrictSchema)
 		if l.StrictSchema != "" && (!ok || !strict.Strict()) {
 			t.Errorf("%s: strict tools follow %q, which is no strict subset", c.Dialect(), l.StrictSchema)
 		}
@@ -23,7 +24,17 @@ func TestLimitsNameSchemaSubsetsThatExist(t *testing.T) {
 			t.Errorf("%s: results carry media: %v, but the roles that do are %v", c.Dialect(), l.ResultMedia, l.MediaRoles)
 		}
 	}
-	if _, ok := schema.Named("nobody's"); ok {
+	if _, ok := all.Profile("nobody's"); ok {
 		t.Error("an unknown name has a profile")
 	}
+}
+
+// profile is the one of a dialect with a name.
+func profile(t testing.TB, name string) schema.Profile {
+	t.Helper()
+	p, ok := all.Profile(name)
+	if !ok {
+		t.Fatal("no profile ", name)
+	}
+	return p
 }

@@ -16,12 +16,14 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -187,16 +189,16 @@ func (m *matrixCell) registry(c dialect.Codec) *interop.Registry {
 		if err := json.Unmarshal(m.tools, &raws); err != nil {
 			m.t.Fatal(err)
 		}
-		reader := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}})
+		reader := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}})
 		for _, raw := range raws {
-			s, _, err := reader.InspectSchema(dragoman.Native{Format: interop.SchemaFormat(dragoman.OpenAIResponses, raw), JSON: raw})
+			s, err := reader.ReadTool(raw, interop.At(""), new(dragoman.Report))
 			if err != nil {
 				m.t.Fatal(err)
 			}
 			specs = append(specs, s...)
 		}
 	}
-	return interop.New(interop.Options{Target: dragoman.Target{Dialect: c.Dialect()}, Limits: c.Limits(), Tools: specs})
+	return all.Registry(interop.Options{Target: dragoman.Target{Dialect: c.Dialect()}, Limits: c.Limits(), Tools: specs})
 }
 
 func (m *matrixCell) response(src []byte) cellResult {
@@ -491,7 +493,7 @@ func conversationFacts(ms []dragoman.Message, list string, first int) []fact {
 	at := ""
 	add := func(kind, value string) { fs = append(fs, fact{kind, value, at}) }
 	sign := func(signature string) {
-		if signature != "" && signature != interop.GeminiNoSignature { // which stands for none
+		if signature != "" && signature != toolwire.NoSignature { // which stands for none
 			add("signature", signature)
 		}
 	}

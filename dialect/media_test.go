@@ -6,7 +6,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // Of documents in Base64 Anthropic takes PDF only; one of text has a source of
@@ -210,11 +213,57 @@ func TestANoteNeverHoldsTheContent(t *testing.T) {
 		{Media: dragoman.MediaImage, Name: "data:image/png;base64," + content},
 		{Media: dragoman.MediaImage, FileID: content},
 	} {
-		if got := interop.Placeholder(&m); got != "[image not shown]" {
+		if got := toolwire.Placeholder(&m); got != "[image not shown]" {
 			t.Errorf("%.60q", got)
 		}
 	}
-	if got := interop.Placeholder(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://e/a.png"}); got != "[image https://e/a.png not shown]" {
+	if got := toolwire.Placeholder(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://e/a.png"}); got != "[image https://e/a.png not shown]" {
 		t.Error(got)
+	}
+}
+
+func TestMediaMeansTheSameInEveryDialect(t *testing.T) {
+	request := func(c dialect.Codec, part string) string {
+		if c.Dialect() == dragoman.OpenAIResponses {
+			return `{"model":"m","input":[{"type":"message","role":"user","content":[` + part + `]}]}`
+		}
+		return `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[` + part + `]}]}`
+	}
+	chat, responses, claude := openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}
+	const (
+		image  = `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`
+		input  = `{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"}`
+		source = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`
+		pdf    = `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA=="},"title":"r.pdf"}`
+	)
+	for _, tc := range []struct {
+		from dialect.Codec
+		part string
+		to   dialect.Codec
+		want string
+		lost string // empty for no loss in the message
+	}{
+		{chat, image, responses, input, ""},
+		{responses, input, claude, source, ""},
+		{claude, source, chat, image, ""},
+		{claude, pdf, chat, `{"type":"file","file":{"file_data":"data:application/pdf;base64,AA=="}}`, "document title"},
+	} {
+		out, rep := carried(t, tc.from, tc.to, request(tc.from, tc.part))
+		list := out["messages"]
+		if tc.to.Dialect() == dragoman.OpenAIResponses {
+			list = out["input"]
+		}
+		if !strings.Contains(string(list), tc.want) {
+			t.Errorf("%s to %s: got %s, want %s", tc.from.Dialect(), tc.to.Dialect(), list, tc.want)
+		}
+		var lost []string
+		for _, l := range rep.Losses {
+			if strings.HasPrefix(l.Path, "/messages/0/parts") {
+				lost = append(lost, l.Detail)
+			}
+		}
+		if got := strings.Join(lost, "; "); tc.lost == "" && got != "" || !strings.Contains(got, tc.lost) {
+			t.Errorf("%s to %s: lost %q, want %q", tc.from.Dialect(), tc.to.Dialect(), got, tc.lost)
+		}
 	}
 }

@@ -192,7 +192,7 @@ func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	if err != nil || bytes.Contains(enc.Body, []byte(`"minimum"`)) {
 		t.Fatalf("%s %v", enc.Body, err)
 	}
-	low, _, err := schema.Lower([]byte(src), schema.AnthropicStrict())
+	low, _, err := schema.Lower([]byte(src), profile(t, "anthropic.strict"))
 	if err != nil {
 		t.Fatal(err)
 	}

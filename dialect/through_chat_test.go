@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // spellings are the ways in which a signature of Gemini's stands on a Chat call.
@@ -36,7 +36,7 @@ func idIn(call string) string {
 // none that stands for it.
 func signedOnce(t *testing.T, body string, rep dragoman.Report) {
 	t.Helper()
-	if strings.Count(body, `"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="`) != 1 || strings.Contains(body, interop.GeminiNoSignature) ||
+	if strings.Count(body, `"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="`) != 1 || strings.Contains(body, toolwire.NoSignature) ||
 		strings.Count(body, "CiQBSGVsbG8sIHRoaXMg") != 1 {
 		t.Errorf("the signature is not there once: %s", body)
 	}

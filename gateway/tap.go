@@ -103,8 +103,8 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 	if closed, err := enc.Close(events); err == nil {
 		events = closed
 	}
-	if t.codec.Dialect() == dragoman.OpenAIResponses {
-		events = failureAfter(t.head, events)
+	if t.stream.FailureAfter != nil {
+		events = t.stream.FailureAfter(t.head, events)
 	}
 	return events
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // geminiFiles is what the URLs of files begin with that Gemini stores: they look
@@ -85,7 +85,7 @@ func (n *normaliser) stores(d *draft) bool {
 }
 
 func note(m *dragoman.Media) dragoman.Part {
-	return &dragoman.Text{Text: interop.Placeholder(m), Cache: m.Cache}
+	return &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 }
 
 // resultMedia is media for the content of a result. Where results carry none

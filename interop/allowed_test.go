@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -19,7 +20,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 		"a namesake":  {[]dragoman.ToolRef{{Namespace: "fs", Name: "f"}}, true},
 		"nothing now": {nil, false},
 	} {
-		r := interop.Default()
+		r := all.Default()
 		r.AllowOnly([]dragoman.ToolRef{}) // of an earlier request
 		r.AllowOnly(c.allowed)
 		for _, reg := range []*interop.Registry{r, r.ForAnswer()} {
@@ -32,7 +33,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 			}
 		}
 	}
-	r := interop.Default()
+	r := all.Default()
 	r.AllowOnly([]dragoman.ToolRef{})
 	known := &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON}
 	if call := (&dragoman.ToolCall{Problem: known}); !r.Forbid(call) || call.Problem != known {

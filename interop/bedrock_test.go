@@ -2,15 +2,14 @@ package interop_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/dialect/all"
 )
 
 func TestBedrockObjectsConvertBothWays(t *testing.T) {
-	r := interop.Default()
+	r := all.Default()
 	for name, tc := range map[string]struct {
 		convert  func([]dragoman.Native, dragoman.Format) ([]dragoman.Native, dragoman.Report, error)
 		from, to dragoman.Native
@@ -47,40 +46,18 @@ func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
 		`{"toolSpec":{}}`: dragoman.FormatBedrockTool, `{"x":1,"toolSpec":{}}`: dragoman.FormatBedrockTool,
 		`{"systemTool":{"name":"n"}}`: "bedrock.converse.systemTool", `{}`: "bedrock.converse.", `7`: "bedrock.converse.",
 	} {
-		if got := interop.SchemaFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+		if got := toolFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
 			t.Errorf("%s: %s", obj, got)
 		}
 	}
 	for obj, want := range map[string]dragoman.Format{
 		`{"toolUse":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a","TOOLUSE":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a"}`: "bedrock.converse.text",
 	} {
-		if got := interop.CallFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+		if got := callFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
 			t.Errorf("%s: %s", obj, got)
 		}
 	}
-	if specs, _, err := interop.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != dragoman.ToolHosted {
+	if specs, _, err := all.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != dragoman.ToolHosted {
 		t.Errorf("%v %+v", err, specs)
-	}
-}
-
-func TestBedrockDocumentNamesAreOfFewCharacters(t *testing.T) {
-	for name, want := range map[string]string{
-		"report.pdf": "report-pdf", "a  b\tc": "a b c", "": "document", "   ": "document", "日本": "--", "ok [1] (x)-y": "ok [1] (x)-y", strings.Repeat("x", 300): strings.Repeat("x", 200),
-	} {
-		if got := interop.BedrockDocumentName(&dragoman.Media{Name: name}); got != want {
-			t.Errorf("%q: %q", name, got)
-		}
-	}
-}
-
-func TestBedrockCachePointsThatSayMoreThanAHintAreNone(t *testing.T) {
-	for block, want := range map[string]bool{
-		`{"cachePoint":{"type":"default"}}`: true, `{"cachePoint":{"type":"default","ttl":"5m"}}`: true,
-		`{"cachePoint":{"type":"eternal"}}`: false, `{"cachePoint":{"type":"default","ttl":"9h"}}`: false, `{"cachePoint":{"type":"default","x":1}}`: false,
-		`{"cachePoint":{"type":"default"},"text":"a"}`: false, `{"text":"a"}`: false, `[]`: false, `{"cachePoint":7}`: false,
-	} {
-		if got := interop.ReadCachePoint([]byte(block)) != nil; got != want {
-			t.Errorf("%s: %v", block, got)
-		}
 	}
 }

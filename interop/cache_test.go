@@ -7,11 +7,17 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
 func TestSchemaCacheChangesNothing(t *testing.T) {
-	profiles := []schema.Profile{schema.OpenAITool(), schema.OpenAIStrict(), schema.OpenAIOutput(), schema.AnthropicTool(), schema.AnthropicStrict()}
+	profiles := []schema.Profile{
+		toolwire.OpenAITool, toolwire.OpenAIStrict, toolwire.OpenAIOutput,
+		schema.NewProfile(schemarules.Rules{Name: "claude.tool", RootObject: true, ModernDefs: true, Names: toolwire.ClaudeNames()}),
+		schema.NewProfile(toolwire.ClaudeStrictRules("claude.strict")),
+	}
 	names := map[string]bool{}
 	for _, p := range profiles {
 		if names[p.Name()] {
@@ -46,11 +52,11 @@ func TestSchemaCacheKeepsNoMemoryOfItsCaller(t *testing.T) {
 	src := []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)
 	var c SchemaCache
 	callers := slices.Clone(src)
-	if _, err := c.adapt(callers, schema.OpenAITool()); err != nil {
+	if _, err := c.adapt(callers, toolwire.OpenAITool); err != nil {
 		t.Fatal(err)
 	}
 	clear(callers)
-	if after, _ := c.adapt(src, schema.OpenAITool()); string(after.Schema) != string(src) {
+	if after, _ := c.adapt(src, toolwire.OpenAITool); string(after.Schema) != string(src) {
 		t.Errorf("the cache returns %s", after.Schema)
 	}
 }
@@ -63,7 +69,7 @@ func TestSchemaCacheIsBounded(t *testing.T) {
 	}
 	for i := range 400 {
 		src := fmt.Appendf(nil, `{"type":"object","description":"%d%s","properties":{}}`, i, long)
-		if _, err := c.adapt(src, schema.OpenAITool()); err != nil {
+		if _, err := c.adapt(src, toolwire.OpenAITool); err != nil {
 			t.Fatal(err)
 		}
 		if c.size > maxCachedBytes {

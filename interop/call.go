@@ -7,19 +7,20 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // WriteCall writes a call in the target's format. Arguments that a history
 // cannot hold are replaced in the copy and reported; the call itself is never
 // changed.
 func (r *Registry) WriteCall(w *jsonwire.Writer, c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) error {
-	f, err := wireOf(r.target.Dialect)
+	t, err := r.wire()
 	if err != nil {
 		return err
 	}
-	format := f.call
-	if c.Payload == dragoman.PayloadText && f.textCall != "" && !r.target.Caps.NoCustomTools {
-		format = f.textCall
+	format := t.Call
+	if c.Payload == dragoman.PayloadText && t.TextCall != "" && !r.target.Caps.NoCustomTools {
+		format = t.TextCall
 	}
 	return r.writeCallAs(w, format, c, at, rep)
 }
@@ -34,131 +35,38 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		w.Raw(obj)
 		return nil
 	}
-	if r.answer {
-		format = answerFormat(c, format)
-		c = withoutTwins(c, format, at, rep)
+	codec := r.callCodec(format)
+	if codec == nil {
+		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
 	}
-	unsaidOfCall(c, format, at, rep)
-	c = r.toWire(c, format, at, rep)
-	if c.Payload == dragoman.PayloadText && (format == dragoman.FormatChatFunctionCall ||
-		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse || format == dragoman.FormatGeminiFunctionCall || format == dragoman.FormatOllamaToolCall ||
-		format == dragoman.FormatBedrockToolUse) {
+	t := codec.Traits()
+	if r.answer {
+		format = answerFormat(c, format, t)
+		c = withoutTwins(c, t, at, rep)
+	}
+	reportUnsaidOfCall(c, t.CallSays, at, rep)
+	c = r.toWire(c, codec, at, rep)
+	if c.Payload == dragoman.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
-	d := dialectOfCall(format)
-	// A member that could not be read goes back as it came, in place of ours.
-	unread := func(path string) bool {
-		_, ok := extra.Get(c.Extra, d, path)
-		return ok
-	}
-	field := func(path, key, value string) {
-		if !unread(path) {
-			w.StringField(key, value)
-		}
-	}
-	switch format {
-	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
-		kind := "function"
-		if format == dragoman.FormatChatCustomCall {
-			kind = "custom"
-		}
-		w.BeginObject()
-		w.StringField("id", id)
-		field("/type", "type", kind)
-		if !unread("/" + kind) {
-			w.Key(kind)
-			w.BeginObject()
-			field("/"+kind+"/name", "name", name)
-			if kind == "custom" {
-				w.StringField("input", c.Arguments)
-			} else {
-				w.StringField("arguments", r.argumentText(c, at, rep))
-			}
-			extra.Write(w, c.Extra, d, "/"+kind)
-			w.EndObject()
-		}
-		extra.Write(w, c.Extra, d, "")
-		w.EndObject()
-	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
-		w.BeginObject()
-		text := format == dragoman.FormatResponsesCustomCall
-		if text {
-			field("/type", "type", "custom_tool_call")
-		} else {
-			field("/type", "type", "function_call")
-		}
-		w.StringFieldIf("id", c.ItemID)
-		w.StringField("call_id", id)
-		field("/name", "name", name)
-		if c.Namespace != "" && !r.names.flatten {
-			field("/namespace", "namespace", c.Namespace)
-		}
-		if text {
-			w.StringField("input", c.Arguments)
-		} else {
-			w.StringField("arguments", r.argumentText(c, at, rep))
-		}
-		if c.Async {
-			w.BoolField("async", true)
-		}
-		extra.Write(w, c.Extra, d, "")
-		w.EndObject()
-	case dragoman.FormatAnthropicToolUse:
-		w.BeginObject()
-		field("/type", "type", "tool_use")
-		w.StringField("id", id)
-		field("/name", "name", name)
-		w.RawField("input", r.argumentObject(c, at, rep))
-		extra.Write(w, c.Extra, d, "")
-		if c.Cache != nil && !unread("/cache_control") {
-			WriteCacheControl(w, c.Cache, at, rep)
-		}
-		w.EndObject()
-	case dragoman.FormatGeminiFunctionCall:
-		r.writeGeminiCall(w, c, id, name, at, rep)
-	case dragoman.FormatOllamaToolCall:
-		r.writeOllamaCall(w, c, id, name, at, rep)
-	case dragoman.FormatBedrockToolUse:
-		r.writeBedrockCall(w, c, id, name, at, rep)
-	default:
-		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
-	}
-	extra.Report(rep, c.Extra, d, at)
+	codec.WriteCall(view{r}, w, format, c, id, name, at, rep)
+	extra.Report(rep, c.Extra, t.Dialect, at)
 	return nil
 }
 
-func dialectOfCall(format dragoman.Format) dragoman.Dialect {
-	switch format {
-	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
-		return dragoman.OpenAIChat
-	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
-		return dragoman.OpenAIResponses
-	case dragoman.FormatAnthropicToolUse:
-		return dragoman.Anthropic
-	case dragoman.FormatGeminiFunctionCall:
-		return dragoman.Gemini
-	case dragoman.FormatOllamaToolCall:
-		return dragoman.Ollama
-	case dragoman.FormatBedrockToolUse:
-		return dragoman.Bedrock
-	default:
-		return ""
-	}
-}
-
-// unsaidOfCall reports what a call says that a format has no member for.
-func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, rep *dragoman.Report) {
-	if c.Cache != nil && format != dragoman.FormatAnthropicToolUse {
+// reportUnsaidOfCall reports the facts about a call that a format has no field for.
+func reportUnsaidOfCall(c *dragoman.ToolCall, says toolwire.CallSays, at extra.Path, rep *dragoman.Report) {
+	if c.Cache != nil && !says.Cache {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
 	}
-	if format != dragoman.FormatResponsesFunctionCall && format != dragoman.FormatResponsesCustomCall {
-		if c.Async {
-			rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
-		}
+	if c.Async && !says.Async {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
+	}
+	if !says.ItemID {
 		extra.ReportItem(rep, c.ItemID, at, "/item_id")
 	}
-	if c.Signature != "" && c.Signature != GeminiNoSignature {
+	if c.Signature != "" && c.Signature != toolwire.NoSignature {
 		extra.ReportOpaque(rep, at.String()+"/signature")
 	}
 }
@@ -192,8 +100,7 @@ func (r *Registry) settleAll(c *dragoman.ToolCall, sound bool, at extra.Path, re
 	r.settle(c, sound, at, rep)
 	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
 	// A client of a wire without freeform tools knows such a tool as a function.
-	f, err := wireOf(r.target.Dialect)
-	asFunction := c.Payload == dragoman.PayloadText && err == nil && f.textCall == ""
+	asFunction := c.Payload == dragoman.PayloadText && r.own != nil && r.own.Traits().TextCall == ""
 	if renamed || !asFunction && (c.Payload != stood.Payload || c.Arguments != stood.Arguments) {
 		r.rewritten++
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -42,7 +43,7 @@ func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
 		for _, in := range []dragoman.Native{chatCall(tc.args), responsesCall(tc.args)} {
 			t.Run(tc.name+"/"+string(in.Format), func(t *testing.T) {
 				before := string(in.JSON)
-				out, rep := interop.Default().SanitizeCall(in)
+				out, rep := all.Default().SanitizeCall(in)
 				if string(in.JSON) != before {
 					t.Fatalf("the input was changed to %s", in.JSON)
 				}
@@ -80,7 +81,7 @@ func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
 		native("acme.call", `{"arguments":"{bad"}`),
 		native(dragoman.FormatChatFunctionCall, ``),
 	} {
-		out, rep := interop.Default().SanitizeCall(in)
+		out, rep := all.Default().SanitizeCall(in)
 		if string(out.JSON) != string(in.JSON) {
 			t.Errorf("%s became %s", in.JSON, out.JSON)
 		}
@@ -97,7 +98,7 @@ func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
 
 func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	in := chatCall(`{"path":"/tmp","path":"/"}`)
-	c, _, err := interop.Default().InspectCall(in)
+	c, _, err := all.Default().InspectCall(in)
 	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -106,7 +107,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	}
 	mustContain(t, c.Problem.Message, "repeat")
 	for _, to := range []dragoman.Format{dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall} {
-		out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{in}, to)
+		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 		lost(t, rep, dragoman.Lowered, "written as {}")
 	}
 	// Of the envelope around it the last member is kept, and the call does not run.
-	c, _, err = interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
+	c, _, err = all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
 	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -140,7 +141,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 	}
 	for name, n := range in {
 		t.Run(name, func(t *testing.T) {
-			c, rep, err := interop.Default().InspectCall(n)
+			c, rep, err := all.Default().InspectCall(n)
 			if err != nil || c.Problem != nil {
 				t.Fatalf("%+v, %v", c, err)
 			}
@@ -149,7 +150,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 				if f == n.Format {
 					continue // passes as it came
 				}
-				out, _, err := interop.Default().ConvertCalls([]dragoman.Native{n}, f)
+				out, _, err := all.Default().ConvertCalls([]dragoman.Native{n}, f)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +161,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 }
 
 func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
-	c, rep, err := interop.Default().InspectCall(chatCall(`"{\"a\":1}"`))
+	c, rep, err := all.Default().InspectCall(chatCall(`"{\"a\":1}"`))
 	if err != nil || c.Arguments != `{"a":1}` || c.Problem != nil {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -173,7 +174,7 @@ func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T)
 		"a repeated key":  `"{\"a\":1,\"a\":2}"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, rep, err := interop.Default().InspectCall(chatCall(args))
+			c, rep, err := all.Default().InspectCall(chatCall(args))
 			if err != nil || c.Problem == nil || c.Arguments != args {
 				t.Errorf("%+v, %v", c, err)
 			}
@@ -187,7 +188,7 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
 		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
 	} {
-		c, rep, err := interop.Default().InspectCall(n)
+		c, rep, err := all.Default().InspectCall(n)
 		if err != nil || c.Problem != nil || c.Arguments != `{ "n" : 9007199254740993, "s":"<é>" }` {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -196,13 +197,13 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 }
 
 func TestQuirkB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
-	out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatAnthropicToolUse)
+	out, rep, err := all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatAnthropicToolUse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameJSON(t, string(out[0].JSON), `{"type":"tool_use","id":"c","name":"f","input":{"_raw":[1,2]}}`)
 	lost(t, rep, dragoman.Lowered, "arguments written as")
-	out, _, err = interop.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatResponsesFunctionCall)
+	out, _, err = all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatResponsesFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	for _, f := range []dragoman.Format{
 		dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall, dragoman.FormatChatFunctionCall, dragoman.FormatAnthropicToolUse,
 	} {
-		out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{at}, f)
+		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{at}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
 
 func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
-		c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
+		c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.Payload != dragoman.PayloadObject || c.Name != "f" {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -248,14 +249,14 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 		{dragoman.Anthropic, `{"type":"tool_use"}`, dragoman.FormatAnthropicToolUse},
 		{dragoman.Anthropic, `{"type":"server_tool_use"}`, "anthropic.messages.server_tool_use"},
 	} {
-		if got := interop.CallFormat(tc.d, json.RawMessage(tc.obj)); got != tc.want {
-			t.Errorf("CallFormat(%s, %s) = %s", tc.d, tc.obj, got)
+		if got := callFormat(tc.d, json.RawMessage(tc.obj)); got != tc.want {
+			t.Errorf("callFormat(%s, %s) = %s", tc.d, tc.obj, got)
 		}
 	}
 }
 
 func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
-	c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
+	c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemNoName {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -396,7 +397,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 
 func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 	in := native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
-	_, rep, err := interop.Default().ConvertCalls([]dragoman.Native{in}, dragoman.FormatChatFunctionCall)
+	_, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, dragoman.FormatChatFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +410,7 @@ func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 			t.Errorf("%s is lost without a word:\n%s", path, rep)
 		}
 	}
-	_, rep, err = interop.Default().ConvertCalls([]dragoman.Native{
+	_, rep, err = all.Default().ConvertCalls([]dragoman.Native{
 		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"cache_control":{"type":"ephemeral"}}`),
 	}, dragoman.FormatChatFunctionCall)
 	if err != nil {

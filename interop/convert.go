@@ -38,19 +38,6 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 	return c, rep, err
 }
 
-// readShapedCall reads a call whose shape may differ from that of its format.
-func (r *Registry) readShapedCall(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
-	if _, contributed := r.calls[format]; contributed {
-		return r.readCallAs(format, jsonwire.Value{Raw: obj}, at, rep)
-	}
-	shape := shapeOf(format, obj)
-	c, err := r.readCallAs(format, jsonwire.Value{Raw: shape.object}, at, rep)
-	if err == nil {
-		shape.apply(c)
-	}
-	return c, err
-}
-
 // InspectResult gives the canonical view of a result. An error told only in
 // the text is not lifted: without a flag the outcome is unknown. A Gemini part that holds a
 // result, and the toolResult inside a Bedrock block, are read as the result. A result whose
@@ -87,12 +74,12 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			var w jsonwire.Writer
 			ok := false
 			switch {
-			case specs[j].Kind == dragoman.ToolHosted && !builtIn(obj.Format):
+			case specs[j].Kind == dragoman.ToolHosted && !r.builtIn(obj.Format):
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), unread(obj.Format))
 			case specs[j].Kind == dragoman.ToolHosted:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, whose(obj.Format), to)
-			case to == dragoman.FormatResponsesNamespace:
-				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", dragoman.FormatResponsesFunction)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, r.whose(obj.Format), to)
+			case r.isNamespace(to):
+				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", r.toolCodec(to).Traits().Function)
 			default:
 				if ok, err = r.writeToolAs(&w, to, &specs[j], at, &rep); err != nil {
 					return out, rep, err
@@ -104,6 +91,12 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 		}
 	}
 	return out, rep, nil
+}
+
+// isNamespace reports whether a format is that of a namespace.
+func (r *Registry) isNamespace(f dragoman.Format) bool {
+	c := r.toolCodec(f)
+	return c != nil && f == c.Traits().Namespace
 }
 
 // ConvertCalls writes calls in the format to, in order. A call already in that format
@@ -163,17 +156,17 @@ func (r *Registry) convert(kind dragoman.ObjectKind, objs []dragoman.Native, to 
 func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if obj.Format == to {
 		if _, contributed := r.calls[to]; kind == dragoman.CallObject && !contributed {
-			if shape := shapeOf(to, obj.JSON); shape.changed(obj.JSON) {
-				obj.JSON = shape.object
-				if shape.signature != "" {
+			if shape := r.shapeOf(to, obj.JSON); len(shape.Object) != len(obj.JSON) {
+				obj.JSON = shape.Object
+				if shape.Signature != "" {
 					rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/thoughtSignature", "the signature belongs to the part around the call")
 				}
 			}
 		}
 		if _, contributed := r.results[to]; kind == dragoman.ResultObject && !contributed {
-			var part *dragoman.Extra
-			obj.JSON, part = resultShape(to, obj.JSON)
-			for _, f := range part.For(dragoman.Gemini) {
+			var around []dragoman.Field
+			obj.JSON, around = r.resultShape(to, obj.JSON)
+			for _, f := range around {
 				rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "the field belongs to the part around the result")
 			}
 		}
@@ -216,20 +209,17 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 		r.sanitizeContributed(a, &out, &rep)
 		return out, rep
 	}
-	var path []string
-	shape := shapeOf(obj.Format, obj.JSON)
-	switch {
-	case obj.Format == dragoman.FormatChatFunctionCall && shape.inner:
-		path = []string{"arguments"}
-	case obj.Format == dragoman.FormatChatFunctionCall:
-		path = []string{"function", "arguments"}
-	case obj.Format == dragoman.FormatResponsesFunctionCall:
-		path = []string{"arguments"}
-	default:
+	codec := r.callCodec(obj.Format)
+	if codec == nil || obj.Format != codec.Traits().Call || codec.Traits().ArgumentsPath == nil {
 		return out, rep
 	}
+	path := codec.Traits().ArgumentsPath
+	shape := r.shapeOf(obj.Format, obj.JSON)
+	if shape.Inner {
+		path = path[len(path)-1:]
+	}
 	// The wire is judged, not what the registry would make of it.
-	c, _, err := readCall(obj.Format, jsonwire.Value{Raw: shape.object})
+	c, _, err := r.readCall(obj.Format, jsonwire.Value{Raw: shape.Object})
 	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable {
 		return out, rep
 	}

@@ -1,8 +1,9 @@
 // Package interop converts single tool objects between wire formats: schemas,
-// calls and results. It owns the only copy of each format's codec; dialects
-// use it through a [Registry] that belongs to one request.
+// calls and results. A [Registry] belongs to one request: it holds the names and
+// ids of its tools and accounts for losses. Each dialect owns the codec of its
+// tool objects; package dialect/all composes a registry that knows all of them.
 //
-//	reg := interop.New(interop.Options{Target: target, Limits: limits, Tools: req.Tools})
+//	reg := all.Registry(interop.Options{Target: target, Limits: limits, Tools: req.Tools})
 //	objs, report, err := reg.ConvertSchemas(tools, dragoman.FormatAnthropicTool)
 //
 // The way from one format to another, first that fits: the object is already

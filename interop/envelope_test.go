@@ -1,12 +1,14 @@
-package interop
+package interop_test
 
 import (
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
@@ -31,7 +33,7 @@ func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			reg := New(Options{Target: dragoman.Target{Dialect: c.dialect}})
+			reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: c.dialect}})
 			var w jsonwire.Writer
 			var rep dragoman.Report
 			res := &dragoman.ToolResult{CallID: "call_1", Content: []dragoman.Part{&dragoman.Data{JSON: []byte(c.data)}}}

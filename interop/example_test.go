@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -13,7 +14,7 @@ import (
 func ExampleRegistry_ConvertSchemas() {
 	tools := []dragoman.Native{{Format: dragoman.FormatResponsesCustom, JSON: json.RawMessage(
 		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
-	out, report, err := interop.Default().ConvertSchemas(tools, dragoman.FormatAnthropicTool)
+	out, report, err := all.Default().ConvertSchemas(tools, dragoman.FormatAnthropicTool)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,7 +30,7 @@ func ExampleRegistry_ConvertSchemas() {
 func ExampleRegistry_ConvertCalls() {
 	calls := []dragoman.Native{{Format: dragoman.FormatChatFunctionCall, JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
-	out, report, err := interop.Default().ConvertCalls(calls, dragoman.FormatAnthropicToolUse)
+	out, report, err := all.Default().ConvertCalls(calls, dragoman.FormatAnthropicToolUse)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,7 +45,7 @@ func ExampleRegistry_ConvertCalls() {
 // What a call on the wire means: the alias is reversed, the spelling of the
 // arguments kept.
 func ExampleRegistry_InspectCall() {
-	reg := interop.New(interop.Options{
+	reg := all.Registry(interop.Options{
 		Target: dragoman.Target{Dialect: dragoman.OpenAIChat},
 		Limits: dragoman.Limits{Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}},
 		Tools:  []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}},
@@ -62,7 +63,7 @@ func ExampleRegistry_InspectCall() {
 
 // Tool plugins bring their own format; the registry shows who serves what.
 func ExampleRegistry_Listing() {
-	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{
+	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{
 		{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},
 		{Source: "acme plugin", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},
 	}})

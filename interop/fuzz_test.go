@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -138,7 +139,7 @@ func FuzzConvert(f *testing.F) {
 		f.Add([]byte(s), uint8(2), uint8(i), uint8(i+1))
 	}
 	f.Fuzz(func(t *testing.T, obj []byte, kind, from, to uint8) {
-		reg := interop.Default()
+		reg := all.Default()
 		pick := func(fs []dragoman.Format, n uint8) dragoman.Format { return fs[int(n)%len(fs)] }
 		var out []dragoman.Native
 		var err error

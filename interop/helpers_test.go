@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
 )
 
 // The rules of three wires, as these tests need them: what a registry does
@@ -50,7 +53,34 @@ func registry(d dragoman.Dialect, tools []dragoman.ToolSpec, edit ...func(*inter
 	for _, e := range edit {
 		e(&o)
 	}
-	return interop.New(o)
+	return all.Registry(o)
+}
+
+func profile(t *testing.T, name string) schema.Profile {
+	t.Helper()
+	p, ok := all.Profile(name)
+	if !ok {
+		t.Fatal("no profile", name)
+	}
+	return p
+}
+
+func codecOf(d dragoman.Dialect) toolwire.Codec {
+	for _, c := range all.Codecs() {
+		if c.Traits().Dialect == d {
+			return c
+		}
+	}
+	return nil
+}
+
+// toolFormat and callFormat name the format of an object of dialect d.
+func toolFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
+	return codecOf(d).ToolFormat(obj)
+}
+
+func callFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
+	return codecOf(d).CallFormat(jsonwire.Value{Raw: obj})
 }
 
 func withCaps(c dragoman.Capabilities) func(*interop.Options) {

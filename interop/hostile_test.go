@@ -8,7 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
@@ -51,7 +51,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _, err := interop.Default().InspectCall(native(tc.format, tc.call))
+			c, _, err := all.Default().InspectCall(native(tc.format, tc.call))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		})
 	}
 	// Keys inside the arguments of a call that is unreadable besides.
-	c, _, err := interop.Default().InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
+	c, _, err := all.Default().InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -78,7 +78,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"null beside it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
 		"keys inside the arguments":  chatCall(`{"a":1,"A":2}`),
 	} {
-		if c, _, err := interop.Default().InspectCall(n); err != nil || c.Problem != nil {
+		if c, _, err := all.Default().InspectCall(n); err != nil || c.Problem != nil {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		"tool_use name":       {dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":["rm"],"input":{"a":1}}`, "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _, err := interop.Default().InspectCall(native(tc.format, tc.call))
+			c, _, err := all.Default().InspectCall(native(tc.format, tc.call))
 			if err != nil {
 				t.Fatalf("it is no call any more: %v", err)
 			}
@@ -158,11 +158,11 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		})
 	}
 	for _, obj := range []string{`[]`, `7`, `"x"`, `{"id":"t"`} {
-		if c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, obj)); err == nil {
+		if c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, obj)); err == nil {
 			t.Errorf("%s is the call %+v", obj, c)
 		}
 	}
-	c, _, err := interop.Default().InspectCall(native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
+	c, _, err := all.Default().InspectCall(native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
 	if err != nil || c.Problem != nil {
 		t.Fatalf("a cache marker decides what runs: %+v, %v", c, err)
 	}
@@ -202,7 +202,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 }
 
 func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
-	c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
+	c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	const depth = 3000
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
-	_, _, err := interop.Default().InspectSchema(native(dragoman.FormatResponsesNamespace, obj))
+	_, _, err := all.Default().InspectSchema(native(dragoman.FormatResponsesNamespace, obj))
 	if err == nil || !strings.Contains(err.Error(), "holds a namespace") {
 		t.Errorf("%v", err)
 	}
@@ -342,18 +342,9 @@ func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
 		_, rep := writeTools(t, registry(dragoman.OpenAIChat, []dragoman.ToolSpec{s}), []dragoman.ToolSpec{s})
 		lost(t, rep, dragoman.Dropped, want)
 	}
-	_, rep, err := interop.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, dragoman.FormatChatFunction)
+	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, dragoman.FormatChatFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost(t, rep, dragoman.Dropped, want)
-}
-
-func TestCacheHints_ALifetimeNobodyKnowsIsLeftToTheProvider(t *testing.T) {
-	var w jsonwire.Writer
-	var rep dragoman.Report
-	w.BeginObject()
-	interop.WriteCacheControl(&w, &dragoman.CacheHint{TTL: "x"}, extra.At(""), &rep)
-	w.EndObject()
-	lost(t, rep, dragoman.Lowered, `cache lifetime "x" is unknown; left to the provider`)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -111,7 +112,7 @@ func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
 }
 
 func TestI8_AnIDIsNeverMadeFromSomethingElse(t *testing.T) {
-	reg := interop.Default()
+	reg := all.Default()
 	for _, id := range []string{"5", "null", "true", `{"a":1}`, `["x"]`} {
 		c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":`+id+`,"type":"function","function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.ID != "" {

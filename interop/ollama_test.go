@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
 func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
-	reg := interop.Default()
+	reg := all.Default()
 	native := func(f dragoman.Format, s string) []dragoman.Native {
 		return []dragoman.Native{{Format: f, JSON: json.RawMessage(s)}}
 	}
@@ -36,7 +37,7 @@ func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
 
 func TestAFreeformToolOfOllamaIsAFunction(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "x"}}}
-	reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.Ollama}, Tools: tools})
+	reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.Ollama}, Tools: tools})
 	var w interop.Writer
 	var rep dragoman.Report
 	w.BeginArray()

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // RecognizeCall returns the format of a call object by its shape, or "" where no
@@ -32,7 +33,8 @@ func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 			return e.From
 		}
 	}
-	if f := builtInCall(obj); f != "" {
+	outline := toolwire.OutlineOf(obj)
+	if f := r.recognize(outline, toolwire.Recognizer.RecognizeCall); f != "" {
 		return f
 	}
 	for _, a := range others {
@@ -40,62 +42,22 @@ func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 			return a.Format()
 		}
 	}
-	return innerCall(obj)
+	return r.recognize(outline, toolwire.Recognizer.RecognizeInner)
 }
 
-// builtInCall recognizes the calls of the built-in formats.
-func builtInCall(obj json.RawMessage) dragoman.Format {
-	kinds := map[string]byte{}
-	typ, argumentKind := "", byte(0)
-	rd := jsonwire.NewReader(obj)
-	if rd.Kind() != '{' {
+// recognize returns the format that the first codec recognizes.
+func (r *Registry) recognize(o *toolwire.Outline, by func(toolwire.Recognizer, *toolwire.Outline) dragoman.Format) dragoman.Format {
+	if o == nil {
 		return ""
 	}
-	for key := range rd.Object() {
-		k := string(key)
-		kinds[k] = byte(rd.Kind())
-		switch {
-		case k == "type" && rd.Kind() == '"':
-			typ = rd.String()
-		case k == "function" && rd.Kind() == '{':
-			for inner := range rd.Object() {
-				if string(inner) == "arguments" {
-					argumentKind = byte(rd.Kind())
-				}
-				rd.Skip()
+	for _, c := range r.codecs {
+		if rec, ok := c.(toolwire.Recognizer); ok {
+			if f := by(rec, o); f != "" {
+				return f
 			}
-		default:
-			rd.Skip()
 		}
 	}
-	has := func(key string) bool { _, ok := kinds[key]; return ok }
-	switch {
-	case rd.End() != nil:
-		return ""
-	case typ == "function_call":
-		return dragoman.FormatResponsesFunctionCall
-	case typ == "custom_tool_call":
-		return dragoman.FormatResponsesCustomCall
-	case typ == "tool_use":
-		return dragoman.FormatAnthropicToolUse
-	case typ == "custom" && kinds["custom"] == '{':
-		return dragoman.FormatChatCustomCall
-	case kinds["function"] == '{' && typ == "" && argumentKind == '{': // newer servers add an id; Chat calls have a type
-		return dragoman.FormatOllamaToolCall
-	case kinds["function"] == '{' && (typ == "" || typ == "function"):
-		return dragoman.FormatChatFunctionCall
-	case typ != "":
-		return ""
-	case kinds["toolUse"] == '{':
-		return dragoman.FormatBedrockToolUse
-	case kinds["name"] == '"' && has("args") && !has("functionCall") && !has("function_call"):
-		return dragoman.FormatGeminiFunctionCall
-	default:
-		if _, ok := geminiPart(obj); ok {
-			return dragoman.FormatGeminiFunctionCall
-		}
-		return ""
-	}
+	return ""
 }
 
 // sanitizeContributed makes a call of a contributed format safe for a history.
@@ -134,12 +96,7 @@ func (r *Registry) ReadsSchema(f dragoman.Format) bool {
 	if _, ok := r.schemas[f]; ok {
 		return true
 	}
-	for _, e := range builtIns() {
-		if e.What == "schema" && e.From == f {
-			return true
-		}
-	}
-	return false
+	return r.readsBuiltIn(f)
 }
 
 // unreadSpec reports whether all that is known of a tool is its source: nothing has read

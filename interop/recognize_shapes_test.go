@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/dialect/all"
 )
 
 // A call is recognized as the object of its dialect, in the object around it, and as the
@@ -29,7 +29,7 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 		{"Responses item", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`, dragoman.FormatResponsesFunctionCall, "c1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			reg := interop.Default()
+			reg := all.Default()
 			c, _, err := reg.InspectCall(native("", tc.obj))
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 }
 
 func TestSanitizeCallInsideChatCall(t *testing.T) {
-	clean, rep := interop.Default().SanitizeCall(native("", `{"name":"f","arguments":"{\"a\":"}`))
+	clean, rep := all.Default().SanitizeCall(native("", `{"name":"f","arguments":"{\"a\":"}`))
 	if string(clean.JSON) != `{"name":"f","arguments":"{}"}` || len(rep.Losses) != 1 || rep.Losses[0].Path != "/arguments" {
 		t.Errorf("%s %v", clean.JSON, rep.Losses)
 	}
@@ -73,7 +73,7 @@ func TestAmbiguousCallShapes(t *testing.T) {
 		`{"functionCall":{"name":"f","args":{}},"text":"hello"}`,
 		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`,
 	} {
-		if c, _, err := interop.Default().InspectCall(native("", obj)); err == nil && c.Problem == nil {
+		if c, _, err := all.Default().InspectCall(native("", obj)); err == nil && c.Problem == nil {
 			t.Errorf("%s: %s %s", obj, c.PayloadFormat, c.Name)
 		}
 	}

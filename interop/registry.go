@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -20,6 +21,11 @@ type Options struct {
 	// Contributions in order of precedence: config, provider, extensions,
 	// tools. The built-in formats come last.
 	Contributions []dragoman.Contribution
+	// Codecs are the codecs of tool objects that the registry knows. Package
+	// dialect/all has all of them; the codec of Target.Dialect must be among
+	// them. Objects of a dialect that is not in the list can be neither read nor
+	// written: conversions fail, and encoders report such a tool as dropped.
+	Codecs []toolwire.Codec
 	// Schemas remembers lowered schemas from one request to the next; nil
 	// lowers them each time.
 	Schemas *SchemaCache
@@ -30,6 +36,9 @@ type Options struct {
 // concurrent use.
 type Registry struct {
 	target dragoman.Target
+	// codecs are the known ones, own that of the target's dialect; nil if unknown.
+	codecs []toolwire.Codec
+	own    toolwire.Codec
 	names  *names
 	ids    ids
 
@@ -62,11 +71,14 @@ type Registry struct {
 	listing []Entry
 	owners  map[Entry]string
 	lowered *SchemaCache
+	// toolSchema is the profile that the target's capabilities name, once it was found.
+	toolSchema *schema.Profile
 
 	// lowering is that of the tool at hand, forms those of all that were
 	// written.
 	lowering *schema.Lowered
 	forms    forms
+	scratch  scratch
 }
 
 type adapterKey struct {
@@ -117,14 +129,20 @@ func New(o Options) *Registry {
 	if o.Target.Caps.ID != nil {
 		idRule = *o.Target.Caps.ID
 	}
-	flatten := o.Target.Dialect != dragoman.OpenAIResponses || o.Target.Caps.NoNamespaces
 	r := &Registry{
 		target:      o.Target,
+		codecs:      o.Codecs,
 		ids:         ids{rule: idRule},
 		breakpoints: o.Limits.MaxCacheBreakpoints,
 		accepts:     slices.Clone(o.Limits.SchemaFormats),
 		lowered:     o.Schemas,
 	}
+	for _, c := range r.codecs {
+		if c.Traits().Dialect == o.Target.Dialect {
+			r.own = c
+		}
+	}
+	flatten := r.own == nil || r.own.Traits().Namespace == "" || o.Target.Caps.NoNamespaces
 	claim := func(e Entry) bool {
 		first, taken := r.owners[e.key()]
 		e.Shadowed = first
@@ -169,10 +187,6 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// Default returns a registry without a request, for utilities: no aliases are
-// known and nothing is contributed.
-func Default() *Registry { return New(Options{}) }
-
 // Target returns what the registry was composed for.
 func (r *Registry) Target() dragoman.Target { return r.target }
 
@@ -183,7 +197,7 @@ func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) 
 // an earlier one shadows included.
 func (r *Registry) Listing() []Entry {
 	out := slices.Clone(r.listing)
-	for _, b := range builtIns() {
+	for _, b := range r.builtIns() {
 		b.Source, b.Shadowed = BuiltIn, r.owners[b.key()]
 		out = append(out, b)
 	}
@@ -267,7 +281,7 @@ func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
 // ForAnswer returns the registry to write an answer with. A client runs what
 // it gets and sends the ids back, so names, ids and sound arguments pass as they
 // are: it knows no alias, and could not reverse one. Arguments that must not run are
-// never replaced by ones that would: see AnswerText and AnswerObject.
+// never replaced by ones that would.
 func (r *Registry) ForAnswer() *Registry {
 	a := *r
 	a.ids = ids{}

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -95,7 +96,7 @@ func (a resultAccessor) InspectResult(json.RawMessage) (*dragoman.ToolResult, dr
 }
 
 func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
-	reg := interop.Default()
+	reg := all.Default()
 	schema := native(dragoman.FormatAnthropicTool, `{"name":"f","description":"d","input_schema":{"type":"object","properties":{}}}`)
 	call := native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}`)
 	result := native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}`)
@@ -134,7 +135,7 @@ func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
 }
 
 func TestR1_AFormatNobodyKnowsIsAnErrorThatSaysWhatToDo(t *testing.T) {
-	reg := interop.Default()
+	reg := all.Default()
 	_, _, err := reg.InspectCall(native("acme.call", `{}`))
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
 		t.Errorf("InspectCall: %v", err)
@@ -203,7 +204,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			specs, _, err := interop.Default().InspectSchema(tc.in)
+			specs, _, err := all.Default().InspectSchema(tc.in)
 			if err != nil || len(specs) != 1 {
 				t.Fatalf("%v, %v", specs, err)
 			}
@@ -218,7 +219,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 }
 
 func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
-	specs, _, err := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}}).InspectSchema(native(dragoman.FormatResponsesNamespace,
+	specs, _, err := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}}).InspectSchema(native(dragoman.FormatResponsesNamespace,
 		`{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{}},{"type":"custom","name":"note"}]}`))
 	if err != nil || len(specs) != 2 {
 		t.Fatalf("%+v, %v", specs, err)
@@ -295,7 +296,7 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 	} {
 		t.Run(tc.obj, func(t *testing.T) {
 			reg := registry(tc.d, nil)
-			specs, _, err := reg.InspectSchema(dragoman.Native{Format: interop.SchemaFormat(tc.d, json.RawMessage(tc.obj)), JSON: json.RawMessage(tc.obj)})
+			specs, _, err := reg.InspectSchema(dragoman.Native{Format: toolFormat(tc.d, json.RawMessage(tc.obj)), JSON: json.RawMessage(tc.obj)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +310,7 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 }
 
 func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
-	specs, _, err := interop.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
+	specs, _, err := all.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func TestR8_ACallKeepsTheShapeItCameIn(t *testing.T) {
 		native(dragoman.FormatResponsesCustomCall, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"p","input":"*** Begin","status":"completed"}`),
 		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{ "a" : 1 },"caller":{"type":"direct"}}`),
 	} {
-		out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{n}, n.Format)
+		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{n}, n.Format)
 		if err != nil || len(out) != 1 || string(out[0].JSON) != string(n.JSON) {
 			t.Errorf("%s: got %s, %v", n.Format, out, err)
 		}
@@ -578,7 +579,7 @@ func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
 }
 
 func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
-	_, rep, err := interop.Default().ConvertSchemas([]dragoman.Native{
+	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{
 		native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":{},"defer_loading":true,"output_schema":{}}`),
 		native("anthropic.messages.web_search_20260209", `{"type":"web_search_20260209","name":"web_search"}`),
 	}, dragoman.FormatChatFunction)

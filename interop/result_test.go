@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -165,7 +166,7 @@ func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c"}`),
 		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":[]}`),
 	} {
-		r, _, err := interop.Default().InspectResult(n)
+		r, _, err := all.Default().InspectResult(n)
 		if err != nil || r.CallID != "c" || r.Text() != "" {
 			t.Errorf("%s: %+v, %v", n.JSON, r, err)
 		}
@@ -197,7 +198,7 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	}
 	lossless(t, rep)
 
-	_, rep, err := interop.Default().ConvertResults([]dragoman.Native{native(dragoman.FormatAnthropicResult,
+	_, rep, err := all.Default().ConvertResults([]dragoman.Native{native(dragoman.FormatAnthropicResult,
 		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}`)}, dragoman.FormatChatResult)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +232,7 @@ func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testi
 	out, _, _ = writeResult(t, registry(dragoman.OpenAIChat, nil, want), result(text("x")))
 	sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	// One that came with its name keeps it, in both cases.
-	r, _, err := interop.Default().InspectResult(native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
+	r, _, err := all.Default().InspectResult(native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
 	if err != nil || r.Name != "f" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -248,7 +249,7 @@ func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
 	mustContain(t, out, `"custom_tool_call_output"`)
 	out, _, _ = writeResult(t, registry(dragoman.OpenAIResponses, nil, withCaps(dragoman.Capabilities{NoCustomTools: true})), res)
 	mustContain(t, out, `"function_call_output"`)
-	r, _, err := interop.Default().InspectResult(native(dragoman.FormatResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
+	r, _, err := all.Default().InspectResult(native(dragoman.FormatResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
 	if err != nil || r.Payload != dragoman.PayloadText {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -322,7 +323,7 @@ func TestResults_ContentOfAnyShapeIsRead(t *testing.T) {
 		native(dragoman.FormatResponsesResult, `{"type":"function_call_output","call_id":"c","output":{"a":1}}`),
 		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":{"a":1}}`),
 	} {
-		r, _, err := interop.Default().InspectResult(n)
+		r, _, err := all.Default().InspectResult(n)
 		if err != nil || r.Text() != `{"a":1}` {
 			t.Errorf("%s: %+v, %v", n.JSON, r, err)
 		}

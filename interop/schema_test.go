@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
 
@@ -72,7 +73,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 }
 
 func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
-	specs, _, err := interop.Default().InspectSchema(native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
+	specs, _, err := all.Default().InspectSchema(native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsew
 	mustNotContain(t, out, "strict")
 	out, _ = writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
 	mustNotContain(t, out, "strict")
-	chat, _, err := interop.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
+	chat, _, err := all.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 		dragoman.Anthropic:       `{"type":"web_search_20250305","name":"web_search"}`,
 		dragoman.OpenAIChat:      `{"type":"google_search"}`,
 	} {
-		specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+		specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: toolFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
 		if err != nil || len(specs) != 1 || specs[0].Kind != dragoman.ToolHosted || specs[0].Name == "" {
 			t.Fatalf("%s: %+v, %v", obj, specs, err)
 		}
@@ -287,7 +288,7 @@ func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 		},
 	} {
 		for _, obj := range objs {
-			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: toolFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +298,7 @@ func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 			lossless(t, rep)
 		}
 	}
-	_, _, err := interop.Default().InspectSchema(native(dragoman.FormatChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
+	_, _, err := all.Default().InspectSchema(native(dragoman.FormatChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
 	if err == nil {
 		t.Error("a grammar that is a number was read")
 	}
@@ -309,7 +310,7 @@ func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
 		Name: "f.g", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 		Annotations: dragoman.Annotations{Title: "F", ReadOnly: &yes, Destructive: &no},
 	}
-	reg := interop.Default()
+	reg := all.Default()
 	chat, rep, err := reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatMCPTool,
 		`{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`)}, dragoman.FormatChatFunction)
 	if err != nil || len(chat) != 1 {
@@ -363,7 +364,7 @@ func TestHosted_AProvidersToolThatItsClientRunsIsNotSaidToBeRunByTheProvider(t *
 		dragoman.OpenAIResponses: {`{"type":"local_shell"}`, `{"type":"apply_patch"}`},
 	} {
 		for _, obj := range objs {
-			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: toolFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
 			if err != nil {
 				t.Fatal(err)
 			}

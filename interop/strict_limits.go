@@ -4,15 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	dragoman "github.com/dragoman-go/dragoman"
-)
-
-// The bounds of Anthropic for all strict schemas of a request together, its output schema
-// included. Claude on Bedrock has the same.
-const (
-	maxStrictTools    = 20
-	maxStrictOptional = 24
-	maxStrictUnions   = 16
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // strictUse counts the strict schemas of a request, their optional properties and their
@@ -20,7 +12,7 @@ const (
 type strictUse struct{ tools, optional, unions int }
 
 // ReserveStrict counts the output schema of a request among its strict schemas, which
-// Anthropic and Bedrock bound together. Call it before [Registry.WriteTools], which sends
+// some dialects bound together. Call it before [Registry.WriteTools], which sends
 // tools that do not fit into the rest without the strict flag.
 func (r *Registry) ReserveStrict(schema json.RawMessage) {
 	use := sizeOf(schema)
@@ -30,8 +22,8 @@ func (r *Registry) ReserveStrict(schema json.RawMessage) {
 
 // takeStrict counts a strict tool. It returns why the tool cannot be strict; empty if it
 // can.
-func (r *Registry) takeStrict(to dragoman.Format, schema json.RawMessage) string {
-	if to != dragoman.FormatAnthropicTool && to != dragoman.FormatBedrockTool {
+func (r *Registry) takeStrict(most toolwire.StrictLimits, schema json.RawMessage) string {
+	if most == (toolwire.StrictLimits{}) {
 		return ""
 	}
 	use := sizeOf(schema)
@@ -40,11 +32,11 @@ func (r *Registry) takeStrict(to dragoman.Format, schema json.RawMessage) string
 		have, most int
 		what       string
 	}{
-		{sum.tools, maxStrictTools, "strict tools"},
-		{sum.optional, maxStrictOptional, "optional properties in strict schemas"},
-		{sum.unions, maxStrictUnions, "unions in strict schemas"},
+		{sum.tools, most.Tools, "strict tools"},
+		{sum.optional, most.Optional, "optional properties in strict schemas"},
+		{sum.unions, most.Unions, "unions in strict schemas"},
 	} {
-		if n.have > n.most {
+		if n.most > 0 && n.have > n.most {
 			return fmt.Sprintf("the request would have %d %s, and the API takes %d", n.have, n.what, n.most)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -42,13 +43,35 @@ func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 	if known {
 		return low
 	}
-	if f, err := wireOf(r.target.Dialect); err == nil && s.Kind == dragoman.ToolFunction {
+	if t, err := r.wire(); err == nil && s.Kind == dragoman.ToolFunction {
 		if r.lowered == nil {
 			r.lowered = new(SchemaCache)
 		}
-		_, _ = r.writeTool(new(jsonwire.Writer), f, s, extra.At(""), new(dragoman.Report))
+		_, _ = r.writeTool(r.scratch.writer(), t, s, extra.At(""), r.scratch.report())
 	}
 	return r.forms[id]
+}
+
+// scratch is a place for what is written only to see how it is written.
+type scratch struct {
+	w   *jsonwire.Writer
+	rep *dragoman.Report
+}
+
+func (s *scratch) writer() *jsonwire.Writer {
+	if s.w == nil {
+		s.w = new(jsonwire.Writer)
+	}
+	*s.w = jsonwire.Writer{Buf: s.w.Buf[:0]}
+	return s.w
+}
+
+func (s *scratch) report() *dragoman.Report {
+	if s.rep == nil {
+		s.rep = new(dragoman.Report)
+	}
+	s.rep.Losses = s.rep.Losses[:0]
+	return s.rep
 }
 
 // fromWire puts arguments that the model wrote into the words of the tool's
@@ -71,8 +94,8 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 
 // toWire returns a call of the history as the target's model would have
 // written it. An answer's client has the tools of its own request.
-func (r *Registry) toWire(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
-	if r.answer || c.Payload == dragoman.PayloadText || dialectOfCall(format) != r.target.Dialect {
+func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
+	if r.answer || c.Payload == dragoman.PayloadText || codec != r.own {
 		return c
 	}
 	spec := r.names.spec(toolID{c.Namespace, c.Name})

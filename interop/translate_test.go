@@ -24,7 +24,7 @@ func filter() dragoman.ToolSpec {
 // aliasOf is the name that Anthropic is told of a property.
 func aliasOf(t *testing.T, name string) string {
 	t.Helper()
-	low, err := schema.Adapt(filter().Parameters, schema.AnthropicTool())
+	low, err := schema.Adapt(filter().Parameters, profile(t, "anthropic.tool"))
 	if err != nil {
 		t.Fatal(err)
 	}

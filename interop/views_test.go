@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 	const namespace = `{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{"type":"object"}},{"type":"custom","name":"note"}]}`
 	for _, d := range []dragoman.Dialect{"", dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
-		reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: d}})
+		reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: d}})
 		specs, _, err := reg.InspectSchema(native(dragoman.FormatResponsesNamespace, namespace))
 		if err != nil || len(specs) != 2 || specs[0].Name != "list" || specs[0].Namespace != "crm" || specs[1].Kind != dragoman.ToolFreeform || specs[1].NamespaceDescription != "customers" {
 			t.Errorf("%q: %+v, %v", d, specs, err)
@@ -43,7 +44,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	} {
 		for _, obj := range []string{tc.bare, tc.whole} {
 			in := native(tc.format, obj)
-			res, rep, err := interop.Default().InspectResult(in)
+			res, rep, err := all.Default().InspectResult(in)
 			if err != nil || len(rep.Losses) > 0 || res.CallID != "c1" || res.Outcome != dragoman.OutcomeError || len(res.Content) != 1 || res.Extra != nil {
 				t.Errorf("%s: %+v, %v, %v", obj, res, rep, err)
 			}
@@ -51,7 +52,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 				tc.format:                      tc.own,
 				dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no such city"}],"is_error":true}`,
 			} {
-				out, rep, err := interop.Default().ConvertResults([]dragoman.Native{in}, to)
+				out, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, to)
 				if err != nil || len(rep.Losses) > 0 || len(out) != 1 {
 					t.Errorf("%s as %s: %s, %v, %v", obj, to, out, rep, err)
 					continue
@@ -65,10 +66,10 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	}
 	// What else a part has is kept in the view, and reported if it is not written.
 	in := native(dragoman.FormatGeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
-	if res, _, err := interop.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dragoman.Gemini)) != 1 {
+	if res, _, err := all.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dragoman.Gemini)) != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if _, rep, err := interop.Default().ConvertResults([]dragoman.Native{in}, dragoman.FormatGeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
+	if _, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, dragoman.FormatGeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
 		t.Errorf("%v, %v", rep, err)
 	}
 }
@@ -80,7 +81,7 @@ func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
 		dragoman.FormatGeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,
 		dragoman.FormatBedrockResult: `{"toolResult":{"toolUseId":"c1","content":[{"json":` + envelope + `}]}}`,
 	} {
-		res, _, err := interop.Default().InspectResult(native(format, obj))
+		res, _, err := all.Default().InspectResult(native(format, obj))
 		if err != nil || res.Envelope == nil || res.Envelope.Format != dragoman.FormatAnthropicResult || string(res.Envelope.JSON) != `[{"type":"text","text":"native"}]` || res.Text() != "plain" {
 			t.Errorf("%s: %+v, %v", format, res, err)
 		}
@@ -90,7 +91,7 @@ func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
 		dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":"{\"type\":\"provider_native_tool_result\",\"format\":\"anthropic.messages\",\"content\":[]}"}`,
 		dragoman.FormatGeminiResult:    `{"name":"f","response":{"type":"provider_native_tool_result"}}`,
 	} {
-		res, _, err := interop.Default().InspectResult(native(format, obj))
+		res, _, err := all.Default().InspectResult(native(format, obj))
 		if err != nil || res.Envelope != nil || len(res.Content) != 1 {
 			t.Errorf("%s: %+v, %v", format, res, err)
 		}

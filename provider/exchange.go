@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -192,7 +193,7 @@ func (x *exchange) addressed() *dragoman.Request {
 // those of the configuration, then those of extensions, then those of the tools.
 func (x *exchange) compose(req *dragoman.Request) error {
 	extensions, err := x.extended.Contributions()
-	x.registry = interop.New(interop.Options{
+	x.registry = all.Registry(interop.Options{
 		Target: x.target, Limits: x.limits, Tools: req.Tools,
 		Contributions: slices.Concat(x.client.Contributions, extensions, wirekit.ToolContributions(req)),
 		Schemas:       &x.client.schemas,

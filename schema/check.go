@@ -31,7 +31,10 @@ func (v Violation) String() string {
 // the wire reference and shares nothing with [Lower], so that each can test
 // the other.
 func Check(src json.RawMessage, p Profile) []Violation {
-	c := checker{rules: rulesOf(p.name)}
+	c := checker{rules: p.reference}
+	if c.rules == nil {
+		c.rules = &apiRules{}
+	}
 	doc, err := decode(src, MaxSchemaDepth, false)
 	if err != nil {
 		c.add("", "json", err.Error())
@@ -55,7 +58,7 @@ func Check(src json.RawMessage, p Profile) []Violation {
 }
 
 type checker struct {
-	rules apiRules
+	rules *apiRules
 	doc   any
 	found []Violation
 	// refs maps the pointer of each schema that refers to its target.

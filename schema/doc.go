@@ -2,13 +2,14 @@
 // from Go types, validates arguments against them, lowers them to what one
 // model API accepts, and says per tool what that cost.
 //
-//	params, err := schema.For[City]()                               // from a Go type
-//	v, err := schema.Compile(params)                                // once per tool
-//	low, err := schema.Adapt(params, schema.GeminiJSONSchema())     // per target, with the way back
-//	args, err = low.FromWire(args)                                  // the author's names and values again
-//	args = schema.OmitNulls(params, args)                           // where the tool was sent strict
-//	err = v.Validate(args)                                          // all violations at once
-//	wire, losses, err := schema.Lower(params, schema.OpenAIStrict()) // per target
+//	params, err := schema.For[City]()                  // from a Go type
+//	v, err := schema.Compile(params)                   // once per tool
+//	target, ok := all.Profile("gemini.json_schema")    // package dialect/all
+//	low, err := schema.Adapt(params, target)           // per target, with the way back
+//	args, err = low.FromWire(args)                     // the author's names and values again
+//	args = schema.OmitNulls(params, args)              // where the tool was sent strict
+//	err = v.Validate(args)                             // all violations at once
+//	wire, losses, err := schema.Lower(params, target)  // per target
 //
 // It is not a place for wire objects (a tool's name, its description, where
 // the strict flag goes): interop and the dialects own those. Nothing here
@@ -17,8 +18,9 @@
 // # Lowering
 //
 // A [Profile] is data: the keywords, formats and rules of one surface. There
-// is one for each surface of each API, found by its name with [Named], and
-// some for servers that speak OpenAI's language with an accent. [Lower] is
+// is one for each surface of each API, and some for servers that speak OpenAI's
+// dialect with rules of their own. The dialects own them; package dialect/all
+// finds one by its name. [Lower] is
 // pure, total and bounded. It returns the source's own bytes when nothing
 // has to change, and otherwise reports each change with its place. The source
 // stays the truth: arguments are validated against it, never against what was

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -20,7 +21,8 @@ func ExampleFor() {
 
 func ExampleLower() {
 	params, _ := schema.For[Forecast]()
-	wire, report, err := schema.Lower(params, schema.AnthropicStrict())
+	profile, _ := all.Profile("anthropic.strict")
+	wire, report, err := schema.Lower(params, profile)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,7 +51,8 @@ func ExampleValidator_Validate() {
 
 func ExampleAdapt() {
 	params := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer","enum":[10,50]}},"required":["$top"]}`)
-	low, err := schema.Adapt(params, schema.GeminiParameters())
+	profile, _ := all.Profile("gemini.parameters")
+	low, err := schema.Adapt(params, profile)
 	if err != nil {
 		fmt.Println(err)
 		return

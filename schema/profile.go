@@ -1,101 +1,46 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+)
 
 // Profile names one surface of one API and holds its rules as data: which
 // keywords and formats it takes, what its root must be, and what becomes of
 // that which it cannot say. A new target is a new Profile, not a new branch
 // in the engine (quirk F3).
 //
+// Dialects make profiles of their vendors' rules; package dialect/all lists them.
 // The zero Profile has no rules beyond JSON Schema itself: it only repairs
 // what is not valid 2020-12.
 type Profile struct {
 	name string
 
-	// allowed is the whitelist of keywords; used only when closed to others.
-	whitelist bool
-	allowed   keywordSet
-	// refused lists keywords that are not taken where there is no whitelist.
-	refused keywordSet
-	// rootAllowed is what the root may have; used only with rootWhitelist.
-	rootWhitelist bool
-	rootAllowed   keywordSet
-	// formats is the whitelist of formats; nil means any.
-	formats []formatRule
-	// minItemsMax bounds minItems; 0 means no bound.
-	minItemsMax int
-	// regexps says which patterns are taken.
-	regexps regexpRule
-	// enums says which values an enum may list.
-	enums enumRule
-	// names says which names properties may have; others get an alias.
-	names nameRule
+	// The fields are those of [schemarules.Rules], with sets of keywords.
+	whitelist, rootWhitelist      bool
+	allowed, refused, rootAllowed keywordSet
+	formats                       []formatRule
+	minItemsMax                   int
+	regexps                       regexpRule
+	enums                         enumRule
+	names                         nameRule
 
-	// rootObject demands type "object" and properties at the root, and nothing
-	// beside them that makes it a union.
-	rootObject bool
-	// answers says that the schema is one of answers, not of arguments.
-	answers bool
-	// noEmptyProps writes no empty properties, not even at the root (quirk A20).
-	noEmptyProps bool
-	// anyCase takes types in capitals as well.
-	anyCase bool
-	// noBooleans takes true and false for additionalProperties only.
-	noBooleans bool
-	// arrayItems demands items in every array.
-	arrayItems bool
-	// itemTypes are the types of items that say nothing; nil leaves them open.
-	// They never list array, whose items would say nothing again.
-	itemTypes []string
-	// modernDefs renames definitions to $defs.
-	modernDefs bool
-	// rootDefs demands that every reference goes to the root or to one of the
-	// root's $defs.
-	rootDefs bool
-	// bareRefs forbids siblings of $ref.
-	bareRefs bool
-	// inlineRefs writes what references mean in their place, and cuts those
-	// that lead into themselves.
-	inlineRefs bool
-	// noRecursion refuses a schema that contains itself.
-	noRecursion bool
-	// optionalCycles lets a schema contain itself in optional properties only.
-	optionalCycles bool
-	// mergeAllOf writes allOf as the one schema it means.
-	mergeAllOf bool
-	// anyOfOnly writes oneOf as anyOf, and lets nothing but annotations stand
-	// beside it.
-	anyOfOnly bool
-	// loneAnyOf lets nothing at all stand beside anyOf.
-	loneAnyOf bool
-	// typed demands a type wherever there is no union or reference, and refuses
-	// a schema that leaves it open.
-	typed bool
-	// inferred adds the type where the keywords tell it, and drops keywords
-	// about other types.
-	inferred bool
-	// anyTypes is what stands for a schema that leaves the type open; nil leaves
-	// it open.
-	anyTypes []string
-	// oneType takes no list of types.
-	oneType bool
-	// nullableFlag writes that null is taken as OpenAPI's nullable, and knows no
-	// type null.
-	nullableFlag bool
-	// mapEntries writes a map as a list of entries with key and value.
-	mapEntries bool
-	// knownRequired demands that required names properties that exist.
-	knownRequired bool
-	// closed demands additionalProperties:false of every object; a free-form
-	// map is refused.
-	closed bool
-	// allRequired demands that every property is required; an optional one
-	// becomes nullable.
-	allRequired bool
+	rootObject, answers, noEmptyProps, anyCase, noBooleans, arrayItems bool
+	itemTypes                                                          []string
+	modernDefs, rootDefs, bareRefs, inlineRefs                         bool
+	noRecursion, optionalCycles                                        bool
+	mergeAllOf, anyOfOnly, loneAnyOf                                   bool
+	typed, inferred                                                    bool
+	anyTypes                                                           []string
+	oneType, nullableFlag, mapEntries, knownRequired                   bool
+	closed, allRequired                                                bool
 
-	// maxBytes bounds the lowered text; beyond it the schema is compacted.
 	maxBytes int
 	limits   limits
+
+	// reference is what Check knows; nil means no rules.
+	reference *apiRules
 }
 
 // formatRule is a format with the type it belongs to; empty means any.
@@ -169,28 +114,86 @@ type limits struct {
 	unions     int
 }
 
-// Name returns the profile's name, such as "openai.strict".
-func (p Profile) Name() string { return p.name }
-
-// Named returns the profile with a name, as a dialect's limits give it.
-func Named(name string) (Profile, bool) {
-	for _, f := range catalogue() {
-		if p := f(); p.name == name {
-			return p, true
-		}
+// NewProfile returns the profile of a surface. It panics if the rules name a
+// keyword that is unknown.
+func NewProfile(r schemarules.Rules) Profile {
+	return Profile{
+		name:           r.Name,
+		whitelist:      r.Keywords != nil,
+		allowed:        keywordsNamed(r.Keywords),
+		refused:        keywordsNamed(r.Refused),
+		rootWhitelist:  r.RootKeywords != nil,
+		rootAllowed:    keywordsNamed(r.RootKeywords),
+		formats:        formatRules(r.Formats),
+		minItemsMax:    r.MinItemsMax,
+		regexps:        regexpRules[r.Regexps],
+		enums:          enumRules[r.Enums],
+		names:          nameRule{r.Names.Max, r.Names.Punctuation, r.Names.LetterFirst},
+		rootObject:     r.RootObject,
+		answers:        r.Answers,
+		noEmptyProps:   r.NoEmptyProps,
+		anyCase:        r.AnyCase,
+		noBooleans:     r.NoBooleans,
+		arrayItems:     r.ArrayItems,
+		itemTypes:      r.ItemTypes,
+		modernDefs:     r.ModernDefs,
+		rootDefs:       r.RootDefs,
+		bareRefs:       r.BareRefs,
+		inlineRefs:     r.InlineRefs,
+		noRecursion:    r.NoRecursion,
+		optionalCycles: r.OptionalCycles,
+		mergeAllOf:     r.MergeAllOf,
+		anyOfOnly:      r.AnyOfOnly,
+		loneAnyOf:      r.LoneAnyOf,
+		typed:          r.Typed,
+		inferred:       r.Inferred,
+		anyTypes:       r.AnyTypes,
+		oneType:        r.OneType,
+		nullableFlag:   r.NullableFlag,
+		mapEntries:     r.MapEntries,
+		knownRequired:  r.KnownRequired,
+		closed:         r.Closed,
+		allRequired:    r.AllRequired,
+		maxBytes:       r.MaxBytes,
+		reference:      newAPIRules(r.Reference),
+		limits: limits{
+			properties: r.Limits.Properties, levels: r.Limits.Levels, nameChars: r.Limits.NameChars,
+			enumValues: r.Limits.EnumValues, optional: r.Limits.Optional, unions: r.Limits.Unions,
+		},
 	}
-	return Profile{}, false
 }
 
-// Profiles returns every profile this package knows.
-func Profiles() []Profile {
-	list := catalogue()
-	out := make([]Profile, len(list))
-	for i, f := range list {
-		out[i] = f()
+var (
+	regexpRules = map[schemarules.Regexps]regexpRule{
+		schemarules.PlainRegexps: plainRegexps, schemarules.GrammarRegexps: grammarRegexps,
+	}
+	enumRules = map[schemarules.Enums]enumRule{
+		schemarules.ScalarEnums: scalarEnums, schemarules.ToldEnums: toldEnums, schemarules.StringEnums: stringEnums,
+	}
+)
+
+func formatRules(formats []schemarules.Format) []formatRule {
+	var out []formatRule
+	for _, f := range formats {
+		out = append(out, formatRule{f.Name, f.Type})
 	}
 	return out
 }
+
+func keywordsNamed(names []string) keywordSet {
+	var s keywordSet
+	for _, name := range names {
+		k := lookup([]byte(name))
+		if k == kwOther {
+			panic("schema: unknown keyword " + name)
+		}
+		s.add(k)
+	}
+	return s
+}
+
+// Name returns the profile's name, such as "openai.strict".
+func (p Profile) Name() string { return p.name }
 
 // WithBudget returns p with a bound on the bytes of a lowered schema. A schema
 // beyond it is compacted in stages, reported; the names of the arguments are

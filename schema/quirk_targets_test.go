@@ -821,7 +821,7 @@ func TestEveryProfileIsFoundByItsName(t *testing.T) {
 		if !ok || vendor == "" || surface == "" {
 			t.Errorf("%q is no name", p.Name())
 		}
-		if rules := rulesOf(p.Name()); rules.rootObject != p.rootObject || rules.strict != p.Strict() || !rules.items && !strings.HasPrefix(p.Name(), "anthropic.tool") {
+		if rules := p.reference; rules.rootObject != p.rootObject || rules.strict != p.Strict() || !rules.items && !strings.HasPrefix(p.Name(), "anthropic.tool") {
 			t.Errorf("%s has no rules in the checker", p.Name())
 		}
 	}

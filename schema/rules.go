@@ -1,6 +1,10 @@
 package schema
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+)
 
 // apiRules is what the wire reference says about one surface.
 type apiRules struct {
@@ -38,124 +42,20 @@ type apiRules struct {
 	most           map[string]int
 }
 
-// rulesOf is the wire reference by name of the surface.
-func rulesOf(name string) apiRules {
-	switch name {
-	case "openai.tool", "openai.output", "xai.tool":
-		r := apiRules{rootObject: true, items: true}
-		if name == "xai.tool" {
-			r.most = map[string]int{"bytes": 32 << 10}
-		}
-		return r
-	case "anthropic.tool":
-		return apiRules{rootObject: true, names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)}
-	case "openai.strict", "azure.strict":
-		return openAIStrictRules(name == "azure.strict")
-	case "anthropic.strict", "bedrock.strict":
-		return apiRules{
-			rootObject: true, items: true, strict: true, acyclic: true, smallMin: true, bareRefs: true, patterns: "plain",
-			keywords: append(strictKeywords(), "format", "pattern", "minItems", "allOf"),
-			formats: map[string]string{
-				"date-time": "", "time": "", "date": "", "duration": "", "email": "", "hostname": "", "uri": "",
-				"ipv4": "", "ipv6": "", "uuid": "",
-			},
-			names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
-			most:  map[string]int{"optional": 24, "unions": 16},
-		}
-	case "gemini.parameters", "gemini.response_schema":
-		return geminiSchemaRules(name == "gemini.parameters")
-	case "gemini.json_schema", "gemini.response_json_schema":
-		r := apiRules{
-			items: true, noBooleans: true, bareRefs: true, dollars: true, known: true, optionalCycles: true, enum: "scalars",
-			keywords: []string{
-				"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems",
-				"minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties",
-				"required", "propertyOrdering",
-			},
-		}
-		if name == "gemini.json_schema" {
-			r.rootObject = true
-			r.names = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-		}
-		return r
-	case "ollama.tool":
-		return apiRules{
-			rootObject: true, items: true, noBooleans: true, typed: true,
-			rootKeys: []string{"type", "$defs", "items", "required", "properties"},
-			keywords: []string{"anyOf", "type", "items", "description", "enum", "properties", "required"},
-		}
-	case "ollama.format", "llamacpp.tool":
-		return apiRules{rootObject: name == "llamacpp.tool", items: true, noBooleans: true, typed: true, patterns: "grammar"}
-	case "bedrock.tool":
-		return apiRules{rootObject: true, items: true, names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)}
-	case "bedrock.nova":
-		return apiRules{
-			rootObject: true, items: true, names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
-			rootKeys: []string{"type", "properties", "required"}, never: []string{"$ref", "$defs", "definitions"},
-		}
-	case "moonshot.tool":
-		return apiRules{
-			rootObject: true, items: true, noBooleans: true, bareRefs: true,
-			never: []string{"allOf", "oneOf", "prefixItems", "unevaluatedItems", "definitions", "not", "if", "then", "else"},
-		}
-	case "fireworks.tool":
-		return apiRules{rootObject: true, items: true, never: []string{"definitions"}}
-	case "compat.tool":
-		return apiRules{
-			rootObject: true, items: true, noBooleans: true, oneType: true, known: true, patterns: "plain",
-			never: []string{
-				"$ref", "$defs", "definitions", "$schema", "$id", "allOf", "oneOf", "prefixItems", "not", "if", "then",
-				"else", "dependentSchemas", "patternProperties", "const", "nullable",
-			},
-		}
-	default:
-		return apiRules{}
+// newAPIRules returns the rules of a reference; none for nil.
+func newAPIRules(r *schemarules.Reference) *apiRules {
+	if r == nil {
+		return &apiRules{}
 	}
-}
-
-func strictKeywords() []string {
-	return []string{
-		"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const",
-		"required", "title", "description",
+	out := &apiRules{
+		rootObject: r.RootObject, rootKeys: r.RootKeys, keywords: r.Keywords, never: r.Never, formats: r.Formats,
+		patterns: r.Patterns, enum: r.Enum, items: r.Items, itemType: r.ItemType, strict: r.Strict, all: r.All,
+		acyclic: r.Acyclic, smallMin: r.SmallMin, bareRefs: r.BareRefs, dollars: r.Dollars, noBooleans: r.NoBooleans,
+		typed: r.Typed, oneType: r.OneType, upper: r.Upper, flagged: r.Flagged, alone: r.Alone, known: r.Known,
+		optionalCycles: r.OptionalCycles, most: r.Most,
 	}
-}
-
-func openAIStrictRules(azure bool) apiRules {
-	r := apiRules{
-		rootObject: true, items: true, strict: true, all: true, bareRefs: true, patterns: "plain",
-		keywords: strictKeywords(),
-		formats: map[string]string{
-			"date-time": "", "time": "", "date": "", "duration": "", "email": "", "hostname": "", "ipv4": "", "ipv6": "", "uuid": "",
-		},
-		most: map[string]int{"properties": 5000, "levels": 10, "names": 120_000, "enum values": 1000},
+	if r.Names != "" {
+		out.names = regexp.MustCompile(r.Names)
 	}
-	if azure {
-		r.most["properties"], r.most["levels"] = 100, 5
-		return r
-	}
-	r.keywords = append(r.keywords, "format", "pattern", "minItems", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
-		"exclusiveMaximum", "maxItems")
-	return r
-}
-
-// geminiSchemaRules is the Schema object of Gemini's API, in a function's
-// parameters or in a response schema.
-func geminiSchemaRules(function bool) apiRules {
-	r := apiRules{
-		items: true, itemType: true, noBooleans: true, oneType: true, upper: true, flagged: true, alone: true, known: true,
-		enum: "strings",
-		keywords: []string{
-			"type", "format", "title", "description", "nullable", "default", "example", "enum", "items", "minItems",
-			"maxItems", "properties", "propertyOrdering", "required", "minProperties", "maxProperties", "minLength",
-			"maxLength", "pattern", "minimum", "maximum", "anyOf",
-		},
-		formats: map[string]string{
-			"enum": "string", "date-time": "string", "float": "number", "double": "number", "int32": "integer", "int64": "integer",
-		},
-	}
-	if function {
-		r.rootObject = true
-		r.names = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-	}
-	return r
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -93,7 +94,7 @@ func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpe
 		s.Name != "" && (s.Kind != dragoman.ToolFunction || len(s.Parameters) > 0) {
 		return s, nil
 	}
-	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{*c}})
+	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{*c}})
 	if !reg.ReadsSchema(s.Source.Format) {
 		return s, fmt.Errorf("its definition has the unknown format %q: contribute a SchemaAccessor with tool.Contribute", s.Source.Format)
 	}

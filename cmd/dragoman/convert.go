@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 )
@@ -255,7 +256,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	c.lost(writing, enc.Report)
 	if err != nil {
 		return enc.Body, err
@@ -341,7 +342,7 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	c.lost(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
 		return !strings.HasPrefix(l.Path, "/messages") // which is of the request that never was
 	})})

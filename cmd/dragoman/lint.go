@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 	"github.com/dragoman-go/dragoman/internal/words"
@@ -340,7 +341,7 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 		t, err := known.target(l, data)
 		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, t, s) }, t.Caps, err
 	}
-	p, ok := schema.Named(target)
+	p, ok := all.Profile(target)
 	if !ok {
 		known, names := languageNames(languages())
 		return nil, caps, misused("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
@@ -506,7 +507,7 @@ func (l linted) writeText(w io.Writer, quiet bool) error {
 // surfaces are the names of the schema surfaces.
 func surfaces() []string {
 	var names []string
-	for _, p := range schema.Profiles() {
+	for _, p := range all.Profiles() {
 		names = append(names, p.Name())
 	}
 	return names

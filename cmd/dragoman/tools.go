@@ -10,9 +10,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 	"github.com/dragoman-go/dragoman/internal/wire"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // tools converts tool definitions by way of a request that holds nothing else.
@@ -116,7 +116,7 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 }
 
 func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dragoman.Report, err error) {
-	reg := interop.Default()
+	reg := all.Default()
 	for i, el := range elements {
 		read, sub, err := reg.InspectSchema(dragoman.Native{Format: dragoman.FormatMCPTool, JSON: el})
 		rep.Merge(fmt.Sprintf("/%d", i), sub)
@@ -131,7 +131,7 @@ func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dr
 // writeTools returns the list of tools as a request to the target has it.
 func writeTools(l language, target dragoman.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
 	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
-	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target})
+	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	var rep dragoman.Report
 	for _, loss := range enc.Report.Losses {
 		if strings.HasPrefix(loss.Path, "/tools") {

@@ -31,7 +31,7 @@ type blockDecoder struct {
 }
 
 func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
-	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
+	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
 }
 
 // quiet is a decoder whose findings are looked at and not reported.
@@ -112,7 +112,7 @@ func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) 
 	raw := json.RawMessage(block.Raw)
 	switch typ, repeated := typeAndRepeat(block); typ {
 	case "text", "image", "document":
-		p := interop.ReadAnthropicPart(raw)
+		p := readPart(raw)
 		if t, ok := p.(*dragoman.Text); ok {
 			d.dropTwins(&t.Extra, at)
 		}

@@ -103,11 +103,11 @@ func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache 
 	case *dragoman.Text:
 		t := *p
 		t.Cache = hint
-		interop.WriteAnthropicText(w, &t, b.At, c.rep)
+		writeText(w, &t, b.At, c.rep)
 	case *dragoman.Media:
 		m := *p
 		m.Cache = hint
-		c.reg.WriteAnthropicMedia(w, &m, b.At, c.rep)
+		writeMedia(c.reg.View(), w, &m, b.At, c.rep)
 	case *dragoman.ToolCall:
 		call := *p
 		call.Cache = hint

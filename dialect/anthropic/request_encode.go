@@ -21,7 +21,7 @@ import (
 // their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
@@ -96,7 +96,7 @@ func (e *requestEncoder) encode() error {
 	e.identity()
 	if ending != nil {
 		e.written = append(e.written, "cache_control")
-		interop.WriteCacheControl(w, ending, extra.At(""), e.rep)
+		writeCacheControl(w, ending, extra.At(""), e.rep)
 	}
 	if req.Stream {
 		e.key("stream")
@@ -382,7 +382,7 @@ func (e *requestEncoder) schema() []byte {
 	if f.Name != "" || f.Description != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output", "name and description of the output schema")
 	}
-	profile := schema.AnthropicStrict().ForAnswers()
+	profile := strictProfile.ForAnswers()
 	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {
 		return f.Schema
 	}

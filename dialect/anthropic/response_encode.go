@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -22,7 +23,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
@@ -59,7 +60,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	standing := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred)
 	note, told := e.failure(standing, calls, resp.Extra)
 	if note != "" {
-		interop.WriteAnthropicText(&w, &dragoman.Text{Text: note}, extra.At("/stop"), e.rep)
+		writeText(&w, &dragoman.Text{Text: note}, extra.At("/stop"), e.rep)
 	}
 	w.EndArray()
 	e.stop(&w, resp.Stop, standing, resp.Origin, calls, refused)
@@ -161,13 +162,13 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 	case *dragoman.Text:
 		t := *p
 		t.Cache = nil
-		interop.WriteAnthropicText(w, &t, at, e.rep)
+		writeText(w, &t, at, e.rep)
 	case *dragoman.Refusal:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
-		interop.WriteAnthropicText(w, &dragoman.Text{Text: p.Text}, at, e.rep)
+		writeText(w, &dragoman.Text{Text: p.Text}, at, e.rep)
 		extra.Report(e.rep, p.Extra, name, at)
 	case *dragoman.Data:
-		interop.WriteAnthropicText(w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
+		writeText(w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
 	case *dragoman.Reasoning:
 		signature := blockwire.Signature(p, origin, name, at, e.rep)
 		if blockwire.Shows(p, origin, name) {
@@ -191,7 +192,7 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		w.Raw(p.JSON)
 	case *dragoman.Media:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an answer takes no %s; a note stands in for it", p.Media)
-		interop.WriteAnthropicText(w, &dragoman.Text{Text: interop.Placeholder(p)}, at, e.rep)
+		writeText(w, &dragoman.Text{Text: toolwire.Placeholder(p)}, at, e.rep)
 	default:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
 	}

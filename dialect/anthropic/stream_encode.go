@@ -32,7 +32,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	}
 	rep := new(dragoman.Report)
 	e := &streamEncoder{
-		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},
+		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o), o: o, rep: rep},
 	}
 	e.Emitter = blockwire.NewEmitter(name, e, rep)
 	e.BareStart = true

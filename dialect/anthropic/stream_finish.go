@@ -5,8 +5,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Finish implements [blockwire.StreamWire].
@@ -28,7 +28,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 		return e.finishOpaque(dst, p, part), nil
 	case *dragoman.Media:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "an answer takes no %s; a note stands in for it", part.Media)
-		return e.finishText(dst, p, &dragoman.Text{Text: interop.Placeholder(part)})
+		return e.finishText(dst, p, &dragoman.Text{Text: toolwire.Placeholder(part)})
 	default:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in an answer", extra.A(string(part.Kind())))
 		return dst, nil

@@ -41,7 +41,7 @@ type blockDecoder struct {
 }
 
 func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
-	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
+	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
 }
 
 // quiet is a decoder whose findings are looked at and not reported.
@@ -72,10 +72,10 @@ func (d *blockDecoder) content(raw []byte, assistant bool, path string, place in
 
 // cacheHint reads a cache point; nil for any other block.
 func cacheHint(raw []byte) *dragoman.CacheHint {
-	if interop.BedrockKey(raw) != keyCache {
+	if blockKey(raw) != keyCache {
 		return nil
 	}
-	return interop.ReadCachePoint(raw)
+	return readCachePoint(raw)
 }
 
 // mark puts a hint on the last of the parts, if that can carry one and has
@@ -106,7 +106,7 @@ func mark(parts []dragoman.Part, hint *dragoman.CacheHint) bool {
 // promises, is kept as it is: one strange block must not cost the message.
 // Blocks of tools that the provider runs are kept so too.
 func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path, place ...int) dragoman.Part {
-	switch key := interop.BedrockKey(raw); key {
+	switch key := blockKey(raw); key {
 	case keyReasoning:
 		if p := readReasoning(raw); p != nil {
 			return p
@@ -134,7 +134,7 @@ func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path,
 		}
 		return res
 	default:
-		return interop.ReadBedrockPart(raw)
+		return readPart(raw)
 	}
 }
 

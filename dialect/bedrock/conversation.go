@@ -84,7 +84,7 @@ func (c *conversation) needsText(blocks []blockwire.Block) bool {
 		case *dragoman.Text:
 			return false
 		case *dragoman.Media:
-			document = document || p.Media == dragoman.MediaFile && c.reg.CanWriteBedrockMedia(p) == ""
+			document = document || p.Media == dragoman.MediaFile && refusesMedia(c.reg.View(), p) == ""
 		case *dragoman.Opaque:
 			document = document || p.Type == "document"
 		}
@@ -216,10 +216,10 @@ func (c *conversation) nameDocuments() {
 // named returns a document under the name it has on the wire; any other media
 // as it is. One in its native form keeps the name it came with.
 func (c *conversation) named(m *dragoman.Media, native bool, taken map[string]int, at extra.Path) *dragoman.Media {
-	if m.Media != dragoman.MediaFile || c.reg.CanWriteBedrockMedia(m) != "" {
+	if m.Media != dragoman.MediaFile || refusesMedia(c.reg.View(), m) != "" {
 		return m
 	}
-	base := interop.BedrockDocumentName(m)
+	base := documentName(m)
 	n := taken[base]
 	taken[base]++
 	if native {
@@ -260,7 +260,7 @@ func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache 
 	case b.Mark != nil:
 		w.Known(b.Mark)
 	default:
-		interop.WriteCachePoint(w, hint, b.At, c.rep)
+		writeCachePoint(w, hint, b.At, c.rep)
 	}
 	return nil
 }
@@ -278,15 +278,15 @@ func (c *conversation) ending(hint *dragoman.CacheHint) *dragoman.CacheHint {
 
 // writeMark writes the cache point at the end of the prompt.
 func (c *conversation) writeMark(w *jsonwire.Writer, hint *dragoman.CacheHint) {
-	interop.WriteCachePoint(w, hint, extra.At(""), c.rep)
+	writeCachePoint(w, hint, extra.At(""), c.rep)
 }
 
 func (c *conversation) writePart(w *jsonwire.Writer, b *blockwire.Block) error {
 	switch p := b.Part.(type) {
 	case *dragoman.Text:
-		c.reg.WriteBedrockText(w, p, b.At, c.rep)
+		writeText(c.reg.View(), w, p, b.At, c.rep)
 	case *dragoman.Media:
-		c.reg.WriteBedrockMedia(w, p, b.At, c.rep)
+		writeMedia(c.reg.View(), w, p, b.At, c.rep)
 	case *dragoman.ToolCall:
 		call := *p
 		call.Cache = nil

@@ -27,7 +27,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		body.Stream, body.StreamUsage = false, false
 		req = &body
 	}
-	enc, err := wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	enc, err := wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
@@ -406,7 +406,7 @@ func (e *requestEncoder) schema() []byte {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
 		return nil
 	}
-	profile := schema.BedrockStrict().ForAnswers()
+	profile := strictProfile.ForAnswers()
 	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {
 		return f.Schema
 	}

@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
 	if !o.Rebuild && resp.Native.Current(name, resp.Fingerprint) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: resp.Native.Raw, Registry: reg}, nil
 	}
@@ -181,13 +181,13 @@ func (e *answerEncoder) word(told, s dragoman.Stop, origin *dragoman.Origin, cal
 func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
 	switch p := p.(type) {
 	case *dragoman.Text:
-		e.reg.WriteBedrockText(w, p, at, e.rep)
+		writeText(e.reg.View(), w, p, at, e.rep)
 	case *dragoman.Refusal:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
-		e.reg.WriteBedrockText(w, &dragoman.Text{Text: p.Text}, at, e.rep)
+		writeText(e.reg.View(), w, &dragoman.Text{Text: p.Text}, at, e.rep)
 		extra.Report(e.rep, p.Extra, name, at)
 	case *dragoman.Data:
-		e.reg.WriteBedrockText(w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
+		writeText(e.reg.View(), w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
 	case *dragoman.Reasoning:
 		signature := blockwire.Signature(p, origin, name, at, e.rep)
 		if blockwire.Shows(p, origin, name) {
@@ -210,7 +210,7 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		}
 		w.Raw(p.JSON)
 	case *dragoman.Media:
-		e.reg.WriteBedrockMedia(w, p, at, e.rep)
+		writeMedia(e.reg.View(), w, p, at, e.rep)
 	default:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
 	}

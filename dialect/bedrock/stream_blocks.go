@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // streamBlock is a block that is being streamed.
@@ -40,7 +39,7 @@ const (
 )
 
 // startKey is what a start says the block is; empty where it says nothing.
-func startKey(opening []byte) string { return interop.BedrockKey(opening) }
+func startKey(opening []byte) string { return blockKey(opening) }
 
 func (d *streamDecoder) blockStart() error {
 	d.start()
@@ -409,7 +408,7 @@ func (b *streamBlock) image() dragoman.Part {
 	if len(source) > 0 {
 		raw = withInner(raw, "image", "source", source)
 	}
-	return interop.ReadBedrockPart(raw)
+	return readPart(raw)
 }
 
 // assembled is the block of a call as the API would have sent it whole.

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // openCall writes the start of a call: the block as it is in a response, but
@@ -202,12 +202,12 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 // finishMedia writes an image in one piece; other media has no form in a
 // stream, and a note stands in for it.
 func (e *streamEncoder) finishMedia(dst []byte, p *blockwire.Out, m *dragoman.Media) ([]byte, error) {
-	if m.Media != dragoman.MediaImage || e.reg.CanWriteBedrockMedia(m) != "" {
+	if m.Media != dragoman.MediaImage || refusesMedia(e.reg.View(), m) != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "a stream takes no such %s; a note stands in for it", m.Media)
-		return e.finishText(dst, p, &dragoman.Text{Text: interop.Placeholder(m)})
+		return e.finishText(dst, p, &dragoman.Text{Text: toolwire.Placeholder(m)})
 	}
 	var block jsonwire.Writer
-	e.reg.WriteBedrockMedia(&block, m, p.At, e.rep)
+	writeMedia(e.reg.View(), &block, m, p.At, e.rep)
 	e.Number(p)
 	dst = e.blockStart(dst, p, withoutInner(block.Buf, "image", "source"))
 	dst = e.deltaFrame(dst, p, nil, func(w *jsonwire.Writer) {

@@ -8,7 +8,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // offered narrows the tools where the choice allows only some, or none: this
@@ -43,7 +42,7 @@ func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
 	var kept []dragoman.ToolSpec
 	places := []int{}
 	for i := range t.Specs {
-		if s := &t.Specs[i]; s.Kind == dragoman.ToolHosted && s.Source != nil && interop.BedrockKey(s.Source.JSON) == keyCache {
+		if s := &t.Specs[i]; s.Kind == dragoman.ToolHosted && s.Source != nil && blockKey(s.Source.JSON) == keyCache {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
 			continue
 		}

@@ -33,14 +33,14 @@ package gemini
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 const name = dragoman.Gemini
 
 // skipSignature is the signature the API takes in place of one that it did not
-// make (quirk B16).
-const skipSignature = interop.GeminiNoSignature
+// make. It says nothing, and is no loss toward others (quirk B16).
+const skipSignature = toolwire.NoSignature
 
 // The formats of native records that are no tool objects.
 const (

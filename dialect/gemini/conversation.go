@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -170,7 +171,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	}
 	if why != "" {
 		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; a note stands in for it")
-		b.Part = &dragoman.Text{Text: interop.Placeholder(p)}
+		b.Part = &dragoman.Text{Text: toolwire.Placeholder(p)}
 		return append(out, b)
 	}
 	if !c.Own(m) || mistyped(p) {
@@ -290,7 +291,7 @@ func said(f dragoman.Field, thought bool, signature string) bool {
 
 func writeMedia(w *jsonwire.Writer, p *dragoman.Media, signature string, at extra.Path, rep *dragoman.Report) {
 	w.BeginObject()
-	interop.WriteGeminiMedia(w, p, at, rep)
+	writeMediaField(w, p, at, rep)
 	w.StringFieldIf("thoughtSignature", signature)
 	extra.WriteBut(w, p.Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/thoughtSignature" })
 	w.EndObject()
@@ -378,7 +379,7 @@ func (c *conversation) noted(parts []dragoman.Part, at extra.Path) []dragoman.Pa
 	for i, p := range parts {
 		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.TakesMedia(m.Media) {
 			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target takes no %s; a note stands in for it", m.Media)
-			parts[i] = &dragoman.Text{Text: interop.Placeholder(m)}
+			parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m)}
 		}
 	}
 	return parts

@@ -6,15 +6,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // taken is media as the API takes it, or a note (quirk D14).
 func taken(p *dragoman.Media, at extra.Path, rep *dragoman.Report) dragoman.Part {
-	m, why := interop.GeminiMedia(p)
+	m, why := settledMedia(p)
 	if why != "" {
 		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
-		return &dragoman.Text{Text: interop.Placeholder(p)}
+		return &dragoman.Text{Text: toolwire.Placeholder(p)}
 	}
 	if m != p && m.MIME != p.MIME && p.Base64 != "" {
 		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the type is written as %q", m.MIME)
@@ -45,7 +45,7 @@ func mistyped(p *dragoman.Media) bool {
 	if p.Base64 == "" {
 		return false
 	}
-	m, why := interop.GeminiMedia(p)
+	m, why := settledMedia(p)
 	return p.MIME == "" || why != "" || strings.HasPrefix(p.MIME, "image/") && m.MIME != p.MIME
 }
 

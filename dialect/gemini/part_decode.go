@@ -31,7 +31,7 @@ type partDecoder struct {
 }
 
 func newPartDecoder(c Codec, o dialect.DecodeOptions) partDecoder {
-	return partDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
+	return partDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
 }
 
 // rawPart is a part of the wire with its members told apart.
@@ -180,7 +180,7 @@ func (d *partDecoder) part(raw json.RawMessage, at extra.Path, ordinal int, plac
 	case p.kind == "functionResponse":
 		return d.result(&p, at), nil
 	case p.kind == "inlineData", p.kind == "fileData":
-		if m := interop.ReadGeminiMedia(raw); m != nil {
+		if m := readMedia(raw); m != nil {
 			return m, nil
 		}
 		return opaque(&p), nil

@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
@@ -533,7 +532,7 @@ func (o *outputMembers) settle(d *requestDecoder) {
 	mime := unquote(o.mime)
 	schema := o.jsonSchema
 	if schema == nil && o.schema != nil {
-		schema = interop.FromGeminiSchema(o.schema, closed, d.rep)
+		schema = fromClosedSchema(o.schema, closed, d.rep)
 	}
 	isObject := len(schema) > 0 && schema[0] == '{'
 	switch {

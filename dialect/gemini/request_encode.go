@@ -34,7 +34,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	if foreignState(req, limits, o) {
 		o.Rebuild = true
 	}
-	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
@@ -54,7 +54,7 @@ func replayed(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOpt
 	if !ok {
 		return dialect.Encoded{}, false
 	}
-	return dialect.Encoded{Body: body, Registry: wirekit.EncodeRegistry(req, limits, o)}, true
+	return dialect.Encoded{Body: body, Registry: wirekit.EncodeRegistry(req, limits, toolCodecs, o)}, true
 }
 
 // foreignState reports whether a part that has no signature of its own holds
@@ -595,9 +595,9 @@ func (e *requestEncoder) output() {
 		return
 	}
 	closed := e.target.Caps.ClosedSchemas
-	out, profile := f.Schema, schema.GeminiResponseJSONSchema()
+	out, profile := f.Schema, openAnswers
 	if closed {
-		profile = schema.GeminiResponseSchema()
+		profile = closedAnswers
 	}
 	if f.Dialect != name || closed {
 		low, sub, err := schema.Lower(f.Schema, profile)

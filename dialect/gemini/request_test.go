@@ -9,7 +9,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 const snakeRequest = `{
@@ -498,10 +497,6 @@ func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
 	if got := string(req.Tools[0].Parameters); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	plain := json.RawMessage(`{"type": "object",  "properties": {}}`)
-	if got := interop.FromGeminiSchema(plain, "", nil); string(got) != string(plain) {
-		t.Errorf("what is JSON Schema already became %s", got)
-	}
 }
 
 func TestQuirkA44_TheProvidersOwnToolsStandApart(t *testing.T) {
@@ -676,24 +671,6 @@ func TestOfTwoSchemasOfAToolTheOneThatIsNotReadIsReported(t *testing.T) {
 	}
 	has(t, rep, dragoman.Dropped, "/tools/0/functionDeclarations/0/parameters")
 	has(t, rep, dragoman.Dropped, "/tools/0/functionDeclarations/0/response")
-}
-
-// The JSON of protocol buffers may have the number of a value in place of its
-// name.
-func TestQuirkA21_TheNumberOfATypeIsReadAsItsName(t *testing.T) {
-	var rep dragoman.Report
-	got := interop.FromGeminiSchema(json.RawMessage(`{"type":6,"properties":{"s":{"type":1,"nullable":true},"n":{"type":2},"i":{"type":3,"enum":["1"]},
-		"b":{"type":4},"l":{"type":5,"items":{"type":0}},"z":{"type":7}}}`), "/x", &rep)
-	want := `{"type":"object","properties":{"s":{"type":["string","null"]},"n":{"type":"number"},"i":{"type":"integer","enum":[1]},` +
-		`"b":{"type":"boolean"},"l":{"type":"array","items":{}},"z":{"type":"null"}}}`
-	if string(got) != want || len(rep.Losses) > 0 {
-		t.Errorf("%s\n%s", got, rep)
-	}
-	got = interop.FromGeminiSchema(json.RawMessage(`{"anyOf":[{"type":8},{"type":-1},{"type":1e3},{"type":1.5}]}`), "/x", &rep)
-	if string(got) != `{"anyOf":[{},{},{},{}]}` || len(rep.Losses) != 1 {
-		t.Errorf("%s\n%s", got, rep)
-	}
-	has(t, rep, dragoman.Dropped, "/x")
 }
 
 // The API reads a single value as a list of one, and clients rely on it.

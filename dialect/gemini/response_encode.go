@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -23,7 +24,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
 	if body, ok := replayResponse(resp, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
@@ -242,7 +243,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 	case *dragoman.Media:
 		if p.Base64 == "" && p.Text == "" && p.URL == "" {
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
-			writeText(w, interop.Placeholder(p), false, "", nil)
+			writeText(w, toolwire.Placeholder(p), false, "", nil)
 			return nil
 		}
 		raw, _ := extra.Get(p.Extra, name, "/thoughtSignature")

@@ -20,7 +20,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
-	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o)
 	return &streamEncoder{
 		answerEncoder: answerEncoder{reg: reg, o: o, rep: new(dragoman.Report)},
 		array:         c.Array,

@@ -31,7 +31,7 @@ type messageDecoder struct {
 
 func newMessageDecoder(c Codec, o dialect.DecodeOptions) messageDecoder {
 	return messageDecoder{
-		reg: wirekit.DecodeRegistry(c.Limits(), o), o: o,
+		reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o,
 		origin: wirekit.Origin(name, o), rep: new(dragoman.Report),
 	}
 }
@@ -208,7 +208,7 @@ func (b *body) readImages(r *jsonwire.Reader, m *dragoman.Message) {
 	n := 0
 	for range r.Array() {
 		n++
-		b.images = append(b.images, interop.ReadOllamaImage(r.String()))
+		b.images = append(b.images, readImage(r.String()))
 	}
 	if n == 0 {
 		extra.Add(&m.Extra, name, "", []byte("images"), []byte("[]"))

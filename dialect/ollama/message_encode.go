@@ -163,18 +163,18 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path) {
 			role = string(dragoman.RoleUser)
 		}
 	}
-	var content interop.OllamaContent
+	var content messageContent
 	for i, p := range m.Parts {
-		content.Add(e.reg, p, at.Elem("parts", i), e.rep)
+		content.add(e.reg.View(), p, at.Elem("parts", i), e.rep)
 	}
-	if content.Empty() && !ownElement(m) {
+	if content.empty() && !ownElement(m) {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
 	}
 	e.w.BeginObject()
 	e.w.StringField("role", role)
-	content.Write(&e.w, interop.BlankLine, at, e.rep)
-	e.extras([]dragoman.Message{*m}, len(content.Images()) > 0)
+	content.write(&e.w, blankLine, at, e.rep)
+	e.extras([]dragoman.Message{*m}, len(content.images) > 0)
 	e.w.EndObject()
 	e.unsaidOf(m, at)
 }
@@ -369,7 +369,7 @@ func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 
 // speech is a run of assistant messages, sorted by where Ollama wants things.
 type speech struct {
-	content  interop.OllamaContent
+	content  messageContent
 	thinking []string
 	calls    []placedPart
 }
@@ -381,13 +381,13 @@ type placedPart struct {
 }
 
 func (t *speech) silent() bool {
-	return t.content.Empty() && len(t.thinking) == 0 && len(t.calls) == 0
+	return t.content.empty() && len(t.thinking) == 0 && len(t.calls) == 0
 }
 
 func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int) {
-	if n > 0 && !t.content.Empty() && slices.ContainsFunc(m.Parts, speaks) {
+	if n > 0 && !t.content.empty() && slices.ContainsFunc(m.Parts, speaks) {
 		// Parts of one message run on, messages are set apart.
-		t.content.Add(e.reg, &dragoman.Text{Text: interop.BlankLine}, at, e.rep)
+		t.content.add(e.reg.View(), &dragoman.Text{Text: blankLine}, at, e.rep)
 		e.rep.Add(dragoman.Moved, dragoman.Info, at.String(), "written as one with the assistant message before it")
 	}
 	for i, p := range m.Parts {
@@ -403,12 +403,12 @@ func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n in
 				// A client could find a call in it to run.
 				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
 			default:
-				t.content.Add(e.reg, p, here.at, e.rep)
+				t.content.add(e.reg.View(), p, here.at, e.rep)
 			}
 		case *dragoman.Reasoning:
 			t.addThinking(e, p, here.at)
 		default:
-			t.content.Add(e.reg, p, here.at, e.rep)
+			t.content.add(e.reg.View(), p, here.at, e.rep)
 		}
 	}
 }
@@ -459,14 +459,14 @@ func visible(p *dragoman.Reasoning) string {
 	if p.Text != "" {
 		return p.Text
 	}
-	return strings.Join(p.Summary, interop.BlankLine)
+	return strings.Join(p.Summary, blankLine)
 }
 
 // write writes the members of an assistant message but its role.
 func (t *speech) write(e *messageEncoder, ms []dragoman.Message, first int) error {
-	t.content.Write(&e.w, "", extra.Elem(e.list, first), e.rep)
+	t.content.write(&e.w, "", extra.Elem(e.list, first), e.rep)
 	if len(t.thinking) > 0 {
-		e.w.StringField("thinking", strings.Join(t.thinking, interop.BlankLine))
+		e.w.StringField("thinking", strings.Join(t.thinking, blankLine))
 	}
 	if len(t.calls) > 0 {
 		e.w.Key("tool_calls")
@@ -478,7 +478,7 @@ func (t *speech) write(e *messageEncoder, ms []dragoman.Message, first int) erro
 		}
 		e.w.EndArray()
 	}
-	e.extras(ms, len(t.content.Images()) > 0)
+	e.extras(ms, len(t.content.images) > 0)
 	for i := range ms {
 		e.unsaidOf(&ms[i], extra.Elem(e.list, first+i))
 	}

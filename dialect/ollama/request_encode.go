@@ -18,7 +18,7 @@ import (
 // model; so is every message and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
@@ -247,7 +247,7 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	}
 	out := []byte(f.Schema)
 	if f.Dialect != name {
-		lowered, sub, err := schema.Lower(f.Schema, schema.OllamaFormat())
+		lowered, sub, err := schema.Lower(f.Schema, formatProfile)
 		e.rep.Merge("/output/schema", sub)
 		if err != nil {
 			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)

@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	limits := c.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, o)
+	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !overtaken(resp) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -58,7 +59,7 @@ func barred(c *dragoman.ToolCall) bool {
 	case c.Problem.Code == dragoman.ProblemStopped:
 		return true
 	default:
-		_, why := interop.AnswerObject(c)
+		_, why := toolwire.AnswerObject(c)
 		return why == nil
 	}
 }

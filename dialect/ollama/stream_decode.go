@@ -14,7 +14,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/ndjson"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // NewStreamDecoder implements [dialect.Codec].
@@ -351,7 +350,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	d.speak(content)
 	for _, s := range images {
 		d.pass(len(s))
-		d.parts.Whole(0, d.header(), interop.ReadOllamaImage(s))
+		d.parts.Whole(0, d.header(), readImage(s))
 	}
 	for _, raw := range calls {
 		d.streamCall(raw)

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/ndjson"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // NewStreamEncoder implements [dialect.Codec].
@@ -19,7 +18,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
-	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o)
 	return &streamEncoder{
 		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
 		parts:          map[int]*outPart{},
@@ -209,7 +208,7 @@ func (p *outPart) grows(ev *dragoman.PartDelta) bool {
 	}
 	for ; p.summary < ev.Summary; p.summary++ {
 		if p.summary > 0 {
-			p.waiting = append(p.waiting, interop.BlankLine...)
+			p.waiting = append(p.waiting, blankLine...)
 		}
 	}
 	p.waiting = append(p.waiting, ev.Text...)
@@ -244,7 +243,7 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 		e.spoke = p.message
 	}
 	if apart { // as in a whole response
-		text = interop.BlankLine + text
+		text = blankLine + text
 	}
 	return e.message(dst, func(w *jsonwire.Writer) {
 		if thinks {
@@ -307,16 +306,16 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		}
 	}
 	content := e.content(ev.Part, at)
-	if content.Empty() {
+	if content.empty() {
 		return dst, nil
 	}
-	return e.message(dst, func(w *jsonwire.Writer) { content.Write(w, "", at, e.rep) }), nil
+	return e.message(dst, func(w *jsonwire.Writer) { content.write(w, "", at, e.rep) }), nil
 }
 
 // content reports what a part says that the wire has no place for.
-func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *interop.OllamaContent {
-	var c interop.OllamaContent
-	c.Add(e.reg, p, at, e.rep)
+func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *messageContent {
+	var c messageContent
+	c.add(e.reg.View(), p, at, e.rep)
 	return &c
 }
 

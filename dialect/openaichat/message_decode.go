@@ -354,7 +354,7 @@ func readContent(r *jsonwire.Reader) []dragoman.Part {
 		if r.Err() != nil {
 			break
 		}
-		p := interop.ReadChatPart(raw)
+		p := readPart(raw)
 		if o, ok := p.(*dragoman.Opaque); ok && o.Type == "thinking" {
 			p = thinkingPart(o)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -173,7 +174,7 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 	anyMedia := e.target.Caps.AnyMedia
 	why := ""
 	if !anyMedia {
-		why = interop.OpenAIRefuses(m)
+		why = toolwire.OpenAIRefuses(m)
 	}
 	switch {
 	case role != dragoman.RoleUser:
@@ -186,7 +187,7 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 		return p
 	}
 	extra.Report(e.rep, m.Extra, name, at)
-	return &dragoman.Text{Text: interop.Placeholder(m), Cache: m.Cache}
+	return &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 }
 
 // extras writes the members of a run of messages, which becomes one, that are
@@ -276,14 +277,14 @@ func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path, marked bool)
 // content writes the content of a message: a string for one plain text, as
 // compatible servers want it (quirk D34), else a list of parts.
 func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []extra.Path) bool {
-	if text, ok := e.reg.ChatString(parts, placeOf(0, at, places), e.rep); ok {
+	if text, ok := contentString(e.reg.View(), parts, placeOf(0, at, places), e.rep); ok {
 		e.w.String(text)
 		return true
 	}
 	e.w.BeginArray()
 	n := 0
 	for i, p := range parts {
-		if e.reg.WriteChatPart(&e.w, p, placeOf(i, at, places), e.rep) {
+		if writePart(e.reg.View(), &e.w, p, placeOf(i, at, places), e.rep) {
 			n++
 		}
 	}
@@ -585,7 +586,7 @@ func (t *turn) write(e *messageEncoder) bool {
 			n++
 			continue
 		}
-		if e.reg.WriteChatPart(&e.w, c.part, c.at, e.rep) {
+		if writePart(e.reg.View(), &e.w, c.part, c.at, e.rep) {
 			n++
 		}
 	}

@@ -8,8 +8,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
 )
@@ -57,8 +59,8 @@ func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 				calls = append(calls, fmt.Sprintf("call %s %s %s %s", reg.WireID(p.ID), reg.WireName(p.Namespace, p.Name), p.Payload, p.Arguments))
 			case *dragoman.ToolResult:
 				text := p.Text()
-				if p.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, interop.ErrorPrefix) {
-					text = interop.ErrorPrefix + text
+				if p.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
+					text = toolwire.ErrorPrefix + text
 				}
 				media := slices.ContainsFunc(p.Content, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia })
 				if media {
@@ -195,7 +197,7 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 				rt.Fatalf("%s has %d calls, want %d\n%s", label, len(gc), len(wc), body)
 			}
 			for i := range wc {
-				reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
+				reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
 				w, g := wc[i], gc[i]
 				args, _ := w.Object()
 				if w.Payload == dragoman.PayloadText {

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -13,7 +14,7 @@ import (
 // bothWays decodes one call of a whole response and of a stream.
 func bothWays(t *testing.T, args string, tools ...dragoman.ToolSpec) map[string]dragoman.ToolCall {
 	t.Helper()
-	o := dialect.DecodeOptions{Registry: interop.New(interop.Options{Target: dragoman.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
+	o := dialect.DecodeOptions{Registry: all.Registry(interop.Options{Target: dragoman.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
 	quoted := quote(args)
 	whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+quoted+`}}]},"finish_reason":"tool_calls"}]}`), o)
 	if err != nil {

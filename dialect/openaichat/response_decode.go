@@ -28,7 +28,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, rep, err
 	}
 	defer r.Return()
-	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, once: sure, unclear: !sure}
+	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: resp.Origin, rep: &rep, once: sure, unclear: !sure}
 	rewritten := d.reg.Rewritten()
 	var failed error
 	var groq dragoman.Usage

@@ -24,7 +24,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	o = forFunctions(o)
 	limits := c.Limits()
-	reg := wirekit.AnswerRegistry(resp, limits, o)
+	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}

@@ -27,7 +27,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
-	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
+	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o)}
 	d.parser.Max, d.bound.Max = o.Limit(), o.Limit()
 	d.hold = d.held.Hold
 	d.held.Dialect, d.held.NoFields = name, o.NoNative // lose reports the fields

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +22,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	o = forFunctions(o)
-	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o)
 	return &streamEncoder{
 		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions},
 		reg:            reg,
@@ -346,7 +347,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 // sent so far. What clients would understand differently is only told, as in a
 // whole response, unless it is out: then the stop bars it.
 func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
-	told, why := interop.AnswerText(c)
+	told, why := toolwire.AnswerText(c)
 	switch {
 	case p.wrapped, why != nil && p.sent.Len() == 0:
 		return told

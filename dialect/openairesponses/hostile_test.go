@@ -300,7 +300,7 @@ func (failingCalls) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.R
 }
 
 func TestACallThatCannotBeReadStillEndsTheStreamOnce(t *testing.T) {
-	reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: name}, Limits: Codec{}.Limits(), Contributions: []dragoman.Contribution{{Calls: []dragoman.CallAccessor{failingCalls{}}}}})
+	reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name}, Limits: Codec{}.Limits(), Contributions: []dragoman.Contribution{{Calls: []dragoman.CallAccessor{failingCalls{}}}}})
 	for _, list := range [][]string{
 		{created, added(0, namedCall("rm", "")), argDelta(0, "{}")},
 		{created, argDelta(0, "{}"), done(0, namedCall("rm", "{}"))},

@@ -38,7 +38,7 @@ type itemDecoder struct {
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
 	return itemDecoder{
-		reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o),
+		reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o),
 		rep: new(dragoman.Report), output: output,
 	}
 }
@@ -140,7 +140,7 @@ var partMembers = []string{"type", "text", "refusal"}
 // contentPart reads a part of a message. What a reader that ignores case would
 // take for another member of it is dropped.
 func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
-	p := interop.ReadResponsesPart(raw)
+	p := readPart(raw)
 	if !wirekit.Doubled(&d.peeked, raw, partMembers) {
 		return p
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -229,7 +230,7 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 		if t, ok := p.(*dragoman.Text); ok {
 			extra.ReportState(e.rep, t.Signature, at.Elem("parts", i))
 		}
-		if e.reg.WriteResponsesPart(w, p, assistant, at.Elem("parts", i), e.rep) {
+		if writePart(e.reg.View(), w, p, assistant, at.Elem("parts", i), e.rep) {
 			wrote = true
 		}
 	}
@@ -352,13 +353,13 @@ func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) d
 		m.Origin != nil && m.Origin.Dialect == name || e.target.Caps.AnyMedia {
 		return p
 	}
-	why := interop.OpenAIRefuses(media)
+	why := toolwire.OpenAIRefuses(media)
 	if why == "" {
 		return p
 	}
 	e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
 	extra.Report(e.rep, media.Extra, name, at)
-	return &dragoman.Text{Text: interop.Placeholder(media), Cache: media.Cache}
+	return &dragoman.Text{Text: toolwire.Placeholder(media), Cache: media.Cache}
 }
 
 func (e *itemEncoder) declaresOutput(c *dragoman.ToolCall) bool {
@@ -381,8 +382,8 @@ func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) 
 		}
 	}
 	text := res.Text()
-	if res.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, interop.ErrorPrefix) {
-		text = interop.ErrorPrefix + text
+	if res.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
+		text = toolwire.ErrorPrefix + text
 	} else if json.Valid([]byte(text)) {
 		return
 	}

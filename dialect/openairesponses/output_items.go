@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -196,7 +197,7 @@ func (e *outputEncoder) writePart(w *jsonwire.Writer, p dragoman.Part, at extra.
 		extra.Report(e.rep, t.Extra, name, at)
 		p = &full
 	}
-	e.reg.WriteResponsesPart(w, p, true, at, e.rep)
+	writePart(e.reg.View(), w, p, true, at, e.rep)
 }
 
 func (e *outputEncoder) writeReasoning(w *jsonwire.Writer, it *outputItem) {
@@ -274,7 +275,7 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 
 // unclear reports whether two clients could understand a call differently.
 func unclear(c *dragoman.ToolCall) bool {
-	_, why := interop.AnswerText(c)
+	_, why := toolwire.AnswerText(c)
 	return why != nil
 }
 
@@ -283,7 +284,7 @@ func unclear(c *dragoman.ToolCall) bool {
 // would understand differently are only told.
 // Long arguments are looked at once for all of it.
 func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
-	told, why := interop.AnswerText(c)
+	told, why := toolwire.AnswerText(c)
 	p := &payload{text: told, doubtful: why != nil}
 	switch {
 	case freeform:

@@ -8,7 +8,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // errNotObject says that an event of a stream is none.
@@ -224,7 +223,7 @@ func (d *requestDecoder) tools() {
 		n++
 		at := extra.Elem("/tools", i)
 		specs, err := d.reg.ReadTool(raw, at, d.rep)
-		format := interop.SchemaFormat(name, raw)
+		format := toolCodec{}.ToolFormat(raw)
 		if err != nil && format == dragoman.FormatResponsesNamespace {
 			// It holds what we do not know: the provider's own, kept as it is.
 			specs, err = []dragoman.ToolSpec{{

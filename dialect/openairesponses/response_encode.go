@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), toolCodecs, o)
 	body, replays := wirekit.ReplayResponse(resp, name, o)
 	if replays && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil

@@ -26,7 +26,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	return &streamEncoder{
-		outputEncoder: outputEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: new(dragoman.Report), seed: o.Seed},
+		outputEncoder: outputEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o), o: o, rep: new(dragoman.Report), seed: o.Seed},
 		parts:         make(map[int]*outputPart),
 		headers:       make(map[int]*dragoman.Message),
 	}

@@ -19,8 +19,12 @@ import (
 
 const whereToAdd = "add a line to rooms in internal/archtest/rooms_test.go"
 
-// roomOf returns the height of a package's room, or -1.
+// roomOf returns the height of a package's room, or -1. A line with the exact
+// path comes before a pattern.
 func roomOf(pkg string) int {
+	if i := slices.IndexFunc(rooms, func(r room) bool { return r.path == pkg }); i >= 0 {
+		return i
+	}
 	return slices.IndexFunc(rooms, func(r room) bool {
 		ok, _ := path.Match(r.path, pkg)
 		return ok
@@ -161,6 +165,7 @@ var rules = []struct {
 	{"libraries do not print or exit", librariesDoNotPrintOrExit},
 	{"pure rooms do no I/O", pureRoomsDoNoIO},
 	{"vendors stay at home", vendorsStayAtHome},
+	{"interop and schema name no format of a dialect", sharedEnginesNameNoFormat},
 }
 
 func TestRooms(t *testing.T) {
@@ -215,6 +220,9 @@ func TestRulesNotice(t *testing.T) {
 		{"a dialect's name in a string", "gateway", `const d = "bedrock.converse"`, "names bedrock.converse"},
 		{"a dialect's package", "gateway", `import _ "MODULE/dialect/anthropic"`, "imports dialect/anthropic"},
 		{"a dialect's name at home", "dialect/anthropic", "import dragoman \"MODULE\"\nconst name = dragoman.Anthropic", ""},
+		{"a dialect in the registry", "interop", "import dragoman \"MODULE\"\nvar d = dragoman.Bedrock", "uses dragoman.Bedrock"},
+		{"a dialect's format in the registry", "interop", "import dragoman \"MODULE\"\nvar f = dragoman.FormatGeminiResult", "names dragoman.FormatGeminiResult"},
+		{"a neutral format in the registry", "interop", "import dragoman \"MODULE\"\nvar f dragoman.Format = dragoman.FormatMCPTool", ""},
 		{"an HTTP header", "dialect/anthropic", "import \"net/http\"\nfunc F(http.Header) {}", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -232,6 +240,22 @@ func TestRulesNotice(t *testing.T) {
 				t.Errorf("reported %q", got)
 			case tc.want != "" && !(len(got) == 1 && strings.Contains(got[0], tc.want)):
 				t.Errorf("reported %q, want one report with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// sharedEnginesNameNoFormat keeps facts about one vendor's tools and schemas in the
+// package of its dialect: the registry and the lowering engine get them as data.
+func sharedEnginesNameNoFormat(s *source, report reporter) {
+	if s.path != "interop" && s.path != "schema" {
+		return
+	}
+	for _, f := range s.files {
+		s.selectors(f, func(pos token.Position, pkg, name string) {
+			format := strings.HasPrefix(name, "Format") && name != "Format" && name != "FormatMCPTool"
+			if pkg == repotree.Module && format {
+				report(pos, "%s names dragoman.%s: give the fact to the codec of the dialect", s.path, name)
 			}
 		})
 	}

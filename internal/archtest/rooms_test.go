@@ -52,7 +52,8 @@ var rooms = []room{
 	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
 	{path: "internal/stream", only: []string{"", "internal/extra", "internal/jsonwire"}, pure: true},
 	{path: "internal/linkrequest", only: []string{""}, pure: true},
-	{path: "schema", only: []string{"", "internal/jsonwire"}, third: []string{
+	{path: "internal/schemarules", only: []string{}, pure: true},
+	{path: "schema", only: []string{"", "internal/jsonwire", "internal/schemarules"}, third: []string{
 		jsontext,
 		"github.com/santhosh-tekuri/jsonschema/v6",
 		"github.com/santhosh-tekuri/jsonschema/v6/",
@@ -61,6 +62,7 @@ var rooms = []room{
 		"github.com/pb33f/ordered-map/v2",
 		"golang.org/x/text/",
 	}, pure: true, clock: true},
+	{path: "internal/toolwire", only: []string{"", "internal/extra", "internal/jsonwire", "internal/schemarules", "schema"}, third: []string{jsontext}, pure: true},
 	{path: "interop", third: []string{jsontext}, pure: true},
 	{path: "dialect", third: []string{jsontext}, pure: true},
 	{path: "internal/wire", only: []string{"", "dialect", "internal/framing", "internal/jsonwire"}, pure: true},
@@ -68,11 +70,12 @@ var rooms = []room{
 	{path: "internal/blockwire", third: []string{jsontext}, pure: true},
 	{path: "dialect/*", third: []string{jsontext}, pure: true},
 	{path: "internal/dialects", pure: true},
+	{path: "dialect/all", pure: true},
 
 	{path: "history", pure: true},
 	{path: "internal/lark", only: []string{}, pure: true},
 	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
-	{path: "tool/tooltest", only: []string{"", "dialect", "internal/dialects", "schema", "tool"}},
+	{path: "tool/tooltest", only: []string{"", "dialect", "dialect/all", "internal/dialects", "schema", "tool"}},
 	{path: "tool/shell", only: []string{"internal/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
 	{path: "internal/filetree", only: []string{"internal/jsonwire", "internal/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
 	{path: "internal/capname", only: []string{"", "internal/filetree", "internal/wirekit", "internal/words"}, pure: true},

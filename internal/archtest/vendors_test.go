@@ -40,9 +40,6 @@ var mayNameDialects = map[string]string{
 	"internal/codectest":  "tests of all codecs",
 	"internal/gen":        "generators of test data",
 	"session/sessiontest": "tests of session stores",
-
-	// To be removed: the tool codecs of the vendors move home in their own step of issue 18.
-	"interop": "tool codecs that have not moved home yet",
 }
 
 // dialectConstants are the names that the root package gives to dialects.

@@ -5,8 +5,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -55,7 +55,7 @@ func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
 		obj, _ := c.Object()
 		return string(obj)
 	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values
-		told, _ := interop.AnswerObject(c)
+		told, _ := toolwire.AnswerObject(c)
 		return string(told)
 	default:
 		return c.Arguments

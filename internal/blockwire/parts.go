@@ -6,7 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
-	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 func isThinking(b Block) bool { return b.Is(dragoman.KindReasoning) }
@@ -45,7 +45,7 @@ func (p *Plan) Usual(
 			return drop(dragoman.Serious, "a system message takes no %s", part.Media)
 		case role == p.Assistant && !p.Own(m):
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an assistant message takes no %s; a note stands in for it", part.Media)
-			b.Part = &dragoman.Text{Text: interop.Placeholder(part)}
+			b.Part = &dragoman.Text{Text: toolwire.Placeholder(part)}
 		}
 	case *dragoman.ToolCall:
 		switch {

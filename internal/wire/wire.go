@@ -162,6 +162,9 @@ type Stream struct {
 	UsageOnRequest bool
 	// Repeats says that the last event repeats the whole response.
 	Repeats bool
+	// FailureAfter returns the events of end, which end a stream with an error, so that they
+	// follow the events of sent, which the client has. Nil means end as it is.
+	FailureAfter func(sent [][]byte, end []byte) []byte
 	// Done is written after the last event of the server's own, if decoding dropped it.
 	Done []byte
 }

@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -111,7 +112,7 @@ func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra
 	said := *c
 	said.Cache = nil // which no answer has
 	if c.Problem != nil && sent {
-		if _, why := interop.AnswerText(c); why != nil {
+		if _, why := toolwire.AnswerText(c); why != nil {
 			rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments that must not run went out as they came; the stop keeps them from it: %s", why.Message)
 		}
 		said.Payload, said.Arguments, said.Problem = dragoman.PayloadObject, "{}", nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -109,13 +110,13 @@ func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Reg
 		return f.Schema, strict
 	}
 	if strict {
-		low, err := AnswerSchema(f.Schema, schema.OpenAIStrict(), reg, rep)
+		low, err := AnswerSchema(f.Schema, toolwire.OpenAIStrict, reg, rep)
 		if err == nil {
 			return low, true
 		}
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
 	}
-	low, err := AnswerSchema(f.Schema, schema.OpenAIOutput(), reg, rep)
+	low, err := AnswerSchema(f.Schema, toolwire.OpenAIOutput, reg, rep)
 	if err != nil {
 		rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
 		return f.Schema, false
@@ -127,5 +128,5 @@ func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Reg
 // root may have to be wrapped.
 func fitsStrict(src json.RawMessage) bool {
 	object, _, err := schema.Wrap(src)
-	return err == nil && schema.StrictFits(object, schema.OpenAIStrict())
+	return err == nil && schema.StrictFits(object, toolwire.OpenAIStrict)
 }

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -19,10 +20,10 @@ import (
 // did not change is written byte for byte, except for the model name. write encodes every
 // other request; its body is used only if it is complete.
 func EncodeRequest(
-	req *dragoman.Request, limits dragoman.Limits, c Conversation, o dialect.EncodeOptions,
+	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, c Conversation, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
-	enc, err := encodeRequest(req, limits, o, write)
+	enc, err := encodeRequest(req, limits, tools, o, write)
 	if err != nil {
 		return enc, err
 	}
@@ -33,7 +34,7 @@ func EncodeRequest(
 }
 
 func encodeRequest(
-	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
+	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
 	if err := req.Validate(); err != nil {
@@ -45,7 +46,7 @@ func encodeRequest(
 	if err := CheckReferences(req, limits); err != nil {
 		return dialect.Encoded{}, fmt.Errorf("%s: %w", limits.Dialect, err)
 	}
-	reg := EncodeRegistry(req, limits, o)
+	reg := EncodeRegistry(req, limits, tools, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
 		forbidUnasked(req, reg)
 		return dialect.Encoded{Body: body, Registry: reg}, nil
@@ -54,7 +55,7 @@ func encodeRequest(
 	w, err := write(o, reg, rep)
 	forbidUnasked(req, reg)
 	if err == nil && o.Target.Caps != (dragoman.Capabilities{}) {
-		if body, ok := replayUnchanged(req, limits, o, w.Buf, rep, write); ok {
+		if body, ok := replayUnchanged(req, limits, tools, o, w.Buf, rep, write); ok {
 			return dialect.Encoded{Body: body, Registry: reg}, nil
 		}
 	}
@@ -65,7 +66,7 @@ func encodeRequest(
 // replayUnchanged returns the native body of a request that the capabilities of its
 // target do not change: written without them, it has the same body and losses.
 func replayUnchanged(
-	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
+	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) ([]byte, bool) {
 	o.Target.Caps, o.Registry = dragoman.Capabilities{}, nil
@@ -74,7 +75,7 @@ func replayUnchanged(
 		return nil, false
 	}
 	rep := new(dragoman.Report)
-	w, err := write(o, EncodeRegistry(req, limits, o), rep)
+	w, err := write(o, EncodeRegistry(req, limits, tools, o), rep)
 	return body, err == nil && bytes.Equal(w.Buf, written) && slices.Equal(rep.Losses, lost.Losses)
 }
 

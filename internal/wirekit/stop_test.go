@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
@@ -25,7 +26,7 @@ func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
 		{dragoman.StopUnknown, true, dragoman.StopUnknown, [2]dragoman.ProblemCode{stopped, stopped}},
 	} {
 		calls := []*dragoman.ToolCall{{ID: "a"}, {ID: "b"}}
-		if got := wirekit.SettleStop(interop.New(interop.Options{}), c.word, c.terminal, calls); got != c.want {
+		if got := wirekit.SettleStop(all.Registry(interop.Options{}), c.word, c.terminal, calls); got != c.want {
 			t.Errorf("%s: the stop is %s, want %s", c.word, got, c.want)
 		}
 		for i, call := range calls {
@@ -40,7 +41,7 @@ func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
 	}
 	known := &dragoman.CallProblem{Code: dragoman.ProblemNoName}
 	calls := []*dragoman.ToolCall{{Problem: known}}
-	if wirekit.SettleStop(interop.New(interop.Options{}), dragoman.StopLength, true, calls); calls[0].Problem != known {
+	if wirekit.SettleStop(all.Registry(interop.Options{}), dragoman.StopLength, true, calls); calls[0].Problem != known {
 		t.Errorf("a problem gave way to %+v", calls[0].Problem)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -35,10 +36,11 @@ func DecodeError(d dragoman.Dialect, what string, err error) error {
 // EncodeRegistry returns the registry to encode a request with, or an answer
 // where req is nil. Its target has the dialect filled in, and ids that the
 // target minted itself are kept; no alias will look like an id of the request.
-func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
+// tools is the dialect's own codec, for a registry that is composed here.
+func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := o.Registry
 	if reg == nil {
-		reg = newRegistry(req, limits, o)
+		reg = newRegistry(req, limits, tools, o)
 	}
 	if req == nil {
 		return reg.ForAnswer()
@@ -75,8 +77,8 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 
 // AnswerRegistry returns the registry to encode a whole answer with: a client
 // knows bare tools by their names, so those of its calls are nobody else's.
-func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
-	reg := EncodeRegistry(nil, limits, o)
+func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
+	reg := EncodeRegistry(nil, limits, tools, o)
 	announce := func(ms []dragoman.Message) {
 		for i := range ms {
 			for _, p := range ms[i].Parts {
@@ -93,13 +95,16 @@ func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, o dialect.E
 	return reg
 }
 
-func newRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
+func newRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	t := o.Target
 	t.Dialect = limits.Dialect
 	if t.Model == "" && req != nil {
 		t.Model = req.Model
 	}
-	opts := interop.Options{Target: t, Limits: limits, Schemas: o.Schemas}
+	if o.Codecs != nil {
+		tools = o.Codecs
+	}
+	opts := interop.Options{Target: t, Limits: limits, Codecs: tools, Schemas: o.Schemas}
 	if req != nil {
 		opts.Tools, opts.Contributions = req.Tools, ToolContributions(req)
 	}
@@ -120,11 +125,11 @@ func ToolContributions(req *dragoman.Request) []dragoman.Contribution {
 }
 
 // DecodeRegistry returns the registry to decode with.
-func DecodeRegistry(limits dragoman.Limits, o dialect.DecodeOptions) *interop.Registry {
+func DecodeRegistry(limits dragoman.Limits, tools []toolwire.Codec, o dialect.DecodeOptions) *interop.Registry {
 	if o.Registry != nil {
 		return o.Registry
 	}
-	return interop.New(interop.Options{Target: dragoman.Target{Dialect: limits.Dialect}, Limits: limits})
+	return interop.New(interop.Options{Target: dragoman.Target{Dialect: limits.Dialect}, Limits: limits, Codecs: tools})
 }
 
 // Origin returns the origin of decoded bytes.

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
@@ -45,9 +46,8 @@ func (c *checker) targets() string {
 			drop(string(codec.Dialect()), err.Error())
 		}
 	}
-	for _, p := range []schema.Profile{
-		schema.GeminiParameters(), schema.BedrockNova(), schema.XAITool(), schema.MoonshotTool(), schema.FireworksTool(), schema.LlamaCPPTool(), schema.CompatTool(),
-	} {
+	for _, name := range surfaces {
+		p, _ := all.Profile(name)
 		if v := schema.Lint(c.def, p); v.Status == schema.Dropped {
 			drop(p.Name(), fmt.Sprintf("tool %q: %v", c.def.Name, v.Err))
 		}
@@ -57,6 +57,9 @@ func (c *checker) targets() string {
 	}
 	return ""
 }
+
+// surfaces are the schema surfaces that the dialects do not use by themselves.
+var surfaces = []string{"gemini.parameters", "bedrock.nova", "xai.tool", "moonshot.tool", "fireworks.tool", "llamacpp.tool", "compat.tool"}
 
 // sent encodes a request with the tools of a box, and returns why one is missing.
 func sent(codec dialect.Codec, box *tool.Box) error {

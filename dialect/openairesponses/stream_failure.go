@@ -1,4 +1,4 @@
-package gateway
+package openairesponses
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package interop
+package gemini
 
 import (
 	"encoding/json"
@@ -7,20 +7,21 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxGeminiDepth is how deep a closed schema is read; below it stays as it is.
-const maxGeminiDepth = 64
+// maxSchemaDepth is how deep a closed schema is read; below it stays as it is.
+const maxSchemaDepth = 64
 
-// FromGeminiSchema writes a schema of Gemini's closed subset as the JSON Schema
+// fromClosedSchema writes a schema of Gemini's closed subset as the JSON Schema
 // it means: types in small letters, nullable as a type, numbers as numbers, the
 // numbers of types as their names (quirks A9, A10, A21). A schema that is JSON
 // Schema already is returned as it is; so is what is no schema. A type that is
 // none is left out and reported once, at the place of the schema; rep may be
 // nil.
-func FromGeminiSchema(src json.RawMessage, at string, rep *dragoman.Report) json.RawMessage {
-	t := geminiSchema{at: at, rep: rep}
+func fromClosedSchema(src json.RawMessage, at string, rep *dragoman.Report) json.RawMessage {
+	t := closedSchema{at: at, rep: rep}
 	t.schema(src, 0)
 	if !t.changed || t.w.Err() != nil {
 		return src
@@ -28,8 +29,8 @@ func FromGeminiSchema(src json.RawMessage, at string, rep *dragoman.Report) json
 	return t.w.Buf
 }
 
-// geminiSchema translates one schema.
-type geminiSchema struct {
+// closedSchema translates one schema.
+type closedSchema struct {
 	w       jsonwire.Writer
 	changed bool
 	at      string
@@ -43,9 +44,9 @@ type member struct {
 	raw []byte
 }
 
-func (t *geminiSchema) schema(raw []byte, depth int) {
+func (t *closedSchema) schema(raw []byte, depth int) {
 	rd := jsonwire.NewReader(raw)
-	if depth > maxGeminiDepth || rd.Kind() != '{' {
+	if depth > maxSchemaDepth || rd.Kind() != '{' {
 		t.w.Raw(raw)
 		return
 	}
@@ -79,7 +80,7 @@ func (t *geminiSchema) schema(raw []byte, depth int) {
 
 // nullableRef writes a reference beside which null is allowed: a type of its own
 // has no place there. Beside a choice there is no room for another.
-func (t *geminiSchema) nullableRef(ref []byte, choice bool) {
+func (t *closedSchema) nullableRef(ref []byte, choice bool) {
 	w := &t.w
 	t.changed = true
 	if choice {
@@ -98,7 +99,7 @@ func (t *geminiSchema) nullableRef(ref []byte, choice bool) {
 	w.EndArray()
 }
 
-func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {
+func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
 	w := &t.w
 	switch m.key {
 	case "nullable":
@@ -106,7 +107,7 @@ func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {
 	case "type":
 		t.typ(m, typ, nullable)
 	case "format":
-		if unquoted(m.raw) == "enum" { // says what the list of values says
+		if toolwire.Unquote(m.raw) == "enum" { // says what the list of values says
 			t.changed = true
 			return
 		}
@@ -138,9 +139,9 @@ func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {
 	}
 }
 
-// geminiTypes are the names of types, by the numbers that the JSON of protocol
+// schemaTypes are the names of types, by the numbers that the JSON of protocol
 // buffers may have in place of them.
-func geminiTypes() []string {
+func schemaTypes() []string {
 	return []string{unspecified, "string", "number", "integer", "boolean", "array", "object", "null"}
 }
 
@@ -148,11 +149,11 @@ func geminiTypes() []string {
 const unspecified = "type_unspecified"
 
 // typeName is the name of a type; empty where it is no word and no number.
-func (t *geminiSchema) typeName(raw []byte) string {
+func (t *closedSchema) typeName(raw []byte) string {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
-		return strings.ToLower(unquoted(raw))
+		return strings.ToLower(toolwire.Unquote(raw))
 	}
-	types := geminiTypes()
+	types := schemaTypes()
 	if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && n < len(types) {
 		return types[n]
 	}
@@ -163,7 +164,7 @@ func (t *geminiSchema) typeName(raw []byte) string {
 	return unspecified
 }
 
-func (t *geminiSchema) typ(m member, typ string, nullable bool) {
+func (t *closedSchema) typ(m member, typ string, nullable bool) {
 	w := &t.w
 	switch {
 	case typ == "" || typ == unspecified:
@@ -180,13 +181,13 @@ func (t *geminiSchema) typ(m member, typ string, nullable bool) {
 		w.String("null")
 		w.EndArray()
 	default:
-		t.changed = t.changed || typ != unquoted(m.raw)
+		t.changed = t.changed || typ != toolwire.Unquote(m.raw)
 		w.StringField(m.key, typ)
 	}
 }
 
 // enum writes the values. Those of a number stand in strings on the wire.
-func (t *geminiSchema) enum(raw []byte, typ string, nullable bool) {
+func (t *closedSchema) enum(raw []byte, typ string, nullable bool) {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '[' {
 		t.w.Raw(raw)
@@ -208,7 +209,7 @@ func (t *geminiSchema) enum(raw []byte, typ string, nullable bool) {
 	t.w.EndArray()
 }
 
-func (t *geminiSchema) properties(raw []byte, depth int) {
+func (t *closedSchema) properties(raw []byte, depth int) {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '{' {
 		t.w.Raw(raw)
@@ -222,7 +223,7 @@ func (t *geminiSchema) properties(raw []byte, depth int) {
 	t.w.EndObject()
 }
 
-func (t *geminiSchema) anyOf(raw []byte, nullable bool, depth int) {
+func (t *closedSchema) anyOf(raw []byte, nullable bool, depth int) {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '[' {
 		t.w.Raw(raw)
@@ -241,11 +242,11 @@ func (t *geminiSchema) anyOf(raw []byte, nullable bool, depth int) {
 }
 
 // number takes a number out of the string that proto's int64 comes in.
-func (t *geminiSchema) number(raw []byte) []byte {
+func (t *closedSchema) number(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '"' {
 		return raw
 	}
-	s := unquoted(raw)
+	s := toolwire.Unquote(raw)
 	if v := jsontext.Value(s); s == "" || v.Kind() != '0' || !v.IsValid() || strings.TrimSpace(s) != s {
 		return raw
 	}

@@ -1,4 +1,4 @@
-package interop
+package openaichat
 
 import (
 	"encoding/json"
@@ -7,23 +7,24 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
-// ReadChatPart reads one content part of a Chat message. A type it does not
+// readPart reads one content part of a Chat message. A type it does not
 // know is opaque.
-func ReadChatPart(raw json.RawMessage) dragoman.Part {
+func readPart(raw json.RawMessage) dragoman.Part {
 	const d = dragoman.OpenAIChat
-	typ := typeOf(raw)
+	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
 	var part dragoman.Part
 	switch typ {
 	case "text":
-		part = readText(rd, d)
+		part = toolwire.ReadText(rd, d, readCache)
 	case "refusal":
-		part = readRefusal(rd, d)
+		part = toolwire.ReadRefusal(rd, d)
 	case "image_url", "input_audio", "file", "video_url":
 		// One without content is nothing we know, and goes back as it came.
-		if m := readChatMedia(rd, typ); !empty(m) {
+		if m := readMedia(rd, typ); !toolwire.EmptyMedia(m) {
 			part = m
 		}
 	}
@@ -33,7 +34,7 @@ func ReadChatPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
-func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
+func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	const d = dragoman.OpenAIChat
 	m := &dragoman.Media{Media: map[string]dragoman.MediaKind{
 		"image_url": dragoman.MediaImage, "input_audio": dragoman.MediaAudio,
@@ -49,7 +50,7 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 				if s := rd.String(); typ == "input_audio" {
 					m.Base64 = s
 				} else {
-					splitDataURI(m, s)
+					toolwire.SplitDataURI(m, s)
 				}
 				extra.Add(&m.Extra, d, inner, []byte("bare"), []byte("null"))
 				continue
@@ -57,7 +58,7 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 			for key := range rd.Object() {
 				switch string(key) {
 				case "url":
-					splitDataURI(m, rd.String())
+					toolwire.SplitDataURI(m, rd.String())
 				case "detail":
 					m.Detail = rd.String()
 				case "data":
@@ -68,7 +69,7 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 					m.Name = rd.String()
 				case "file_data":
 					if s := rd.String(); strings.Contains(s, ":") {
-						splitDataURI(m, s)
+						toolwire.SplitDataURI(m, s)
 					} else { // base64 without the data: around it
 						m.Base64 = s
 					}
@@ -79,7 +80,7 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 				}
 			}
 		default:
-			if !readCache(rd, d, key, &m.Cache, &m.Extra) {
+			if !readCache(rd, key, &m.Cache, &m.Extra) {
 				extra.Add(&m.Extra, d, "", key, rd.Raw())
 			}
 		}
@@ -87,16 +88,16 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	return m
 }
 
-// ChatString returns the text of content that one string says as well as a
+// contentString returns the text of content that one string says as well as a
 // list of parts would, which is what compatible servers want (quirk D34). What
 // the string cannot say and the target would not take is reported at the place
 // of the one part.
-func (r *Registry) ChatString(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) (string, bool) {
+func contentString(v toolwire.View, parts []dragoman.Part, at extra.Path, rep *dragoman.Report) (string, bool) {
 	if len(parts) != 1 {
 		return "", false
 	}
 	t, ok := parts[0].(*dragoman.Text)
-	if !ok || t.Extra.For(dragoman.OpenAIChat) != nil || t.Cache != nil && r.target.Caps.CacheBreakpoints {
+	if !ok || t.Extra.For(dragoman.OpenAIChat) != nil || t.Cache != nil && v.Caps().CacheBreakpoints {
 		return "", false
 	}
 	if t.Cache != nil {
@@ -107,27 +108,27 @@ func (r *Registry) ChatString(parts []dragoman.Part, at extra.Path, rep *dragoma
 	return t.Text, true
 }
 
-// WriteChatPart writes a part as content of a Chat message. It reports what
+// writePart writes a part as content of a Chat message. It reports what
 // the target cannot carry and returns false when nothing was written.
-func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
+func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIChat
 	switch p := part.(type) {
 	case *dragoman.Text:
 		w.BeginObject()
 		w.StringField("type", "text")
 		w.StringField("text", p.Text)
-		r.writeBreakpoint(w, p.Cache, p.Extra, d, at, rep)
+		toolwire.WriteBreakpoint(v, w, p.Cache, p.Extra, d, at, rep)
 		extra.ReportState(rep, p.Signature, at)
 		extra.End(w, p.Extra, d, at, rep)
 	case *dragoman.Refusal:
-		writeRefusal(w, p, d, at, rep)
+		toolwire.WriteRefusal(w, p, d, at, rep)
 	case *dragoman.Data:
 		w.BeginObject()
 		w.StringField("type", "text")
 		w.StringField("text", string(p.JSON))
 		w.EndObject()
 	case *dragoman.Media:
-		return r.writeChatMedia(w, p, at, rep)
+		return writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Chat message", extra.AType(p.Type, "block"), p.Dialect)
@@ -141,10 +142,10 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 	return true
 }
 
-func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
+func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIChat
-	if isDataURI(m.Base64) { // a whole URI where its content belongs
-		m = settledMedia(m)
+	if toolwire.IsDataURI(m.Base64) { // a whole URI where its content belongs
+		m = toolwire.SettledMedia(m)
 	}
 	typ := ""
 	switch m.Media {
@@ -159,20 +160,20 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	}
 	text := ""
 	switch {
-	case empty(m):
-		text = Placeholder(m)
+	case toolwire.EmptyMedia(m):
+		text = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
 	case m.Text != "":
 		text = m.Text
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
-	case !r.target.Caps.TakesMedia(m.Media):
-		text = Placeholder(m)
+	case !v.Caps().TakesMedia(m.Media):
+		text = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
 	case typ == "file" && m.URL != "":
-		text = Placeholder(m)
+		text = toolwire.Placeholder(m)
 		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "a file by URL has no place in Chat; only its URL is written")
 	case typ == "image_url" && m.FileID != "", typ == "input_audio" && m.Base64 == "":
-		text = Placeholder(m)
+		text = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s given by reference cannot be sent in Chat", m.Media)
 	}
 	if m.Title != "" {
@@ -187,11 +188,11 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 		return true
 	}
 	w.StringField("type", typ)
-	if hasMember(m.Extra, d, "/"+typ+"/bare") {
+	if toolwire.HasField(m.Extra, d, "/"+typ+"/bare") {
 		if typ == "input_audio" {
 			w.StringField(typ, m.Base64)
 		} else {
-			w.StringField(typ, dataURI(m))
+			w.StringField(typ, toolwire.DataURI(m))
 		}
 	} else {
 		w.Key(typ)
@@ -204,7 +205,7 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 				m = &typed
 				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
 			}
-			w.StringField("url", dataURI(m))
+			w.StringField("url", toolwire.DataURI(m))
 			w.StringFieldIf("detail", m.Detail)
 		case "input_audio":
 			w.StringField("data", m.Base64)
@@ -218,13 +219,13 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 			if m.FileID != "" {
 				w.StringField("file_id", m.FileID)
 			} else {
-				w.StringField("file_data", fileData(m))
+				w.StringField("file_data", toolwire.FileData(m))
 			}
 		}
 		extra.Write(w, m.Extra, d, "/"+typ)
 		w.EndObject()
 	}
-	r.writeBreakpoint(w, m.Cache, m.Extra, d, at, rep)
+	toolwire.WriteBreakpoint(v, w, m.Cache, m.Extra, d, at, rep)
 	extra.End(w, m.Extra, d, at, rep)
 	return true
 }
@@ -239,4 +240,16 @@ func audioFormat(mime string) string {
 	default:
 		return f
 	}
+}
+
+// readCache reads OpenAI's cache breakpoint, and that of compatible servers,
+// whose spelling is kept.
+func readCache(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, e **dragoman.Extra) bool {
+	if string(key) != "cache_control" {
+		return toolwire.ReadBreakpoint(rd, key, hint, e)
+	}
+	raw := rd.Raw()
+	extra.Add(e, dragoman.OpenAIChat, "", key, raw)
+	*hint = toolwire.ReadCacheHint(jsonwire.NewReader(raw))
+	return true
 }

@@ -1,4 +1,4 @@
-package interop
+package gemini
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // Gemini speaks the JSON of protocol buffers: every member may come in
@@ -17,20 +17,101 @@ import (
 // objects are a function declaration, and the functionCall and functionResponse
 // inside a part; what stands beside those in the part is the dialect's.
 
-// GeminiNoSignature is the signature that the API takes in place of one it did
-// not make. It says nothing, and is no loss toward others (quirk B16).
-const GeminiNoSignature = "skip_thought_signature_validator"
-
-// formatGeminiTool is an element of a request's tools: any number of function
+// formatTool is an element of a request's tools: any number of function
 // declarations, and the provider's own tools, in one object.
-const formatGeminiTool dragoman.Format = "gemini.generate_content.tool"
+const formatTool dragoman.Format = "gemini.generate_content.tool"
 
-// geminiSchemaFormat tells a declaration, which has a name, from an element of
+// toolCodec reads and writes the tool objects of generateContent.
+type toolCodec struct{}
+
+var toolTraits = toolwire.Traits{
+	Dialect:  dragoman.Gemini,
+	Function: dragoman.FormatGeminiFunction, ToolList: formatTool,
+	Call: dragoman.FormatGeminiFunctionCall, Result: dragoman.FormatGeminiResult,
+	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}},
+	ResultOutcome: true,
+}
+
+var (
+	_ toolwire.Recognizer = toolCodec{}
+	_ toolwire.Shaper     = toolCodec{}
+)
+
+// toolCodecs are those of a registry that the dialect composes itself.
+var toolCodecs = []toolwire.Codec{toolCodec{}}
+
+// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
+
+func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
+
+func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format {
+	return dragoman.FormatGeminiFunctionCall
+}
+
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
+	switch {
+	case o.Type != "" || o.Kinds["function"] == '{' || o.Kinds["toolUse"] == '{': // the call of another dialect
+		return ""
+	case o.Kinds["name"] == '"' && o.Has("args") && !o.Has("functionCall") && !o.Has("function_call"):
+		return dragoman.FormatGeminiFunctionCall
+	}
+	if _, ok := partOfCall(o.Object); ok {
+		return dragoman.FormatGeminiFunctionCall
+	}
+	return ""
+}
+
+func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
+
+func (toolCodec) CallObject(format dragoman.Format, obj json.RawMessage) toolwire.CallShape {
+	if format == dragoman.FormatGeminiFunctionCall {
+		if s, ok := partOfCall(obj); ok {
+			return s
+		}
+	}
+	return toolwire.CallShape{Object: obj}
+}
+
+func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.Extra) {
+	if inner, rest, ok := partOfResult(obj); ok {
+		return inner, rest
+	}
+	return obj, nil
+}
+
+func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	switch format {
+	case dragoman.FormatGeminiFunction:
+		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+			readFunction(rd, s, at, rep)
+		})
+	case formatTool:
+		return readTool(v, obj, at, rep)
+	default:
+		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+	}
+}
+
+func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
+	readCall(rd, c)
+	return toolwire.CallReading{}
+}
+
+func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+	writeCall(v, w, c, id, name, at, rep)
+}
+
+func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
+	return writeResult(v, w, res, id, at, rep)
+}
+
+// ToolFormat tells a declaration, which has a name, from an element of
 // the tools.
-func geminiSchemaFormat(obj json.RawMessage) dragoman.Format {
+func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	rd := jsonwire.NewReader(obj)
 	if rd.Kind() != '{' {
-		return formatGeminiTool
+		return formatTool
 	}
 	for key := range rd.Object() {
 		if string(key) == "name" && rd.Kind() == '"' {
@@ -38,13 +119,14 @@ func geminiSchemaFormat(obj json.RawMessage) dragoman.Format {
 		}
 		rd.Skip()
 	}
-	return formatGeminiTool
+	return formatTool
 }
 
-// readGeminiTool reads an element of the tools. Whatever is no declaration is
+// readTool reads an element of the tools. Whatever is no declaration is
 // the provider's own, one tool for each member: they are written apart (quirk
 // A44).
-func (r *Registry) readGeminiTool(rd *jsonwire.Reader, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
+func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	rd := jsonwire.NewReader(obj)
 	var specs []dragoman.ToolSpec
 	var failed error
 	for key := range rd.Object() {
@@ -58,7 +140,7 @@ func (r *Registry) readGeminiTool(rd *jsonwire.Reader, at extra.Path, rep *drago
 				if rd.Err() != nil {
 					return
 				}
-				inner, err := r.readToolAs(dragoman.FormatGeminiFunction, raw, at.Elem(member, i), rep)
+				inner, err := v.ReadTool(dragoman.FormatGeminiFunction, raw, at.Elem(member, i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}
@@ -72,17 +154,17 @@ func (r *Registry) readGeminiTool(rd *jsonwire.Reader, at extra.Path, rep *drago
 				declaration(i)
 			}
 		default:
-			specs = append(specs, geminiHosted(string(key), member, rd.Raw()))
+			specs = append(specs, hostedTool(string(key), member, rd.Raw()))
 		}
 	}
 	if err := rd.End(); err != nil {
-		return nil, fail(formatGeminiTool, err)
+		return nil, toolwire.Fail(formatTool, err)
 	}
 	return specs, failed
 }
 
-// geminiHosted is a tool that the provider runs. Its source holds it alone.
-func geminiHosted(key, member string, value []byte) dragoman.ToolSpec {
+// hostedTool is a tool that the provider runs. Its source holds it alone.
+func hostedTool(key, member string, value []byte) dragoman.ToolSpec {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.QuotedKey(key)
@@ -97,9 +179,9 @@ func geminiHosted(key, member string, value []byte) dragoman.ToolSpec {
 	return s
 }
 
-// readGeminiFunction reads a declaration. Of the two forms of a schema that the
+// readFunction reads a declaration. Of the two forms of a schema that the
 // API wants one of, JSON Schema is read.
-func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
+func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Gemini
 	var closed, closedOutput json.RawMessage
 	for key := range rd.Object() {
@@ -109,13 +191,13 @@ func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path
 		case "description":
 			s.Description = rd.String()
 		case "parametersJsonSchema":
-			s.Parameters = parameters(rd)
+			s.Parameters = toolwire.ReadSchema(rd)
 		case "parameters":
-			closed = parameters(rd)
+			closed = toolwire.ReadSchema(rd)
 		case "responseJsonSchema":
-			s.OutputSchema = parameters(rd)
+			s.OutputSchema = toolwire.ReadSchema(rd)
 		case "response":
-			closedOutput = parameters(rd)
+			closedOutput = toolwire.ReadSchema(rd)
 		default:
 			extra.Add(&s.Extra, d, "", key, rd.Raw())
 		}
@@ -123,31 +205,29 @@ func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path
 	if rd.Err() != nil {
 		return
 	}
-	s.Parameters = eitherGeminiSchema(s.Parameters, closed, "parameters", at, rep)
-	s.OutputSchema = eitherGeminiSchema(s.OutputSchema, closedOutput, "response", at, rep)
+	s.Parameters = eitherSchema(s.Parameters, closed, "parameters", at, rep)
+	s.OutputSchema = eitherSchema(s.OutputSchema, closedOutput, "response", at, rep)
 }
 
-// eitherGeminiSchema is the schema that a declaration has, in whichever form;
+// eitherSchema is the schema that a declaration has, in whichever form;
 // name is the member of the closed one.
-func eitherGeminiSchema(open, closed json.RawMessage, name string, at extra.Path, rep *dragoman.Report) json.RawMessage {
+func eitherSchema(open, closed json.RawMessage, name string, at extra.Path, rep *dragoman.Report) json.RawMessage {
 	switch {
 	case closed == nil:
 		return open
 	case open == nil:
-		return FromGeminiSchema(closed, at.String()+"/"+name, rep)
+		return fromClosedSchema(closed, at.String()+"/"+name, rep)
 	default:
 		rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+"/"+name, "%sJsonSchema stands beside it, where the API wants one of the two", name)
 		return open
 	}
 }
 
-func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.Gemini
-	closed := r.target.Caps.ClosedSchemas
-	loose := *s
-	loose.Strict = dragoman.StrictOff
+	closed := v.Caps().ClosedSchemas
 	first := len(rep.Losses)
-	low, ok := r.lower(&loose, dragoman.FormatGeminiFunction, at, rep)
+	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
 	if !ok {
 		return false
 	}
@@ -157,15 +237,15 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	if s.Strict == dragoman.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
 	}
-	unsaid(s, dragoman.FormatGeminiFunction, at, rep)
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{OutputSchema: true}, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringField("description", low.description) // the API's document demands one
+	w.StringField("description", low.Description) // the API's document demands one
 	if !takesNothing(low.Schema) {                // quirk A20
-		w.RawField(geminiMember("parameters", closed), low.Schema)
+		w.RawField(schemaField("parameters", closed), low.Schema)
 	}
 	if s.OutputSchema != nil {
-		r.writeGeminiOutput(w, s, closed, at, rep)
+		writeOutput(v, w, s, closed, at, rep)
 	}
 	extra.End(w, s.Extra, d, at, rep)
 	return true
@@ -179,26 +259,26 @@ func unwritten(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
 	})...)
 }
 
-// geminiMember is the name of the member that holds a schema.
-func geminiMember(name string, closed bool) string {
+// schemaField is the name of the member that holds a schema.
+func schemaField(name string, closed bool) string {
 	if closed {
 		return name
 	}
 	return name + "JsonSchema"
 }
 
-func (r *Registry) writeGeminiOutput(w *jsonwire.Writer, s *dragoman.ToolSpec, closed bool, at extra.Path, rep *dragoman.Report) {
-	profile := schema.GeminiResponseJSONSchema
+func writeOutput(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, closed bool, at extra.Path, rep *dragoman.Report) {
+	profile := openAnswers
 	if closed {
-		profile = schema.GeminiResponseSchema
+		profile = closedAnswers
 	}
-	low, err := r.lowered.adapt(s.OutputSchema, profile())
+	low, err := v.Adapt(s.OutputSchema, profile)
 	if err != nil {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "output schema: %v", err)
 		return
 	}
 	rep.Merge(at.String()+"/output_schema", low.Report)
-	w.RawField(geminiMember("response", closed), low.Schema)
+	w.RawField(schemaField("response", closed), low.Schema)
 }
 
 // takesNothing reports whether a schema is that of a tool without arguments:
@@ -228,70 +308,71 @@ func takesNothing(parameters json.RawMessage) bool {
 	return rd.Err() == nil
 }
 
-var geminiMembers = []string{"id", "name", "args", "partialArgs", "willContinue"}
+// callFields are the fields that say what a call runs.
+var callFields = []string{"id", "name", "args", "partialArgs", "willContinue"}
 
-func readGeminiCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	cr := &callReader{rd: rd, c: c, d: dragoman.Gemini}
+func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Gemini}
 	var seen uint
 	for key := range rd.Object() {
-		switch cr.member(geminiMembers, &seen, "", jsonwire.Camel(key)) {
+		switch cr.Field(callFields, &seen, "", jsonwire.Camel(key)) {
 		case "id":
-			c.ID = readID(rd)
+			c.ID = toolwire.ReadID(rd)
 		case "name":
-			c.Name = cr.text("", "name")
+			c.Name = cr.Text("", "name")
 		case "args":
-			c.Arguments = readPayload(rd)
+			c.Arguments = toolwire.ReadPayload(rd)
 		case "partialArgs":
 			if !rd.Null() {
-				cr.other("", []byte("partialArgs"))
-				cr.half()
+				cr.Other("", []byte("partialArgs"))
+				markIncomplete(c)
 			}
 		case "willContinue":
 			switch rd.Kind() {
 			case 't':
 				rd.Skip()
-				cr.half()
+				markIncomplete(c)
 			case 'f', 'n', 0:
 				rd.Skip()
 			default: // nobody knows whether all of it is here
-				cr.unreadable("", "willContinue", "true or false")
+				cr.Unreadable("", "willContinue", "true or false")
 			}
 		default:
-			cr.other("", key)
+			cr.Other("", key)
 		}
 	}
 }
 
-// half says that the object is a fragment of a streamed call (quirk C28).
-func (cr *callReader) half() {
-	if cr.c.Problem == nil {
-		cr.c.Problem = &dragoman.CallProblem{
+// markIncomplete marks a call whose object is a fragment of a streamed call (quirk C28).
+func markIncomplete(c *dragoman.ToolCall) {
+	if c.Problem == nil {
+		c.Problem = &dragoman.CallProblem{
 			Code: dragoman.ProblemTruncated, Offset: -1,
 			Message: "the call came in fragments, of which some are missing; make it again",
 		}
 	}
 }
 
-// writeGeminiCall writes a functionCall. A call without an id is written
+// writeCall writes a functionCall. A call without an id is written
 // without one: the API pairs it by its name and place (quirk B15).
-func (r *Registry) writeGeminiCall(w *jsonwire.Writer, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Gemini
 	w.BeginObject()
 	w.StringFieldIf("id", id)
-	if !hasMember(c.Extra, d, "/name") {
+	if !toolwire.HasField(c.Extra, d, "/name") {
 		w.StringField("name", name)
 	}
-	args := r.argumentObject(c, at, rep)
+	args := v.ArgumentObject(c, at, rep)
 	w.RawField("args", args)
-	r.reportInexact(args, at, "/arguments", rep)
+	reportInexact(v, args, at, "/arguments", rep)
 	extra.Write(w, c.Extra, d, "")
 	w.EndObject()
 }
 
 // reportInexact reports a number in a request that the API changes, because it
 // keeps all of them as doubles. In an answer clients read what is written.
-func (r *Registry) reportInexact(raw []byte, at extra.Path, member string, rep *dragoman.Report) {
-	if r.answer {
+func reportInexact(v toolwire.View, raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+	if v.Answer() {
 		return
 	}
 	if n := jsonwire.Inexact(raw); n != nil {
@@ -299,32 +380,32 @@ func (r *Registry) reportInexact(raw []byte, at extra.Path, member string, rep *
 	}
 }
 
-// writeGeminiResult writes a functionResponse. It returns the media that has
+// writeResult writes a functionResponse. It returns the media that has
 // to stand beside it.
-func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	const d = dragoman.Gemini
 	w.BeginObject()
 	w.StringFieldIf("id", id)
-	w.StringField("name", r.names.wireName(res.Namespace, res.Name))
+	w.StringField("name", v.WireName(res.Namespace, res.Name))
 	w.Key("response")
 	start := len(w.Buf)
 	var media []dragoman.Part
-	if native := nativeContent(res, dragoman.FormatGeminiResult); native != nil {
+	if native := toolwire.NativeContent(res, dragoman.FormatGeminiResult); native != nil {
 		if jsonwire.NewReader(native).Kind() == '{' {
 			w.Raw(native)
 		} else {
 			writeKeyed(w, "output", native)
 		}
 	} else {
-		media = writeGeminiResponse(w, res, at, rep)
+		media = writeResponse(w, res, at, rep)
 	}
-	r.reportInexact(w.Buf[start:], at, "/content", rep)
-	spill, media = r.besideResult(media)
+	reportInexact(v, w.Buf[start:], at, "/content", rep)
+	spill, media = besideResult(v, media)
 	if len(media) > 0 {
 		w.Key("parts")
 		w.BeginArray()
 		for _, p := range media {
-			r.writeGeminiResultPart(w, p, at.Elem("content", slices.Index(res.Content, p)), rep)
+			writeResultPart(v, w, p, at.Elem("content", slices.Index(res.Content, p)), rep)
 		}
 		w.EndArray()
 	}
@@ -338,10 +419,10 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 
 // besideResult parts media into what stands beside a result and what stands in
 // it: the API takes few types there, and each must be told (quirk D13).
-func (r *Registry) besideResult(media []dragoman.Part) (beside, inside []dragoman.Part) {
+func besideResult(v toolwire.View, media []dragoman.Part) (beside, inside []dragoman.Part) {
 	for _, p := range media {
 		m, ok := p.(*dragoman.Media)
-		if r.target.Caps.NoResultMedia || ok && !inGeminiResult(m) {
+		if v.Caps().NoResultMedia || ok && !inResult(m) {
 			beside = append(beside, p)
 		} else {
 			inside = append(inside, p)
@@ -350,8 +431,8 @@ func (r *Registry) besideResult(media []dragoman.Part) (beside, inside []dragoma
 	return beside, inside
 }
 
-// inGeminiResult reports whether a result takes media of this type.
-func inGeminiResult(m *dragoman.Media) bool {
+// inResult reports whether a result takes media of this type.
+func inResult(m *dragoman.Media) bool {
 	switch m.MIME {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
 		return true
@@ -360,7 +441,7 @@ func inGeminiResult(m *dragoman.Media) bool {
 	}
 }
 
-func (r *Registry) writeGeminiResultPart(w *jsonwire.Writer, p dragoman.Part, at extra.Path, rep *dragoman.Report) {
+func writeResultPart(v toolwire.View, w *jsonwire.Writer, p dragoman.Part, at extra.Path, rep *dragoman.Report) {
 	w.BeginObject()
 	defer w.EndObject()
 	m, ok := p.(*dragoman.Media)
@@ -369,7 +450,7 @@ func (r *Registry) writeGeminiResultPart(w *jsonwire.Writer, p dragoman.Part, at
 		writeMembers(w, o.JSON)
 		return
 	}
-	WriteGeminiMedia(w, m, at, rep)
+	writeMediaField(w, m, at, rep)
 	extra.Write(w, m.Extra, dragoman.Gemini, "")
 	extra.Report(rep, m.Extra, dragoman.Gemini, at)
 }
@@ -383,10 +464,10 @@ func writeMembers(w *jsonwire.Writer, obj []byte) {
 	}
 }
 
-// writeGeminiResponse writes the object of a result, by the API's convention:
+// writeResponse writes the object of a result, by the API's convention:
 // "output" for what came out, "error" for what went wrong; any other object is
 // the output itself (quirks D11, D12, D16). It returns what is no text.
-func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (media []dragoman.Part) {
+func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (media []dragoman.Part) {
 	key := "output"
 	if res.Outcome == dragoman.OutcomeError {
 		key = "error"
@@ -407,7 +488,7 @@ func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.
 		case *dragoman.Media:
 			if unsendable(p) {
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
-				said = append(said, &dragoman.Text{Text: Placeholder(p)})
+				said = append(said, &dragoman.Text{Text: toolwire.Placeholder(p)})
 				continue
 			}
 			media = append(media, p)
@@ -426,7 +507,7 @@ func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.
 		writeKeyed(w, key, []byte(`""`)) // the member is required
 	case len(said) > 1:
 		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts of a result written as one", len(said))
-		writeKeyed(w, key, quoteJSON(joinSaid(said)))
+		writeKeyed(w, key, toolwire.Quote(joinSaid(said)))
 	default:
 		writeSaid(w, key, said[0], res.Outcome == dragoman.OutcomeUnknown, at, rep)
 	}
@@ -439,11 +520,11 @@ func writeSaid(w *jsonwire.Writer, key string, p dragoman.Part, bare bool, at ex
 	d, ok := p.(*dragoman.Data)
 	switch {
 	case !ok:
-		writeKeyed(w, key, quoteJSON(p.(*dragoman.Text).Text))
+		writeKeyed(w, key, toolwire.Quote(p.(*dragoman.Text).Text))
 	case bytes.Contains(d.JSON, []byte(`"$ref"`)) || bytes.Contains(d.JSON, []byte(`"$defs"`)):
 		// The API would look for what they point at.
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "data with a $ref written as text")
-		writeKeyed(w, key, quoteJSON(string(d.JSON)))
+		writeKeyed(w, key, toolwire.Quote(string(d.JSON)))
 	case bare && jsonwire.NewReader(d.JSON).Kind() == '{' && soleKey(d.JSON) == "":
 		w.Raw(d.JSON)
 	default:
@@ -488,24 +569,24 @@ func soleKey(obj []byte) string {
 	return sole
 }
 
-func readGeminiResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	const d = dragoman.Gemini
 	var media []dragoman.Part
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "id":
-			res.CallID = readID(rd)
+			res.CallID = toolwire.ReadID(rd)
 		case "name":
 			res.Name = rd.String()
 		case "response":
-			readGeminiResponse(rd, res)
+			readResponse(rd, res)
 		case "parts":
 			for range rd.Array() {
 				raw := rd.Raw()
 				if rd.Err() != nil {
 					break
 				}
-				media = append(media, readGeminiResultPart(raw))
+				media = append(media, readResultPart(raw))
 			}
 		default:
 			extra.Add(&res.Extra, d, "", key, rd.Raw())
@@ -514,16 +595,16 @@ func readGeminiResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	res.Content = append(res.Content, media...)
 }
 
-func readGeminiResultPart(raw []byte) dragoman.Part {
-	if m := ReadGeminiMedia(raw); m != nil {
+func readResultPart(raw []byte) dragoman.Part {
+	if m := readMedia(raw); m != nil {
 		return m
 	}
 	return &dragoman.Opaque{Dialect: dragoman.Gemini, JSON: raw}
 }
 
-// readGeminiResponse reads the object of a result. Without the API's own keys
+// readResponse reads the object of a result. Without the API's own keys
 // the whole object is the output, and whether the tool failed is unknown.
-func readGeminiResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+func readResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	switch rd.Kind() {
 	case 'n':
 		rd.Skip()
@@ -568,4 +649,56 @@ func soleValue(obj []byte) (value json.RawMessage) {
 // could fetch it from.
 func unsendable(m *dragoman.Media) bool {
 	return m.Base64 == "" && m.Text == "" && m.URL == ""
+}
+
+// partOfCall reads a part that holds a call. ok is false for any other object, and for a
+// part that also holds something else or repeats a field.
+func partOfCall(obj json.RawMessage) (s toolwire.CallShape, ok bool) {
+	rd := jsonwire.NewReader(obj)
+	if rd.Kind() != '{' {
+		return s, false
+	}
+	var seen []string
+	for key := range rd.Object() {
+		name := string(jsonwire.Camel(key))
+		if slices.ContainsFunc(seen, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return s, false
+		}
+		seen = append(seen, name)
+		switch {
+		case name == "functionCall" && rd.Kind() == '{':
+			s.Object = rd.Raw()
+		case name == "thoughtSignature" && rd.Kind() == '"':
+			s.Signature = rd.String()
+		case name == "thought" || rd.Kind() == 'n':
+			extra.Add(&s.Around, dragoman.Gemini, "", key, rd.Raw())
+		default:
+			return s, false
+		}
+	}
+	if rd.End() != nil || s.Object == nil {
+		return s, false
+	}
+	return s, !toolwire.ObjectHas(s.Object, "arguments") // an older form of a Chat call has arguments
+}
+
+// partOfResult reads a part that holds a result. ok is false for any other object, and
+// for one that repeats the field.
+func partOfResult(obj json.RawMessage) (inner json.RawMessage, rest *dragoman.Extra, ok bool) {
+	rd := jsonwire.NewReader(obj)
+	if rd.Kind() != '{' {
+		return nil, nil, false
+	}
+	for key := range rd.Object() {
+		name := string(jsonwire.Camel(key))
+		switch {
+		case name == "functionResponse" && rd.Kind() == '{' && inner == nil:
+			inner = rd.Raw()
+		case name == "functionResponse", name == "response": // not a part that holds one result
+			return nil, nil, false
+		default:
+			extra.Add(&rest, dragoman.Gemini, "", key, rd.Raw())
+		}
+	}
+	return inner, rest, rd.End() == nil && inner != nil
 }

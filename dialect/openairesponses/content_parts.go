@@ -1,4 +1,4 @@
-package interop
+package openairesponses
 
 import (
 	"encoding/json"
@@ -6,26 +6,27 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
-// ReadResponsesPart reads one content part of a Responses item. A type it does
+// readPart reads one content part of a Responses item. A type it does
 // not know is opaque.
-func ReadResponsesPart(raw json.RawMessage) dragoman.Part {
+func readPart(raw json.RawMessage) dragoman.Part {
 	const d = dragoman.OpenAIResponses
-	typ := typeOf(raw)
+	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
 	var part dragoman.Part
 	switch typ {
 	case "input_text", "output_text", "text":
-		t := readText(rd, d)
+		t := toolwire.ReadText(rd, d, toolwire.ReadBreakpoint)
 		if typ == "text" { // not the type this place calls for; keep the spelling
 			extra.Add(&t.Extra, d, "", []byte("type"), []byte(`"text"`))
 		}
 		part = t
 	case "refusal":
-		part = readRefusal(rd, d)
+		part = toolwire.ReadRefusal(rd, d)
 	case "input_image", "input_file":
-		part = readResponsesMedia(rd, typ)
+		part = readMedia(rd, typ)
 	}
 	if part == nil || rd.End() != nil {
 		return &dragoman.Opaque{Dialect: d, Type: typ, JSON: raw}
@@ -33,7 +34,7 @@ func ReadResponsesPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
-func readResponsesMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
+func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	const d = dragoman.OpenAIResponses
 	m := &dragoman.Media{Media: dragoman.MediaImage}
 	if typ == "input_file" {
@@ -49,7 +50,7 @@ func readResponsesMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 				continue
 			}
 			bare := string(key) == "file_data"
-			splitDataURI(m, rd.String())
+			toolwire.SplitDataURI(m, rd.String())
 			if bare && m.URL != "" { // base64 without the data: around it
 				m.Base64, m.URL = m.URL, ""
 			}
@@ -64,7 +65,7 @@ func readResponsesMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 		case "detail":
 			m.Detail = rd.String()
 		default:
-			if !readCache(rd, d, key, &m.Cache, &m.Extra) {
+			if !toolwire.ReadBreakpoint(rd, key, &m.Cache, &m.Extra) {
 				extra.Add(&m.Extra, d, "", key, rd.Raw())
 			}
 		}
@@ -72,10 +73,10 @@ func readResponsesMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	return m
 }
 
-// WriteResponsesPart writes a part as content of a Responses message. Text is
+// writePart writes a part as content of a Responses message. Text is
 // "output_text" in an assistant's message and "input_text" in any other. It
 // returns false when nothing was written.
-func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, assistant bool, at extra.Path, rep *dragoman.Report) bool {
+func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistant bool, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIResponses
 	switch p := part.(type) {
 	case *dragoman.Text, *dragoman.Data:
@@ -84,7 +85,7 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 			t = &dragoman.Text{Text: string(p.(*dragoman.Data).JSON)}
 		}
 		w.BeginObject()
-		if !hasMember(t.Extra, d, "/type") {
+		if !toolwire.HasField(t.Extra, d, "/type") {
 			if assistant {
 				w.StringField("type", "output_text")
 			} else {
@@ -97,25 +98,25 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: none can follow the assistant's text")
 			}
 		} else {
-			r.writeBreakpoint(w, t.Cache, nil, d, at, rep)
+			toolwire.WriteBreakpoint(v, w, t.Cache, nil, d, at, rep)
 		}
 		extra.End(w, t.Extra, d, at, rep)
 	case *dragoman.Refusal:
-		writeRefusal(w, p, d, at, rep)
+		toolwire.WriteRefusal(w, p, d, at, rep)
 	case *dragoman.Media:
 		if assistant {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in an assistant's message has no place in Responses", p.Media)
 			return false
 		}
-		if p.Text == "" && !r.target.Caps.TakesMedia(p.Media) {
+		if p.Text == "" && !v.Caps().TakesMedia(p.Media) {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", p.Media)
 			w.BeginObject()
 			w.StringField("type", "input_text")
-			w.StringField("text", Placeholder(p))
+			w.StringField("text", toolwire.Placeholder(p))
 			w.EndObject()
 			return true
 		}
-		r.writeResponsesMedia(w, p, at, rep)
+		writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Responses message", extra.AType(p.Type, "block"), p.Dialect)
@@ -129,14 +130,14 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 	return true
 }
 
-// writeResponsesMedia writes an image or a file as an input part.
-func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+// writeMedia writes an image or a file as an input part.
+func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.OpenAIResponses
 	w.BeginObject()
 	switch {
-	case empty(m):
+	case toolwire.EmptyMedia(m):
 		w.StringField("type", "input_text")
-		w.StringField("text", Placeholder(m))
+		w.StringField("text", toolwire.Placeholder(m))
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
 	case m.Text != "":
 		w.StringField("type", "input_text")
@@ -147,7 +148,7 @@ func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at
 		if m.FileID != "" {
 			w.StringField("file_id", m.FileID)
 		}
-		if uri := dataURI(m); uri != "" {
+		if uri := toolwire.DataURI(m); uri != "" {
 			w.StringField("image_url", uri)
 		}
 		detail := m.Detail
@@ -165,19 +166,19 @@ func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at
 				w.StringField("filename", "file")
 				rep.Add(dragoman.Synthesized, dragoman.Info, at.String(), `file name "file"`)
 			}
-			w.StringField("file_data", fileData(m))
+			w.StringField("file_data", toolwire.FileData(m))
 		case m.URL != "":
 			w.StringField("file_url", m.URL)
 		}
 		w.StringFieldIf("detail", m.Detail)
 	default:
 		w.StringField("type", "input_text")
-		w.StringField("text", Placeholder(m))
+		w.StringField("text", toolwire.Placeholder(m))
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses takes no %s; a note stands in for it", m.Media)
 	}
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")
 	}
-	r.writeBreakpoint(w, m.Cache, nil, d, at, rep)
+	toolwire.WriteBreakpoint(v, w, m.Cache, nil, d, at, rep)
 	extra.End(w, m.Extra, d, at, rep)
 }

@@ -1,18 +1,21 @@
-package interop
+package gemini
 
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
-// ReadGeminiMedia reads a part that holds media: its content, or where it is.
+// readMedia reads a part that holds media: its content, or where it is.
 // Any other part is none, nil.
-func ReadGeminiMedia(raw json.RawMessage) *dragoman.Media {
+func readMedia(raw json.RawMessage) *dragoman.Media {
 	const d = dragoman.Gemini
 	m := &dragoman.Media{}
 	found := 0
@@ -24,19 +27,19 @@ func ReadGeminiMedia(raw json.RawMessage) *dragoman.Media {
 		member := string(jsonwire.Camel(key))
 		if (member == "inlineData" || member == "fileData") && rd.Kind() == '{' {
 			found++
-			readGeminiBlob(rd, m, member)
+			readBlob(rd, m, member)
 			continue
 		}
 		extra.Add(&m.Extra, d, "", key, rd.Raw())
 	}
-	if rd.End() != nil || found != 1 || empty(m) {
+	if rd.End() != nil || found != 1 || toolwire.EmptyMedia(m) {
 		return nil
 	}
 	m.Media = mediaOf(m.MIME)
 	return m
 }
 
-func readGeminiBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
+func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "mimeType":
@@ -47,7 +50,7 @@ func readGeminiBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 			m.URL = rd.String()
 		case "displayName":
 			raw := rd.Raw()
-			m.Name = unquoted(raw)
+			m.Name = toolwire.Unquote(raw)
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, []byte("displayName"), raw)
 		default:
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, rd.Raw())
@@ -69,9 +72,9 @@ func mediaOf(mime string) dragoman.MediaKind {
 	}
 }
 
-// WriteGeminiMedia writes the member of a part that holds media, which has
+// writeMediaField writes the member of a part that holds media, which has
 // content or a URL. Members beside it are the part's.
-func WriteGeminiMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+func writeMediaField(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Gemini
 	member, mime, data := "inlineData", m.MIME, m.Base64
 	switch {
@@ -106,4 +109,35 @@ func WriteGeminiMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep 
 	if m.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
 	}
+}
+
+// fileTypes are the types of files that Gemini takes beside texts and media.
+var fileTypes = []string{
+	"application/pdf", "application/json", "application/xml", "application/rtf", "application/javascript", "application/x-javascript",
+	"application/x-python-code", "application/x-typescript",
+}
+
+// settledMedia is media as Gemini takes it, with its type told, or why it takes
+// none such: not every type, and content of no type not at all.
+func settledMedia(m *dragoman.Media) (settled *dragoman.Media, why string) {
+	m = toolwire.SettledMedia(m)
+	switch {
+	case toolwire.NoURL(m):
+		return m, fmt.Sprintf("the %s has no URL to fetch it from", m.Media)
+	case m.Base64 == "":
+		return m, ""
+	}
+	mime := toolwire.MediaType(m)
+	kind, _, _ := strings.Cut(mime, "/")
+	takes := slices.Contains(fileTypes, mime) || kind == "text" || kind == "audio" || kind == "video" || kind == "image" && mime != "image/svg+xml"
+	if !takes {
+		return m, fmt.Sprintf("Gemini takes no %s of type %.60q", m.Media, m.MIME)
+	}
+	given, _, _ := strings.Cut(m.MIME, ";")
+	if m.MIME == mime || given == mime && kind == "audio" {
+		return m, "" // parameters may say how a sound is to be read
+	}
+	typed := *m
+	typed.MIME = mime
+	return &typed, ""
 }

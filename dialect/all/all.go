@@ -1,0 +1,65 @@
+// Package all lists the dialects of this module. A registry of package interop
+// knows the tool objects of the dialects that it is given; most programs want all
+// of them:
+//
+//	reg := all.Registry(interop.Options{Target: target, Limits: codec.Limits(), Tools: req.Tools})
+//	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Registry: reg})
+//
+// A codec that is used without a registry composes one that knows its own tool
+// objects only. That is enough for requests that another codec decoded.
+package all
+
+import (
+	"slices"
+
+	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// Codecs returns the codecs of the tool objects of every dialect.
+func Codecs() []toolwire.Codec {
+	var out []toolwire.Codec
+	for _, c := range dialects.All() {
+		if t, ok := c.(interface{ ToolCodec() toolwire.Codec }); ok {
+			out = append(out, t.ToolCodec())
+		}
+	}
+	return out
+}
+
+// Profiles returns the schema rules of every surface of every dialect, each name
+// once.
+func Profiles() []schema.Profile {
+	var out []schema.Profile
+	for _, c := range Codecs() {
+		for _, p := range c.Profiles() {
+			if !slices.ContainsFunc(out, func(q schema.Profile) bool { return q.Name() == p.Name() }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Profile returns the schema rules with a name, as the limits of a dialect and the
+// capabilities of a target give it, such as "openai.strict".
+func Profile(name string) (schema.Profile, bool) {
+	for _, p := range Profiles() {
+		if p.Name() == name {
+			return p, true
+		}
+	}
+	return schema.Profile{}, false
+}
+
+// Registry composes a registry that knows the tool objects of every dialect.
+func Registry(o interop.Options) *interop.Registry {
+	o.Codecs = Codecs()
+	return interop.New(o)
+}
+
+// Default returns a registry without a request, for utilities: it has no aliases
+// and nothing is contributed.
+func Default() *interop.Registry { return Registry(interop.Options{}) }

@@ -1,0 +1,228 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+// readPart reads a text, image or document block. Any other block is
+// opaque here; the dialect reads those that only messages hold.
+func readPart(raw json.RawMessage) dragoman.Part {
+	typ := toolwire.TypeOf(raw)
+	rd := jsonwire.NewReader(raw)
+	var part dragoman.Part
+	switch typ {
+	case "text":
+		part = toolwire.ReadText(rd, dragoman.Anthropic, readCacheControl)
+	case "image", "document":
+		part = readMedia(rd, typ)
+	}
+	if part == nil || rd.End() != nil {
+		return &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: typ, JSON: raw}
+	}
+	return part
+}
+
+// readMedia reads an image or a document; nil where its source is none
+// that we know, does not hold what its type promises, or more than that.
+func readMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
+	const d = dragoman.Anthropic
+	m := &dragoman.Media{Media: dragoman.MediaImage}
+	if typ == "document" {
+		m.Media = dragoman.MediaFile
+	}
+	known := false
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "source":
+			src := ""
+			data := ""
+			for key := range rd.Object() {
+				switch string(key) {
+				case "type":
+					src = rd.String()
+				case "media_type":
+					m.MIME = rd.String()
+				case "data":
+					data = rd.String()
+				case "url":
+					m.URL = rd.String()
+				case "file_id":
+					m.FileID = rd.String()
+				default:
+					extra.Add(&m.Extra, d, "/source", key, rd.Raw())
+				}
+			}
+			switch src {
+			case "base64":
+				m.Base64 = data
+				known = data != "" && m.URL == "" && m.FileID == ""
+			case "text":
+				m.Text = data
+				known = data != "" && m.URL == "" && m.FileID == ""
+			case "url":
+				known = m.URL != "" && data == "" && m.FileID == ""
+			case "file":
+				known = m.FileID != "" && data == "" && m.URL == ""
+			}
+		case "title":
+			m.Title = rd.String()
+		default:
+			if !readCacheControl(rd, key, &m.Cache, &m.Extra) {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+			}
+		}
+	}
+	if !known {
+		return nil
+	}
+	return m
+}
+
+// writeText writes a text block.
+func writeText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
+	w.BeginObject()
+	w.StringField("type", "text")
+	w.StringField("text", t.Text)
+	if t.Cache != nil {
+		writeCacheControl(w, t.Cache, at, rep)
+	}
+	extra.ReportState(rep, t.Signature, at)
+	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
+}
+
+// writeMedia writes an image or document block, or a note where
+// Anthropic has no block for the media or the model takes none (quirk D14).
+func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Anthropic
+	m = toolwire.SettledMedia(m)
+	typ, mime, why := mediaBlock(v, m)
+	if why != "" {
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+		writeText(w, &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}, at, rep)
+		return
+	}
+	w.BeginObject()
+	w.StringField("type", typ)
+	w.Key("source")
+	w.BeginObject()
+	plain, isText := plainText(m)
+	switch {
+	case isText: // what is no PDF has no other place
+		w.StringField("type", "text")
+		w.StringField("media_type", "text/plain")
+		w.StringField("data", plain)
+	case m.Base64 != "":
+		w.StringField("type", "base64")
+		w.StringField("media_type", mime)
+		w.StringField("data", m.Base64)
+	case m.FileID != "":
+		w.StringField("type", "file")
+		w.StringField("file_id", m.FileID)
+	default:
+		w.StringField("type", "url")
+		w.StringField("url", m.URL)
+	}
+	extra.Write(w, m.Extra, d, "/source")
+	w.EndObject()
+	if typ == "document" {
+		title := m.Title
+		if title == "" && m.Extra.For(d) == nil {
+			title = m.Name
+		}
+		w.StringFieldIf("title", title)
+	}
+	if m.Detail != "" && m.Detail != "auto" {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "image detail %q", m.Detail)
+	}
+	if m.Cache != nil {
+		writeCacheControl(w, m.Cache, at, rep)
+	}
+	extra.End(w, m.Extra, d, at, rep)
+}
+
+// imageTypes are the types of images that Anthropic takes.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// mediaBlock says which block of Anthropic's media goes into, with its type
+// where it goes by its content; or why it has none.
+func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
+	switch {
+	case toolwire.EmptyMedia(m):
+		return "", "", fmt.Sprintf("%s without content", m.Media)
+	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
+		return "", "", fmt.Sprintf("the target takes no %s", m.Media)
+	case m.Media != dragoman.MediaImage && m.Media != dragoman.MediaFile:
+		return "", "", fmt.Sprintf("Anthropic takes no %s", m.Media)
+	}
+	block = "image"
+	if m.Media == dragoman.MediaFile {
+		block = "document"
+	}
+	switch {
+	case toolwire.NoURL(m):
+		return "", "", fmt.Sprintf("the %s has no URL to fetch it from", m.Media)
+	case m.Base64 == "":
+		return block, "", ""
+	}
+	mime = toolwire.MediaType(m)
+	switch {
+	case slices.Contains(imageTypes, mime):
+		return "image", mime, ""
+	case mime == "application/pdf":
+		return "document", mime, ""
+	case strings.HasPrefix(mime, "text/") && m.Media == dragoman.MediaFile:
+		if _, ok := plainText(m); ok {
+			return "document", "text/plain", ""
+		}
+		return "", "", "Anthropic takes text in UTF-8 only"
+	default:
+		return "", "", fmt.Sprintf("Anthropic takes no %s of type %.60q", m.Media, m.MIME)
+	}
+}
+
+// plainText is the text of a document that is one.
+func plainText(m *dragoman.Media) (string, bool) {
+	if m.Base64 == "" || m.Media != dragoman.MediaFile || !strings.HasPrefix(toolwire.MediaType(m), "text/") {
+		return m.Text, m.Base64 == "" && m.Text != ""
+	}
+	text, err := base64.StdEncoding.DecodeString(m.Base64)
+	return string(text), err == nil && utf8.Valid(text)
+}
+
+// writeCacheControl writes Anthropic's cache marker for a hint.
+func writeCacheControl(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
+	ttl := toolwire.ClaudeTTL(h)
+	switch {
+	case ttl == h.TTL:
+	case ttl == "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
+	default:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
+	}
+	w.Key("cache_control")
+	w.BeginObject()
+	w.StringField("type", "ephemeral")
+	w.StringFieldIf("ttl", ttl)
+	w.EndObject()
+}
+
+// readCacheControl reads Anthropic's cache marker.
+func readCacheControl(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, _ **dragoman.Extra) bool {
+	if string(key) != "cache_control" {
+		return false
+	}
+	*hint = toolwire.ReadCacheHint(rd)
+	return true
+}

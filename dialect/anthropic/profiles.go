@@ -1,0 +1,25 @@
+package anthropic
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+var (
+	// toolProfile is a tool's input_schema without strict: JSON Schema 2020-12 with
+	// an object at the root.
+	toolProfile = schema.NewProfile(schemarules.Rules{
+		Name: "anthropic.tool", RootObject: true, ModernDefs: true, Names: toolwire.ClaudeNames(),
+		Reference: &schemarules.Reference{RootObject: true, Names: toolwire.ClaudeNamePattern},
+	})
+	// strictProfile is a strict tool's input_schema, or output_config.format.
+	strictProfile = schema.NewProfile(toolwire.ClaudeStrictRules("anthropic.strict"))
+)
+
+func (toolCodec) Profiles() []schema.Profile { return []schema.Profile{toolProfile, strictProfile} }
+
+func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+	return &toolProfile, &strictProfile
+}

@@ -1,0 +1,294 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+// toolCodec reads and writes the tool objects of the Messages API.
+type toolCodec struct{}
+
+// toolUseFields are the fields that say what a call runs.
+var toolUseFields = []string{"type", "id", "name", "input", "cache_control", "caller"}
+
+var toolTraits = toolwire.Traits{
+	Dialect:  dragoman.Anthropic,
+	Function: dragoman.FormatAnthropicTool, Call: dragoman.FormatAnthropicToolUse, Result: dragoman.FormatAnthropicResult,
+	// The types end in a version.
+	ClientRun: []string{
+		"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",
+		"anthropic.messages.computer_", "anthropic.messages.browser_toolset_",
+	},
+	StrictLimits:  toolwire.ClaudeStrictLimits(),
+	CacheInTool:   true,
+	CallSays:      toolwire.CallSays{Cache: true},
+	CallFields:    []toolwire.Fields{{Path: "/", Names: toolUseFields}},
+	ResultOutcome: true, ResultFlag: true,
+}
+
+var _ toolwire.Recognizer = toolCodec{}
+
+// toolCodecs are those of a registry that the dialect composes itself.
+var toolCodecs = []toolwire.Codec{toolCodec{}}
+
+// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
+
+func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
+
+func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
+	switch typ := toolwire.TypeOf(obj); typ {
+	case "", "custom":
+		return dragoman.FormatAnthropicTool
+	default:
+		return toolTraits.HostedFormat(typ)
+	}
+}
+
+func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
+	if typ := toolwire.TypeOfValue(obj); typ != "tool_use" {
+		return toolTraits.HostedFormat(typ)
+	}
+	return dragoman.FormatAnthropicToolUse
+}
+
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
+	if o.Type == "tool_use" {
+		return dragoman.FormatAnthropicToolUse
+	}
+	return ""
+}
+
+func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
+
+func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	if format != dragoman.FormatAnthropicTool {
+		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+	}
+	return toolwire.OneTool(format, obj, readTool)
+}
+
+func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
+	return toolwire.CallReading{Sound: readToolUse(rd, c)}
+}
+
+func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Anthropic
+	w.BeginObject()
+	toolwire.WriteUnlessKept(w, c.Extra, d, "", "type", "tool_use")
+	w.StringField("id", id)
+	toolwire.WriteUnlessKept(w, c.Extra, d, "", "name", name)
+	w.RawField("input", v.ArgumentObject(c, at, rep))
+	extra.Write(w, c.Extra, d, "")
+	if c.Cache != nil && !toolwire.HasField(c.Extra, d, "/cache_control") {
+		writeCacheControl(w, c.Cache, at, rep)
+	}
+	w.EndObject()
+}
+
+func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	const d = dragoman.Anthropic
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "name":
+			s.Name = rd.String()
+		case "description":
+			s.Description = rd.String()
+		case "input_schema":
+			s.Parameters = toolwire.ReadSchema(rd)
+		case "strict":
+			toolwire.ReadStrict(rd, s)
+		case "defer_loading":
+			s.Deferred = rd.Bool()
+		case "input_examples":
+			for range rd.Array() {
+				s.Examples = append(s.Examples, rd.Raw())
+			}
+		case "cache_control":
+			s.Cache = toolwire.ReadCacheHint(rd)
+		default:
+			extra.Add(&s.Extra, d, "", key, rd.Raw())
+		}
+	}
+}
+
+func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.Anthropic
+	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
+	if !ok {
+		return false
+	}
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{Deferred: true, Examples: true, Cache: true}, at, rep)
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", low.Description)
+	w.RawField("input_schema", low.Schema)
+	if low.Strict {
+		w.BoolField("strict", true)
+	}
+	toolwire.WriteDeferred(v, w, s, at, rep)
+	writeExamples(v, w, s, low, at, rep)
+	if s.Cache != nil {
+		if s.Deferred {
+			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint on a deferred tool") // quirk D31
+		} else if !toolwire.RefusesCache(v, at, rep) {
+			writeCacheControl(w, s.Cache, at, rep)
+		}
+	}
+	extra.End(w, s.Extra, d, at, rep)
+	return true
+}
+
+// writeExamples writes arguments that fit the schema as it is written.
+func writeExamples(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, low toolwire.Lowered, at extra.Path, rep *dragoman.Report) {
+	if len(s.Examples) == 0 {
+		return
+	}
+	w.Key("input_examples")
+	w.BeginArray()
+	for _, e := range s.Examples {
+		wire, err := low.ToWire(e)
+		if err != nil {
+			rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "an input example: %v", err)
+			continue
+		}
+		w.Raw(wire)
+	}
+	w.EndArray()
+}
+
+// readToolUse reports whether the arguments are sound, as far as that is known.
+func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Anthropic}
+	var seen uint
+	for key := range rd.Object() {
+		switch name := cr.Field(toolUseFields, &seen, "", key); name {
+		case "type":
+			cr.Text("", "type")
+		case "id":
+			c.ID = toolwire.ReadID(rd)
+		case "name":
+			c.Name = cr.Text("", "name")
+		case "input":
+			sound = rd.Clear() && rd.Kind() == '{'
+			c.Arguments = toolwire.ReadPayload(rd)
+		case "cache_control":
+			raw := rd.Raw()
+			in := jsonwire.NewReader(raw)
+			if hint := toolwire.ReadCacheHint(in); in.Err() == nil {
+				c.Cache = hint
+			} else { // says nothing about what runs
+				extra.Add(&c.Extra, cr.Dialect, "", []byte(name), raw)
+			}
+		case "caller":
+			c.Caller = rd.Raw()
+			extra.Add(&c.Extra, cr.Dialect, "", []byte(name), c.Caller)
+		default:
+			cr.Other("", key)
+		}
+	}
+	return sound
+}
+
+func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	res.Outcome = dragoman.OutcomeOK // what an absent is_error means
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "tool_use_id":
+			res.CallID = toolwire.ReadID(rd)
+		case "is_error":
+			if rd.Kind() == 'n' {
+				rd.Skip()
+				continue
+			}
+			if rd.Bool() {
+				res.Outcome = dragoman.OutcomeError
+			} else {
+				extra.Add(&res.Extra, dragoman.Anthropic, "", []byte("is_error"), []byte("false"))
+			}
+		case "content":
+			switch rd.Kind() {
+			case '"':
+				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+			case '[':
+				for range rd.Array() {
+					res.Content = append(res.Content, readPart(rd.Raw()))
+				}
+			case 'n':
+				rd.Skip()
+			default:
+				res.Content = []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+			}
+		case "cache_control":
+			res.Cache = toolwire.ReadCacheHint(rd)
+		default:
+			extra.Add(&res.Extra, dragoman.Anthropic, "", key, rd.Raw())
+		}
+	}
+}
+
+func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
+	w.BeginObject()
+	w.StringField("type", "tool_result")
+	w.StringField("tool_use_id", id)
+	if native := toolwire.NativeContent(res, dragoman.FormatAnthropicResult); native != nil {
+		w.RawField("content", native)
+	} else if parts := res.Content; hasResultContent(parts) {
+		w.Key("content")
+		w.BeginArray()
+		for i, p := range parts {
+			at := at.Elem("content", i)
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if toolwire.Blank(p) {
+					toolwire.ReportBlank(rep, at)
+					continue
+				}
+				writeText(w, p, at, rep)
+			case *dragoman.Data:
+				writeText(w, &dragoman.Text{Text: string(p.JSON)}, at, rep)
+			case *dragoman.Media:
+				writeMedia(v, w, p, at, rep)
+			case *dragoman.Opaque:
+				if p.Dialect == dragoman.Anthropic {
+					w.Raw(p.JSON)
+					continue
+				}
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool_result", extra.AType(p.Type, "block"), p.Dialect)
+			default:
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool_result", extra.A(string(p.Kind())))
+			}
+		}
+		w.EndArray()
+	} else if res.Text() != "" {
+		toolwire.ReportBlank(rep, at)
+	}
+	if res.Outcome == dragoman.OutcomeError {
+		w.BoolField("is_error", true)
+	}
+	extra.Write(w, res.Extra, dragoman.Anthropic, "")
+	if res.Cache != nil {
+		writeCacheControl(w, res.Cache, at, rep)
+	}
+	w.EndObject()
+	return nil
+}
+
+// hasResultContent reports whether a result says anything: one without content is
+// written without a content member (quirk D11).
+func hasResultContent(parts []dragoman.Part) bool {
+	for _, p := range parts {
+		if t, ok := p.(*dragoman.Text); !ok || !toolwire.Blank(t) {
+			return true
+		}
+	}
+	return false
+}

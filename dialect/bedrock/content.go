@@ -1,0 +1,446 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+func writeString(w *jsonwire.Writer, text string) {
+	w.BeginObject()
+	w.StringField("text", text)
+	w.EndObject()
+}
+
+// readPart reads a block that holds text, an image, a document, a film,
+// a sound or a text with citations. Any other block is opaque here; the dialect
+// reads those that only messages hold.
+func readPart(raw json.RawMessage) dragoman.Part {
+	key := blockKey(raw)
+	rd := jsonwire.NewReader(raw)
+	var part dragoman.Part
+	switch key {
+	case "text":
+		part = readText(rd)
+	case "citationsContent":
+		part = readCitations(rd)
+	case "image", "document", "video", "audio":
+		part = readMedia(rd, key)
+	}
+	if part == nil || rd.End() != nil {
+		return &dragoman.Opaque{Dialect: dragoman.Bedrock, Type: key, JSON: raw}
+	}
+	return part
+}
+
+// readText reads a text; nil where the block is something else as well.
+func readText(rd *jsonwire.Reader) dragoman.Part {
+	t := &dragoman.Text{}
+	for key := range rd.Object() {
+		switch k := string(key); {
+		case k == "text":
+			t.Text = rd.String()
+		case slices.Contains(blockUnion, k):
+			return nil
+		default:
+			extra.Add(&t.Extra, dragoman.Bedrock, "", key, rd.Raw())
+		}
+	}
+	return t
+}
+
+const citationsField = "/citationsContent"
+
+// readCitations reads a text with its sources. How the text was cut into pieces
+// is kept beside it where there is more than one.
+func readCitations(rd *jsonwire.Reader) dragoman.Part {
+	const d = dragoman.Bedrock
+	t := &dragoman.Text{}
+	for key := range rd.Object() {
+		if k := string(key); k != "citationsContent" {
+			if slices.Contains(blockUnion, k) {
+				return nil
+			}
+			extra.Add(&t.Extra, d, "", key, rd.Raw())
+			continue
+		}
+		for key := range rd.Object() {
+			raw := rd.Raw()
+			if string(key) != "content" {
+				extra.Add(&t.Extra, d, citationsField, key, raw)
+				continue
+			}
+			text, pieces, ok := citedText(raw)
+			if !ok {
+				return nil
+			}
+			if t.Text = text; pieces != 1 {
+				extra.Add(&t.Extra, d, citationsField, key, raw)
+			}
+		}
+	}
+	if !extra.Has(t.Extra, d, citationsField) {
+		extra.Add(&t.Extra, d, citationsField, []byte("citations"), []byte("[]"))
+	}
+	return t
+}
+
+// citedText joins the pieces of a cited text, each of which is a text and
+// nothing else.
+func citedText(raw []byte) (text string, pieces int, ok bool) {
+	rd := jsonwire.NewReader(raw)
+	if rd.Kind() != '[' {
+		return "", 0, false
+	}
+	ok = true
+	var b strings.Builder
+	for range rd.Array() {
+		pieces++
+		if rd.Kind() != '{' {
+			return "", 0, false
+		}
+		for key := range rd.Object() {
+			if string(key) != "text" || rd.Kind() != '"' {
+				rd.Skip()
+				ok = false
+				continue
+			}
+			b.WriteString(rd.String())
+		}
+	}
+	return b.String(), pieces, ok && rd.Err() == nil
+}
+
+// writeText writes a text, with its citations where it has some.
+func writeText(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Bedrock
+	extra.ReportState(rep, t.Signature, at)
+	w.BeginObject()
+	if !extra.Has(t.Extra, d, citationsField) {
+		w.StringField("text", t.Text)
+		extra.End(w, t.Extra, d, at, rep)
+		return
+	}
+	w.Key("citationsContent")
+	w.BeginObject()
+	w.Key("content")
+	pieces, ok := extra.Get(t.Extra, d, citationsField+"/content")
+	if text, _, sound := citedText(pieces); ok && sound && text == t.Text {
+		w.Raw(pieces)
+	} else {
+		w.BeginArray()
+		writeString(w, t.Text)
+		w.EndArray()
+	}
+	extra.WriteBut(w, t.Extra, d, citationsField, func(f dragoman.Field) bool { return f.Path == citationsField+"/content" })
+	w.EndObject()
+	extra.End(w, t.Extra, d, at, rep)
+}
+
+// mediaFormat is a media format of Bedrock's.
+type mediaFormat struct{ key, format, mime string }
+
+// mediaFormats pairs Bedrock's names of formats with content types. The first
+// line of a content type is the one that is written for it.
+var mediaFormats = []mediaFormat{
+	{"image", "png", "image/png"},
+	{"image", "jpeg", "image/jpeg"},
+	{"image", "jpeg", "image/jpg"},
+	{"image", "gif", "image/gif"},
+	{"image", "webp", "image/webp"},
+	{"document", "pdf", "application/pdf"},
+	{"document", "csv", "text/csv"},
+	{"document", "doc", "application/msword"},
+	{"document", "docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{"document", "xls", "application/vnd.ms-excel"},
+	{"document", "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	{"document", "html", "text/html"},
+	{"document", "txt", "text/plain"},
+	{"document", "md", "text/markdown"},
+	{"video", "mp4", "video/mp4"},
+	{"video", "mov", "video/quicktime"},
+	{"video", "mkv", "video/x-matroska"},
+	{"video", "webm", "video/webm"},
+	{"video", "flv", "video/x-flv"},
+	{"video", "mpeg", "video/mpeg"},
+	{"video", "mpg", "video/mpg"},
+	{"video", "wmv", "video/x-ms-wmv"},
+	{"video", "three_gp", "video/3gpp"},
+	{"audio", "mp3", "audio/mpeg"},
+	{"audio", "mp3", "audio/mp3"},
+	{"audio", "wav", "audio/wav"},
+	{"audio", "wav", "audio/x-wav"},
+	{"audio", "opus", "audio/opus"},
+	{"audio", "aac", "audio/aac"},
+	{"audio", "flac", "audio/flac"},
+	{"audio", "ogg", "audio/ogg"},
+	{"audio", "mp4", "audio/mp4"},
+	{"audio", "m4a", "audio/m4a"},
+	{"audio", "webm", "audio/webm"},
+	{"audio", "pcm", "audio/pcm"},
+}
+
+// mimeOf is the content type of a format; empty for one we do not know.
+func mimeOf(key, format string) string {
+	for _, f := range mediaFormats {
+		if f.key == key && f.format == format {
+			return f.mime
+		}
+	}
+	return ""
+}
+
+// formatOf is the format of a content type, whose parameters do not
+// count; empty for one that Bedrock does not know.
+func formatOf(key, mime string) string {
+	mime, _, _ = strings.Cut(mime, ";")
+	mime = strings.ToLower(strings.TrimSpace(mime))
+	for _, f := range mediaFormats {
+		if f.key == key && f.mime == mime {
+			return f.format
+		}
+	}
+	return ""
+}
+
+func readMedia(rd *jsonwire.Reader, key string) dragoman.Part {
+	const d = dragoman.Bedrock
+	m := &dragoman.Media{}
+	switch key {
+	case "image":
+		m.Media = dragoman.MediaImage
+	case "document":
+		m.Media = dragoman.MediaFile
+	case "video":
+		m.Media = dragoman.MediaVideo
+	case "audio":
+		m.Media = dragoman.MediaAudio
+	}
+	known := true
+	for k := range rd.Object() {
+		if string(k) != key {
+			known = known && !slices.Contains(blockUnion, string(k))
+			extra.Add(&m.Extra, d, "", k, rd.Raw())
+			continue
+		}
+		for k := range rd.Object() {
+			switch string(k) {
+			case "format":
+				m.MIME = mimeOf(key, rd.String())
+			case "name":
+				m.Name = rd.String()
+			case "source":
+				known = readSource(rd, m, "/"+key+"/source") && known
+			default:
+				extra.Add(&m.Extra, d, "/"+key, k, rd.Raw())
+			}
+		}
+	}
+	if !known || m.MIME == "" || toolwire.EmptyMedia(m) {
+		return nil // of a form we do not know; kept as it is
+	}
+	return m
+}
+
+// readSource reads where the content is. It is false for a source that
+// media of ours cannot name.
+func readSource(rd *jsonwire.Reader, m *dragoman.Media, prefix string) bool {
+	const d = dragoman.Bedrock
+	sources := 0
+	for key := range rd.Object() {
+		sources++
+		switch string(key) {
+		case "bytes":
+			m.Base64 = rd.String()
+		case "text":
+			m.Text = rd.String()
+		case "s3Location":
+			for key := range rd.Object() {
+				if string(key) == "uri" {
+					m.URL = rd.String()
+				} else {
+					extra.Add(&m.Extra, d, prefix+"/s3Location", key, rd.Raw())
+				}
+			}
+		default:
+			rd.Skip()
+			return false
+		}
+	}
+	return sources == 1
+}
+
+// keyOf is the block that a kind of media goes into.
+func keyOf(k dragoman.MediaKind) string {
+	switch k {
+	case dragoman.MediaImage:
+		return "image"
+	case dragoman.MediaFile:
+		return "document"
+	case dragoman.MediaVideo:
+		return "video"
+	case dragoman.MediaAudio:
+		return "audio"
+	default:
+		return ""
+	}
+}
+
+// refusesMedia says why media has no block of Bedrock's; empty where
+// it has one.
+func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
+	key := keyOf(m.Media)
+	switch {
+	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
+		return fmt.Sprintf("the target takes no %s", m.Media)
+	case key == "":
+		return fmt.Sprintf("Bedrock takes no %s", m.Media)
+	case m.Text != "" && m.Media == dragoman.MediaFile:
+		return ""
+	case m.Base64 == "" && !strings.HasPrefix(m.URL, "s3://"):
+		return fmt.Sprintf("Bedrock takes %ss as their bytes or from S3 only", m.Media)
+	case formatOf(key, m.MIME) == "":
+		return fmt.Sprintf("Bedrock takes no %s of type %.60q", m.Media, m.MIME)
+	default:
+		return ""
+	}
+}
+
+// writeMedia writes the block of a media part, or a note where Bedrock
+// has no block for it or the model takes none (quirk D14).
+func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Bedrock
+	if why := refusesMedia(v, m); why != "" {
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s; a note stands in for it", why)
+		writeString(w, toolwire.Placeholder(m))
+		return
+	}
+	key := keyOf(m.Media)
+	format := formatOf(key, m.MIME)
+	if format == "" {
+		format = "txt" // a text without a type
+	}
+	w.BeginObject()
+	w.Key(key)
+	w.BeginObject()
+	w.StringField("format", format)
+	if key == "document" {
+		w.StringField("name", documentName(m))
+	}
+	w.Key("source")
+	w.BeginObject()
+	switch {
+	case m.Base64 != "":
+		w.StringField("bytes", m.Base64)
+	case m.Text != "" && key == "document":
+		w.StringField("text", m.Text)
+	default:
+		w.Key("s3Location")
+		w.BeginObject()
+		w.StringField("uri", m.URL)
+		extra.Write(w, m.Extra, d, "/"+key+"/source/s3Location")
+		w.EndObject()
+	}
+	w.EndObject()
+	extra.Write(w, m.Extra, d, "/"+key)
+	w.EndObject()
+	if m.Detail != "" && m.Detail != "auto" {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "image detail %q", m.Detail)
+	}
+	if m.Title != "" && m.Title != m.Name {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/title", "the title %.60q", m.Title)
+	}
+	extra.End(w, m.Extra, d, at, rep)
+}
+
+// documentName is a name that Bedrock takes for a document: letters,
+// digits, hyphens, brackets, and white space in ones. What it does not take
+// becomes a hyphen.
+func documentName(m *dragoman.Media) string {
+	const longest = 200
+	name := m.Name
+	if name == "" {
+		name = m.Title
+	}
+	out := make([]byte, 0, len(name))
+	for _, c := range name {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.ContainsRune("-()[]", c):
+			out = append(out, byte(c))
+		case c == ' ' || c == '\t' || c == '\n':
+			if len(out) > 0 && out[len(out)-1] != ' ' {
+				out = append(out, ' ')
+			}
+		default:
+			out = append(out, '-')
+		}
+		if len(out) == longest {
+			break
+		}
+	}
+	if s := strings.TrimSpace(string(out)); s != "" {
+		return s
+	}
+	return "document"
+}
+
+// writeCachePoint writes the block that is Bedrock's cache breakpoint. It knows
+// the lifetimes that Anthropic knows.
+func writeCachePoint(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
+	ttl := toolwire.ClaudeTTL(h)
+	switch {
+	case ttl == h.TTL:
+	case ttl == "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
+	default:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
+	}
+	w.BeginObject()
+	w.Key("cachePoint")
+	w.BeginObject()
+	w.StringField("type", "default")
+	w.StringFieldIf("ttl", ttl)
+	w.EndObject()
+	w.EndObject()
+}
+
+// readCachePoint reads Bedrock's cache breakpoint. It is nil for any other
+// block, and for one that says more than a hint can.
+func readCachePoint(raw []byte) *dragoman.CacheHint {
+	rd := jsonwire.NewReader(raw)
+	if rd.Kind() != '{' {
+		return nil
+	}
+	var hint *dragoman.CacheHint
+	plain := true
+	for key := range rd.Object() {
+		if string(key) != "cachePoint" || rd.Kind() != '{' || hint != nil {
+			rd.Skip()
+			plain = false
+			continue
+		}
+		hint = &dragoman.CacheHint{}
+		for key := range rd.Object() {
+			switch {
+			case string(key) == "type" && rd.Kind() == '"':
+				plain = rd.String() == "default" && plain
+			case string(key) == "ttl" && rd.Kind() == '"':
+				hint.TTL = rd.String()
+				plain = plain && (hint.TTL == "5m" || hint.TTL == "1h")
+			default:
+				rd.Skip()
+				plain = false
+			}
+		}
+	}
+	if rd.End() != nil || !plain {
+		return nil
+	}
+	return hint
+}

@@ -1,0 +1,46 @@
+package bedrock
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+var (
+	// toolProfile is toolSpec.inputSchema.json, for Claude and for models of which
+	// nothing else is known.
+	toolProfile = schema.NewProfile(toolRules("bedrock.tool"))
+	// strictProfile is a strict tool, or an output schema: Anthropic's rules (quirks
+	// A31, F3).
+	strictProfile = schema.NewProfile(toolwire.ClaudeStrictRules("bedrock.strict"))
+	// novaProfile is toolSpec.inputSchema.json for Amazon's own models, which take
+	// three keywords at the root.
+	novaProfile = func() schema.Profile {
+		r := toolRules("bedrock.nova")
+		r.RootKeywords = []string{"type", "properties", "required"}
+		r.InlineRefs = true
+		r.Refused = []string{"$dynamicRef", "$recursiveRef"}
+		r.Reference.RootKeys = []string{"type", "properties", "required"}
+		r.Reference.Never = []string{"$ref", "$defs", "definitions"}
+		return schema.NewProfile(r)
+	}()
+)
+
+func toolRules(name string) schemarules.Rules {
+	return schemarules.Rules{
+		Name: name, RootObject: true, ArrayItems: true, ModernDefs: true, Names: toolwire.ClaudeNames(),
+		Reference: &schemarules.Reference{RootObject: true, Items: true, Names: toolwire.ClaudeNamePattern},
+	}
+}
+
+func (toolCodec) Profiles() []schema.Profile {
+	return []schema.Profile{toolProfile, strictProfile, novaProfile}
+}
+
+func (toolCodec) Surfaces(caps *dragoman.Capabilities) (loose, strict *schema.Profile) {
+	if caps.ClosedSchemas {
+		return &novaProfile, &strictProfile
+	}
+	return &toolProfile, &strictProfile
+}

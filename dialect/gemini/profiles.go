@@ -1,0 +1,144 @@
+package gemini
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// maxSchemaBytes is far above any sensible tool, and below what makes the API
+// complain about nesting after references were expanded (quirk A39).
+const maxSchemaBytes = 64 << 10
+
+// namePattern is functionNames in the words of the wire reference.
+const namePattern = `^[A-Za-z_][A-Za-z0-9_]{0,63}$`
+
+// functionNames are the names that the properties of a function may have (quirk A23).
+func functionNames() schemarules.Names { return schemarules.Names{Max: 64, LetterFirst: true} }
+
+var (
+	// closedProfile is a function declaration's parameters: a fixed set of OpenAPI's
+	// keywords, on the Developer API and on Vertex (quirks A1, A2). A tool without
+	// arguments is sent without the field (quirk A20); the codec sees to that.
+	closedProfile = func() schema.Profile {
+		r := closedRules("gemini.parameters")
+		r.Names = functionNames()
+		r.RootObject = true
+		r.MapEntries = true
+		r.Enums = schemarules.StringEnums
+		r.Reference.RootObject = true
+		r.Reference.Names = namePattern
+		return schema.NewProfile(r)
+	}()
+	// openProfile is a function declaration's parametersJsonSchema, which is to be
+	// preferred: references, maps and lists of types survive (quirk A2).
+	openProfile = func() schema.Profile {
+		r := openRules("gemini.json_schema")
+		r.Names = functionNames()
+		r.RootObject = true
+		r.Reference.RootObject = true
+		r.Reference.Names = namePattern
+		return schema.NewProfile(r)
+	}()
+	// closedAnswers is generationConfig.responseSchema: the keywords of parameters,
+	// with any root, and with nothing in it that would have to be undone in the answer.
+	closedAnswers = func() schema.Profile {
+		r := closedRules("gemini.response_schema")
+		r.Answers = true
+		return schema.NewProfile(r)
+	}()
+	// openAnswers is generationConfig.responseJsonSchema, which may have any root.
+	openAnswers = func() schema.Profile {
+		r := openRules("gemini.response_json_schema")
+		r.Answers = true
+		return schema.NewProfile(r)
+	}()
+)
+
+// closedRules are the rules of the Schema object of the API.
+func closedRules(name string) schemarules.Rules {
+	return schemarules.Rules{
+		Name: name,
+		Keywords: []string{
+			"type", "format", "description", "nullable", "default", "example", "enum", "items", "minItems",
+			"maxItems", "properties", "propertyOrdering", "required", "minProperties", "maxProperties", "minLength",
+			"maxLength", "pattern", "minimum", "maximum", "anyOf",
+		},
+		Formats: []schemarules.Format{
+			{Name: "enum", Type: "string"},
+			{Name: "date-time", Type: "string"},
+			{Name: "float", Type: "number"},
+			{Name: "double", Type: "number"},
+			{Name: "int32", Type: "integer"},
+			{Name: "int64", Type: "integer"},
+		},
+		Enums:         schemarules.ToldEnums,
+		AnyCase:       true,
+		NoBooleans:    true,
+		ArrayItems:    true,
+		ItemTypes:     []string{"string"},
+		InlineRefs:    true,
+		MergeAllOf:    true,
+		AnyOfOnly:     true,
+		LoneAnyOf:     true,
+		NoEmptyProps:  true,
+		Inferred:      true,
+		OneType:       true,
+		NullableFlag:  true,
+		KnownRequired: true,
+		MaxBytes:      maxSchemaBytes,
+		Reference: &schemarules.Reference{
+			Items: true, ItemType: true, NoBooleans: true, OneType: true, Upper: true, Flagged: true, Alone: true, Known: true,
+			Enum: "strings",
+			Keywords: []string{
+				"type", "format", "title", "description", "nullable", "default", "example", "enum", "items", "minItems",
+				"maxItems", "properties", "propertyOrdering", "required", "minProperties", "maxProperties", "minLength",
+				"maxLength", "pattern", "minimum", "maximum", "anyOf",
+			},
+			Formats: map[string]string{
+				"enum": "string", "date-time": "string", "float": "number", "double": "number", "int32": "integer", "int64": "integer",
+			},
+		},
+	}
+}
+
+// openRules are the rules of the fields that take JSON Schema.
+func openRules(name string) schemarules.Rules {
+	return schemarules.Rules{
+		Name: name,
+		Keywords: []string{
+			"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items",
+			"prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties",
+			"additionalProperties", "required", "propertyOrdering",
+		},
+		Enums:          schemarules.ScalarEnums,
+		NoBooleans:     true,
+		ArrayItems:     true,
+		ModernDefs:     true,
+		RootDefs:       true,
+		BareRefs:       true,
+		OptionalCycles: true,
+		MergeAllOf:     true,
+		KnownRequired:  true,
+		MaxBytes:       maxSchemaBytes,
+		Reference: &schemarules.Reference{
+			Items: true, NoBooleans: true, BareRefs: true, Dollars: true, Known: true, OptionalCycles: true, Enum: "scalars",
+			Keywords: []string{
+				"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems",
+				"minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties",
+				"required", "propertyOrdering",
+			},
+		},
+	}
+}
+
+func (toolCodec) Profiles() []schema.Profile {
+	return []schema.Profile{closedProfile, openProfile, closedAnswers, openAnswers}
+}
+
+func (toolCodec) Surfaces(caps *dragoman.Capabilities) (loose, strict *schema.Profile) {
+	if caps.ClosedSchemas { // quirk A2
+		return &closedProfile, &closedProfile
+	}
+	return &openProfile, &openProfile
+}

@@ -1,0 +1,44 @@
+package ollama
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+var (
+	// toolProfile is a function's parameters. The server drops every other keyword
+	// silently (quirk A47).
+	toolProfile = schema.NewProfile(schemarules.Rules{
+		Name:         "ollama.tool",
+		Keywords:     []string{"anyOf", "type", "items", "description", "enum", "properties", "required"},
+		RootKeywords: []string{"type", "items", "properties", "required"},
+		RootObject:   true,
+		NoBooleans:   true,
+		ArrayItems:   true,
+		InlineRefs:   true,
+		MergeAllOf:   true,
+		AnyOfOnly:    true,
+		Inferred:     true,
+		AnyTypes:     schemarules.EveryType(),
+		ItemTypes:    schemarules.ItemTypes(),
+		Reference: &schemarules.Reference{
+			RootObject: true, Items: true, NoBooleans: true, Typed: true,
+			RootKeys: []string{"type", "$defs", "items", "required", "properties"},
+			Keywords: []string{"anyOf", "type", "items", "description", "enum", "properties", "required"},
+		},
+	})
+	// formatProfile is the schema in format, which is compiled to a grammar.
+	formatProfile = func() schema.Profile {
+		r := schemarules.Grammar("ollama.format")
+		r.Answers = true
+		r.Reference = &schemarules.Reference{Items: true, NoBooleans: true, Typed: true, Patterns: "grammar"}
+		return schema.NewProfile(r)
+	}()
+)
+
+func (toolCodec) Profiles() []schema.Profile { return []schema.Profile{toolProfile, formatProfile} }
+
+func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+	return &toolProfile, &toolProfile
+}

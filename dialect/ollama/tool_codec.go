@@ -1,0 +1,252 @@
+package ollama
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+// The tool objects of Ollama look like those of Chat, with four differences:
+// there are no freeform tools and no strict flag, arguments are an object, a
+// call may have no id, and a result is a string beside bare base64 images.
+
+// toolCodec reads and writes the tool objects of Ollama's own API.
+type toolCodec struct{}
+
+var toolTraits = toolwire.Traits{
+	Dialect:  dragoman.Ollama,
+	Function: dragoman.FormatOllamaFunction, Call: dragoman.FormatOllamaToolCall, Result: dragoman.FormatOllamaResult,
+	NoHosted:   true,
+	CallFields: []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}},
+}
+
+var (
+	_ toolwire.Recognizer = toolCodec{}
+	_ toolwire.Shaper     = toolCodec{}
+)
+
+// toolCodecs are those of a registry that the dialect composes itself.
+var toolCodecs = []toolwire.Codec{toolCodec{}}
+
+// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
+
+func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
+
+func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
+	return toolFormat(toolwire.TypeOf(obj))
+}
+
+// CallFormat returns the only format: calls have no type (quirk B35).
+func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format { return dragoman.FormatOllamaToolCall }
+
+// RecognizeCall tells calls from those of Chat by their arguments, which are an
+// object, and by the type, which they do not have. Newer servers add an id.
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
+	if o.Kinds["function"] == '{' && o.Type == "" && o.FunctionArguments == '{' {
+		return dragoman.FormatOllamaToolCall
+	}
+	return ""
+}
+
+func (toolCodec) RecognizeInner(o *toolwire.Outline) dragoman.Format {
+	if o.Kinds["name"] == '"' && o.Kinds["arguments"] == '{' && !o.Has("type") && !o.Has("function") && o.Kinds["toolUseId"] != '"' {
+		return dragoman.FormatOllamaToolCall
+	}
+	return ""
+}
+
+func (c toolCodec) CallObject(_ dragoman.Format, obj json.RawMessage) toolwire.CallShape {
+	return toolwire.WithOuter(c, "function", obj)
+}
+
+func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.Extra) {
+	return obj, nil
+}
+
+func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	if format != dragoman.FormatOllamaFunction {
+		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+	}
+	return toolwire.OneTool(format, obj, readTool)
+}
+
+func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
+	readCall(rd, c)
+	return toolwire.CallReading{}
+}
+
+func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	for key := range rd.Object() {
+		switch {
+		case string(key) == "type":
+			rd.Skip()
+		case string(key) == "function" && rd.Kind() == '{':
+			readFunction(rd, s)
+		default:
+			extra.Add(&s.Extra, dragoman.Ollama, "", key, rd.Raw())
+		}
+	}
+}
+
+func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	for key := range rd.Object() {
+		switch string(key) {
+		case "name":
+			s.Name = rd.String()
+		case "description":
+			s.Description = rd.String()
+		case "parameters":
+			s.Parameters = toolwire.ReadSchema(rd)
+		default:
+			extra.Add(&s.Extra, dragoman.Ollama, "/function", key, rd.Raw())
+		}
+	}
+}
+
+func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.Ollama
+	if s.Strict == dragoman.StrictOn {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "Ollama has no strict tools")
+	}
+	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
+	if !ok {
+		return false
+	}
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	w.BeginObject()
+	w.StringField("type", "function")
+	w.Key("function")
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", low.Description)
+	w.RawField("parameters", low.Schema)
+	extra.Write(w, s.Extra, d, "/function")
+	w.EndObject()
+	extra.End(w, s.Extra, d, at, rep)
+	return true
+}
+
+// The fields that say what a call runs.
+var (
+	callFields     = []string{"id", "type", "function"}
+	functionFields = []string{"name", "arguments"}
+)
+
+func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Ollama}
+	var seen uint
+	for key := range rd.Object() {
+		switch cr.Field(callFields, &seen, "", key) {
+		case "id":
+			c.ID = toolwire.ReadID(rd)
+		case "type": // clients of another API write one (quirk B35)
+			extra.Add(&c.Extra, cr.Dialect, "", []byte("type"), rd.Raw())
+		case "function":
+			if cr.Object("", "function") {
+				cr.Payload("/function", functionFields, "arguments")
+			}
+		default:
+			cr.Other("", key)
+		}
+	}
+}
+
+func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Ollama
+	w.BeginObject()
+	w.StringFieldIf("id", id)
+	if !toolwire.HasField(c.Extra, d, "/function") {
+		w.Key("function")
+		w.BeginObject()
+		if !toolwire.HasField(c.Extra, d, "/function/name") {
+			w.StringField("name", name)
+		}
+		w.RawField("arguments", v.ArgumentObject(c, at, rep))
+		extra.Write(w, c.Extra, d, "/function")
+		w.EndObject()
+	}
+	extra.Write(w, c.Extra, d, "")
+	w.EndObject()
+}
+
+func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	var media []dragoman.Part
+	for key := range rd.Object() {
+		switch string(key) {
+		case "role":
+			rd.Skip()
+		case "content":
+			if rd.Kind() == 'n' {
+				rd.Skip()
+				continue
+			}
+			res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+		case "images":
+			for range rd.Array() {
+				media = append(media, readImage(rd.String()))
+			}
+		case "tool_name":
+			res.Name = rd.String()
+		case "tool_call_id":
+			res.CallID = toolwire.ReadID(rd)
+		default:
+			extra.Add(&res.Extra, dragoman.Ollama, "", key, rd.Raw())
+		}
+	}
+	if len(media) > 0 && res.Text() == "" {
+		res.Content = nil
+	}
+	res.Content = append(res.Content, media...)
+}
+
+func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
+	const d = dragoman.Ollama
+	w.BeginObject()
+	w.StringField("role", "tool")
+	if native := toolwire.NativeContent(res, dragoman.FormatOllamaResult); len(native) > 0 && native[0] == '"' {
+		w.RawField("content", native)
+	} else {
+		texts, _ := toolwire.TextParts(res)
+		toolwire.ReportErrorFlag(res, at, rep)
+		unsaidOfTexts(res.Content, at, rep)
+		content := messageContent{texts: texts}
+		for i, p := range res.Content {
+			if k := p.Kind(); k != dragoman.KindText && k != dragoman.KindData {
+				content.add(v, p, at.Elem("content", i), rep)
+			}
+		}
+		content.write(w, blankLine, at, rep)
+	}
+	if res.Name != "" {
+		w.StringField("tool_name", v.WireName(res.Namespace, res.Name))
+	}
+	w.StringFieldIf("tool_call_id", id)
+	if res.Cache != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+	}
+	extra.Write(w, res.Extra, d, "")
+	w.EndObject()
+	return nil
+}
+
+// unsaidOfTexts reports what the texts of a result say beside their words.
+func unsaidOfTexts(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
+	for i, p := range parts {
+		if t, ok := p.(*dragoman.Text); ok {
+			unsaidOfText(t, at.Elem("content", i), rep)
+		}
+	}
+}
+
+// toolFormat names the format of a tool definition; a type that is none
+// of ours is the server's own.
+func toolFormat(typ string) dragoman.Format {
+	if typ == "function" || typ == "" {
+		return dragoman.FormatOllamaFunction
+	}
+	return dragoman.Format(string(dragoman.Ollama) + "." + typ)
+}

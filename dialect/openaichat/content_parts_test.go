@@ -1,0 +1,52 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+var parts = codectest.PartCodec{
+	Read: readPart,
+	Write: func(w *jsonwire.Writer, p dragoman.Part, caps dragoman.Capabilities, rep *dragoman.Report) {
+		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
+		writePart(reg.View(), w, p, extra.At(""), rep)
+	},
+}
+
+func TestPartsRoundTrip(t *testing.T) {
+	parts.RoundTrip(t,
+		`{"type":"text","text":"x"}`, `{"type":"text","text":"x","new":1}`, `{"type":"refusal","refusal":"no","new":1}`,
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,AA==","detail":"high","new":1}}`, `{"type":"image_url","image_url":{"url":"https://x/y"}}`,
+		`{"type":"image_url","image_url":"https://x/y"}`, `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, `{"type":"input_audio","input_audio":"AA=="}`,
+		`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AA=="}}`, `{"type":"file","file":{"file_id":"f"}}`, `{"type":"file","file":{"file_data":"AA=="}}`,
+		`{"type":"video_url","video_url":{"url":"https://x/y.mp4"}}`, `{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}`,
+		`{"type":"unheard_of","a":[1.0]}`, `{"type":"text","text":5}`, `["not a part"]`, `5`,
+	)
+}
+
+func TestPartsThatChatCannotCarryBecomeNotes(t *testing.T) {
+	png := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
+	parts.Writes(t, []codectest.WrittenPart{
+		{Name: "a file by URL", Part: &dragoman.Media{Media: dragoman.MediaFile, URL: "https://x/a.pdf"}, Want: `{"type":"text","text":"[file https://x/a.pdf not shown]"}`, Severity: dragoman.Serious},
+		{Name: "an image by id", Part: &dragoman.Media{Media: dragoman.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
+		{Name: "sound by URL", Part: &dragoman.Media{Media: dragoman.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
+		{Name: "a text document", Part: &dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "an image for a blind model", Part: png, Caps: dragoman.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
+		{Name: "mp3 by its other name", Part: &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
+		{Name: "a breakpoint if the model takes one", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: dragoman.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
+	})
+	parts.Drops(t, &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
+}
+
+func TestPartsReadCacheBreakpoints(t *testing.T) {
+	for _, part := range []string{`{"type":"text","text":"x",`, `{"type":"image_url","image_url":{"url":"https://x"},`} {
+		parts.ReadsCache(t, part, `"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}`, true, false)
+		parts.ReadsCache(t, part, `"cache_control":{"type":"ephemeral","ttl":"12h"}`, true, true) // of a compatible server
+	}
+}

@@ -1,0 +1,417 @@
+package openaichat
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+// toolCodec reads and writes the tool objects of Chat Completions.
+type toolCodec struct{}
+
+// The fields that say what a call runs.
+var (
+	callFields     = []string{"id", "type", "function", "custom"}
+	functionFields = []string{"name", "arguments"}
+	customFields   = []string{"name", "input"}
+)
+
+var toolTraits = toolwire.Traits{
+	Dialect:  dragoman.OpenAIChat,
+	Function: dragoman.FormatChatFunction, Freeform: dragoman.FormatChatCustom,
+	Call: dragoman.FormatChatFunctionCall, TextCall: dragoman.FormatChatCustomCall,
+	OptionalParameters: true,
+	Result:             dragoman.FormatChatResult,
+	NoHosted:           true,
+	CallFields:         []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}, {Path: "/custom/", Names: customFields}},
+	ArgumentsPath:      []string{"function", "arguments"},
+}
+
+var (
+	_ toolwire.Recognizer = toolCodec{}
+	_ toolwire.Shaper     = toolCodec{}
+)
+
+// toolCodecs are those of a registry that the dialect composes itself.
+var toolCodecs = []toolwire.Codec{toolCodec{}}
+
+// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
+
+func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
+
+func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
+	switch typ := toolwire.TypeOf(obj); typ {
+	case "function", "":
+		return dragoman.FormatChatFunction
+	case "custom":
+		return dragoman.FormatChatCustom
+	default:
+		return toolTraits.HostedFormat(typ)
+	}
+}
+
+func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
+	switch typ := toolwire.TypeOfValue(obj); typ {
+	case "function", "":
+		return dragoman.FormatChatFunctionCall
+	case "custom":
+		return dragoman.FormatChatCustomCall
+	default:
+		return toolTraits.HostedFormat(typ)
+	}
+}
+
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
+	switch {
+	case o.Type == "custom" && o.Kinds["custom"] == '{':
+		return dragoman.FormatChatCustomCall
+	case o.Kinds["function"] != '{', o.Type == "" && o.FunctionArguments == '{': // Ollama's calls have an object
+		return ""
+	case o.Type == "" || o.Type == "function":
+		return dragoman.FormatChatFunctionCall
+	default:
+		return ""
+	}
+}
+
+func (toolCodec) RecognizeInner(o *toolwire.Outline) dragoman.Format {
+	if o.Kinds["name"] == '"' && o.Kinds["arguments"] == '"' && !o.Has("type") && !o.Has("function") && o.Kinds["toolUseId"] != '"' {
+		return dragoman.FormatChatFunctionCall
+	}
+	return ""
+}
+
+func (c toolCodec) CallObject(format dragoman.Format, obj json.RawMessage) toolwire.CallShape {
+	if format == dragoman.FormatChatFunctionCall {
+		return toolwire.WithOuter(c, "function", obj)
+	}
+	return toolwire.CallShape{Object: obj}
+}
+
+func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.Extra) {
+	return obj, nil
+}
+
+func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	switch format {
+	case dragoman.FormatChatFunction:
+		return toolwire.OneTool(format, obj, readTool)
+	case dragoman.FormatChatCustom:
+		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+			s.Kind = dragoman.ToolFreeform
+			readTool(rd, s)
+		})
+	default:
+		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+	}
+}
+
+func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	if format == dragoman.FormatChatCustom {
+		writeCustom(v, w, s, name, at, rep)
+		return true
+	}
+	return writeFunction(v, w, s, name, at, rep)
+}
+
+func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
+	return toolwire.CallReading{Trimmed: readCall(rd, c)}
+}
+
+func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.OpenAIChat
+	kind := "function"
+	if format == dragoman.FormatChatCustomCall {
+		kind = "custom"
+	}
+	w.BeginObject()
+	w.StringField("id", id)
+	toolwire.WriteUnlessKept(w, c.Extra, d, "", "type", kind)
+	if !toolwire.HasField(c.Extra, d, "/"+kind) {
+		w.Key(kind)
+		w.BeginObject()
+		toolwire.WriteUnlessKept(w, c.Extra, d, "/"+kind, "name", name)
+		if kind == "custom" {
+			w.StringField("input", c.Arguments)
+		} else {
+			w.StringField("arguments", v.ArgumentText(c, at, rep))
+		}
+		extra.Write(w, c.Extra, d, "/"+kind)
+		w.EndObject()
+	}
+	extra.Write(w, c.Extra, d, "")
+	w.EndObject()
+}
+
+func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	const d = dragoman.OpenAIChat
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "function":
+			for key := range rd.Object() {
+				switch string(key) {
+				case "name":
+					s.Name = rd.String()
+				case "description":
+					s.Description = rd.String()
+				case "parameters":
+					s.Parameters = toolwire.ReadSchema(rd)
+				case "strict":
+					toolwire.ReadStrict(rd, s)
+				default:
+					extra.Add(&s.Extra, d, "/function", key, rd.Raw())
+				}
+			}
+		case "custom":
+			for key := range rd.Object() {
+				switch string(key) {
+				case "name":
+					s.Name = rd.String()
+				case "description":
+					s.Description = rd.String()
+				case "format":
+					toolwire.ReadGrammar(rd, s, d, "/custom/format")
+				default:
+					extra.Add(&s.Extra, d, "/custom", key, rd.Raw())
+				}
+			}
+		default:
+			extra.Add(&s.Extra, d, "", key, rd.Raw())
+		}
+	}
+}
+
+func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.OpenAIChat
+	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
+	if !ok {
+		return false
+	}
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	w.BeginObject()
+	w.StringField("type", "function")
+	w.Key("function")
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", low.Description)
+	own := s.Source != nil && s.Source.Format == dragoman.FormatChatFunction
+	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || !own || toolTraits.NeedsParameters(s, v.Caps()) {
+		w.RawField("parameters", low.Schema)
+	}
+	if low.Strict {
+		w.BoolField("strict", true)
+	}
+	extra.Write(w, s.Extra, d, "/function")
+	w.EndObject()
+	extra.End(w, s.Extra, d, at, rep)
+	return true
+}
+
+func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.OpenAIChat
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	w.BeginObject()
+	w.StringField("type", "custom")
+	w.Key("custom")
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	if s.Grammar != nil {
+		w.Key("format")
+		w.BeginObject()
+		w.StringField("type", "grammar")
+		w.Key("grammar")
+		w.BeginObject()
+		w.StringField("syntax", s.Grammar.Syntax)
+		w.StringField("definition", s.Grammar.Definition)
+		extra.Write(w, s.Extra, d, "/custom/format/grammar")
+		w.EndObject()
+		extra.Write(w, s.Extra, d, "/custom/format")
+		w.EndObject()
+	}
+	extra.Write(w, s.Extra, d, "/custom")
+	w.EndObject()
+	extra.End(w, s.Extra, d, at, rep)
+}
+
+// readCall reports whether the call has an empty payload in addition to the filled
+// one; the empty one is not sent to other servers.
+func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.OpenAIChat}
+	var seen uint
+	payloads, objects := 0, 0
+	for key := range rd.Object() {
+		switch cr.Field(callFields, &seen, "", key) {
+		case "id":
+			c.ID = toolwire.ReadID(rd)
+		case "type":
+			if cr.Text("", "type") == "custom" {
+				c.Payload = dragoman.PayloadText
+			}
+		case "function":
+			if cr.Object("", "function") {
+				objects++
+				if cr.Payload("/function", functionFields, "arguments") {
+					payloads++
+				}
+			}
+		case "custom":
+			if cr.Object("", "custom") {
+				objects++
+				if cr.Payload("/custom", customFields, "input") {
+					payloads++
+					c.Payload = dragoman.PayloadText
+				}
+			}
+		default:
+			cr.Other("", key)
+		}
+	}
+	if payloads > 1 {
+		cr.Ambiguous("function") // a function and a custom tool in one
+	}
+	return payloads == 1 && objects > 1
+}
+
+func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	for key := range rd.Object() {
+		switch string(key) {
+		case "role":
+			rd.Skip()
+		case "tool_call_id":
+			res.CallID = toolwire.ReadID(rd)
+		case "name":
+			res.Name = rd.String()
+			extra.Add(&res.Extra, dragoman.OpenAIChat, "", []byte("name"), toolwire.Quote(res.Name))
+		case "content":
+			res.Content = readTexts(rd)
+		default:
+			extra.Add(&res.Extra, dragoman.OpenAIChat, "", key, rd.Raw())
+		}
+	}
+}
+
+// readTexts reads the content of a tool message: a string, text parts, or
+// what some server made of it.
+func readTexts(rd *jsonwire.Reader) []dragoman.Part {
+	switch rd.Kind() {
+	case '"':
+		return []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+	case 'n':
+		rd.Skip()
+		return nil
+	case '[':
+		var parts []dragoman.Part
+		for range rd.Array() {
+			parts = append(parts, readPart(rd.Raw()))
+		}
+		return parts
+	default:
+		return []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+	}
+}
+
+func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	w.BeginObject()
+	w.StringField("role", "tool")
+	if v.Caps().ToolResultName && res.Name != "" && !toolwire.HasField(res.Extra, dragoman.OpenAIChat, "/name") {
+		w.StringField("name", v.WireName(res.Namespace, res.Name))
+	}
+	w.StringField("tool_call_id", id)
+	w.Key("content")
+	if native := toolwire.NativeContent(res, dragoman.FormatChatResult); native != nil {
+		w.Raw(native)
+	} else {
+		spill = writeContent(v, w, res, at, rep)
+	}
+	extra.Write(w, res.Extra, dragoman.OpenAIChat, "")
+	w.EndObject()
+	return spill
+}
+
+// writeContent writes the content of a tool message: a string where one
+// says it all (quirk D34), else text parts. It returns the media, of which only
+// a note stays.
+func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	texts, _ := toolwire.TextParts(res)
+	toolwire.ReportErrorFlag(res, at, rep)
+	parts := make([]dragoman.Part, 0, len(res.Content)+1)
+	from := make([]int, 0, len(res.Content)+1) // what parts were made of; -1: of the result
+	place := func(i int) extra.Path {
+		if i < 0 {
+			return at
+		}
+		return at.Elem("content", i)
+	}
+	last := (*dragoman.Text)(nil)
+	add := func(t dragoman.Text, i int) {
+		t.Text, texts = texts[0], texts[1:]
+		last = &t
+		parts, from = append(parts, last), append(from, i)
+	}
+	for i, p := range res.Content {
+		at := place(i)
+		switch p := p.(type) {
+		case *dragoman.Text:
+			add(*p, i)
+		case *dragoman.Data:
+			add(dragoman.Text{}, i)
+		case *dragoman.Media:
+			spill = append(spill, p)
+		case *dragoman.Opaque:
+			if p.Dialect == dragoman.OpenAIChat {
+				parts, from = append(parts, p), append(from, i)
+				continue
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
+		default:
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
+		}
+	}
+	if len(texts) > 0 { // an error with nothing to say still says that it is one
+		add(dragoman.Text{}, -1)
+	}
+	if len(spill) > 0 {
+		last = &dragoman.Text{Text: "(see the attached " + mediaWord(spill) + " below)"}
+		parts, from = append(parts, last), append(from, -1)
+	}
+	if res.Cache != nil {
+		if last != nil && last.Cache == nil && v.Caps().CacheBreakpoints {
+			last.Cache = res.Cache
+		} else {
+			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		}
+	}
+	if len(parts) == 0 {
+		w.String("") // the member is required (quirk D11)
+		return spill
+	}
+	if text, ok := contentString(v, parts, place(from[0]), rep); ok {
+		w.String(text)
+		return spill
+	}
+	w.BeginArray()
+	for i, p := range parts {
+		writePart(v, w, p, place(from[i]), rep)
+	}
+	w.EndArray()
+	return spill
+}
+
+func mediaWord(parts []dragoman.Part) string {
+	kind := dragoman.MediaKind("")
+	for _, p := range parts {
+		m, ok := p.(*dragoman.Media)
+		if !ok || (kind != "" && m.Media != kind) {
+			return "content"
+		}
+		kind = m.Media
+	}
+	return string(kind)
+}

@@ -1,0 +1,45 @@
+package openairesponses
+
+import (
+	"encoding/json"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+var parts = codectest.PartCodec{
+	Read: readPart,
+	Write: func(w *jsonwire.Writer, p dragoman.Part, caps dragoman.Capabilities, rep *dragoman.Report) {
+		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
+		writePart(reg.View(), w, p, false, extra.At(""), rep)
+	},
+}
+
+func TestPartsRoundTrip(t *testing.T) {
+	parts.RoundTrip(t,
+		`{"type":"input_text","text":"x"}`, `{"type":"text","text":"x"}`, `{"type":"refusal","refusal":"no"}`,
+		`{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"low"}`, `{"type":"input_image","file_id":"f","detail":"auto"}`,
+		`{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,AA=="}`, `{"type":"input_file","file_url":"https://x/a.pdf"}`,
+		`{"type":"input_file","filename":"a","file_data":"AA=="}`, `{"type":"computer_screenshot","image_url":"x"}`, `null`,
+	)
+}
+
+func TestPartsThatResponsesCannotCarryBecomeNotes(t *testing.T) {
+	parts.Writes(t, []codectest.WrittenPart{
+		{Name: "a text document", Part: &dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, Want: `{"type":"input_text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "sound", Part: &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "AA=="}, Want: `{"type":"input_text","text":"[audio not shown]"}`, Severity: dragoman.Serious},
+		{Name: "a file without a name", Part: &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}, Want: `{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,AA=="}`, Severity: dragoman.Info},
+	})
+	parts.Drops(t, &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
+}
+
+func TestPartsReadCacheBreakpoints(t *testing.T) {
+	for _, part := range []string{`{"type":"input_text","text":"x",`, `{"type":"input_image","image_url":"https://x",`} {
+		parts.ReadsCache(t, part, `"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}`, true, false)
+		parts.ReadsCache(t, part, `"cache_control":{"type":"ephemeral","ttl":"12h"}`, false, true)
+	}
+}

@@ -1,0 +1,42 @@
+package schemarules
+
+// Reference is what the wire reference of an API says about one surface. It is
+// written independently of the other rules, so that lowering and checking can test
+// each other.
+type Reference struct {
+	RootObject bool `json:",omitempty"`
+	// RootKeys lists the keywords that the root may have; nil means the same as
+	// elsewhere.
+	RootKeys []string `json:",omitempty"`
+	// Keywords lists the known ones; nil means all but Never.
+	Keywords []string `json:",omitempty"`
+	Never    []string `json:",omitempty"`
+	// Formats maps a format to the type it is for; nil means any format.
+	Formats map[string]string `json:",omitempty"`
+	// Patterns is "", "plain" or "grammar".
+	Patterns string `json:",omitempty"`
+	// Enum is "", "scalars" or "strings".
+	Enum string `json:",omitempty"`
+	// Names is a regular expression that property names must match; empty means any.
+	Names string `json:",omitempty"`
+
+	Items      bool `json:",omitempty"` // arrays must have items
+	ItemType   bool `json:",omitempty"` // and those a type
+	Strict     bool `json:",omitempty"` // constrained decoding: closed objects, types everywhere
+	All        bool `json:",omitempty"` // every property required
+	Acyclic    bool `json:",omitempty"`
+	SmallMin   bool `json:",omitempty"` // minItems 0 or 1 only
+	BareRefs   bool `json:",omitempty"`
+	Dollars    bool `json:",omitempty"` // except for keywords that begin with $
+	NoBooleans bool `json:",omitempty"`
+	Typed      bool `json:",omitempty"`
+	OneType    bool `json:",omitempty"`
+	Upper      bool `json:",omitempty"` // types in capitals as well
+	Flagged    bool `json:",omitempty"` // OpenAPI: nullable, and keywords only of the declared type
+	Alone      bool `json:",omitempty"` // nothing beside anyOf
+	Known      bool `json:",omitempty"` // required names properties
+	// OptionalCycles: a schema may contain itself in optional properties only.
+	OptionalCycles bool `json:",omitempty"`
+	// Most are bounds: bytes, properties, levels, names, "enum values", optional, unions.
+	Most map[string]int `json:",omitempty"`
+}
