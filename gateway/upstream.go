@@ -325,7 +325,7 @@ func (s *setup) near(model string, allowed func(string) bool, more ...string) st
 
 // respelled returns a name with its beginning replaced by that of a pattern such as
 // "work/*" or "claude-*", if the two are similar, and by how much they differ: for
-// "wrok/m" and "work/*" it is "work/m".
+// "worc/m" and "work/*" it is "work/m".
 func respelled(model, pattern string) (name string, far int) {
 	begin, ok := strings.CutSuffix(pattern, "*")
 	if !ok || strings.Contains(begin, "*") || len(begin) < 2 || !strings.ContainsRune("/-:._", rune(begin[len(begin)-1])) {

@@ -189,17 +189,6 @@ func (n *names) renamed(namespace, wire string, id toolID) bool {
 	return wire != n.natural(id) || !n.flatten && namespace != id.namespace
 }
 
-// begins reports whether the name of a declared tool begins so, and a client
-// knows the tool by it.
-func (n *names) begins(start string) bool {
-	for wire := range n.tools {
-		if strings.HasPrefix(wire, start) && !n.renamed("", wire, n.ids[wire]) {
-			return true
-		}
-	}
-	return false
-}
-
 // spec returns the tool that was declared under an identity, or nil.
 func (n *names) spec(id toolID) *dragoman.ToolSpec {
 	w, ok := n.wire[id]

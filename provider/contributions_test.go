@@ -174,6 +174,7 @@ type recognizing struct{}
 
 func (recognizing) Format() dragoman.Format             { return "plugin.call" }
 func (recognizing) Recognizes(obj json.RawMessage) bool { return bytes.Contains(obj, []byte("plugin")) }
+
 func (recognizing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report, error) {
 	return &dragoman.ToolCall{Name: "look"}, dragoman.Report{}, nil
 }

@@ -35,7 +35,8 @@ func TestR7_InvalidArgumentsAreNotSentBackToTheirOrigin(t *testing.T) {
 				`data: {"id":"x","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n",
 		},
 		{
-			openairesponses.Codec{}, response,
+			openairesponses.Codec{},
+			response,
 			"event: response.output_item.done\ndata: " + `{"type":"response.output_item.done","output_index":0,"item":` + item + `}` +
 				"\n\nevent: response.completed\ndata: " + `{"type":"response.completed","response":` + response + `}` + "\n\n",
 		},

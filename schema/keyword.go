@@ -339,11 +339,6 @@ func (s keywordSet) has(k keyword) bool { return s[k/64]&(1<<(k%64)) != 0 }
 
 func (s *keywordSet) add(k keyword) { s[k/64] |= 1 << (k % 64) }
 
-func (s keywordSet) with(ks ...keyword) keywordSet {
-	o := setOf(ks...)
-	return keywordSet{s[0] | o[0], s[1] | o[1]}
-}
-
 // annotations say something about a value and constrain nothing.
 func annotation(k keyword) bool {
 	switch k {

@@ -168,7 +168,7 @@ var (
 		schemarules.PlainRegexps: plainRegexps, schemarules.GrammarRegexps: grammarRegexps,
 	}
 	enumRules = map[schemarules.Enums]enumRule{
-		schemarules.ScalarEnums: scalarEnums, schemarules.ToldEnums: toldEnums, schemarules.StringEnums: stringEnums,
+		schemarules.ScalarEnums: scalarEnums, schemarules.DescribedEnums: toldEnums, schemarules.StringEnums: stringEnums,
 	}
 )
 

@@ -36,8 +36,6 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 	return raw, true
 }
 
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
-
 // write writes one message of the wire.
 func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *blockwire.Breakpoints) error {
 	if t.Untouched() && !cache.CutsAny(t.Blocks) {

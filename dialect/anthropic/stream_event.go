@@ -66,9 +66,8 @@ type delta struct {
 // The members of an event, of its parts and of the delta of a block that say what
 // a block holds and what runs.
 var (
-	eventMembers  = []string{"type", "index", "delta", "content_block", "message", "usage", "error"}
-	deltaMembers  = []string{"type", "text", "partial_json", "thinking", "signature", "citation"}
-	changeMembers = []string{"stop_reason", "stop_sequence", "stop_details"}
+	eventMembers = []string{"type", "index", "delta", "content_block", "message", "usage", "error"}
+	deltaMembers = []string{"type", "text", "partial_json", "thinking", "signature", "citation"}
 )
 
 // read reads the data of an event; its type is the name of the event unless the

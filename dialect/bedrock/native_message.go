@@ -58,8 +58,6 @@ func (c *conversation) acceptable(call *dragoman.ToolCall) bool {
 		c.reg.WireName(call.Namespace, call.Name) == call.Name
 }
 
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
-
 // write writes one message of the wire; mark, which may be nil, asks for a
 // cache point at its end.
 func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *blockwire.Breakpoints, mark *dragoman.CacheHint) error {

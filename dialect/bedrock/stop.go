@@ -36,9 +36,6 @@ func stopOf(word string) dragoman.StopReason {
 	}
 }
 
-// forbids reports whether a stop reason is one after which nothing runs.
-func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
-
 // wordOf writes a stop: in the word this dialect gave it, else in the nearest
 // one it has. exact is false when the word says something else. calls says
 // that the response holds some: after a stop that lets nothing run, clients

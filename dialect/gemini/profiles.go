@@ -72,7 +72,7 @@ func closedRules(name string) schemarules.Rules {
 			{Name: "int32", Type: "integer"},
 			{Name: "int64", Type: "integer"},
 		},
-		Enums:         schemarules.ToldEnums,
+		Enums:         schemarules.DescribedEnums,
 		AnyCase:       true,
 		NoBooleans:    true,
 		ArrayItems:    true,

@@ -253,11 +253,3 @@ func (t *closedSchema) number(raw []byte) []byte {
 	t.changed = true
 	return []byte(s)
 }
-
-// unquoted reads a JSON string; anything else is none.
-func unquoted(raw []byte) string {
-	if len(raw) == 0 || raw[0] != '"' {
-		return ""
-	}
-	return jsonwire.NewReader(raw).String()
-}

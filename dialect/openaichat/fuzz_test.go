@@ -1,9 +1,6 @@
 package openaichat_test
 
 import (
-	"bytes"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/codectest"
@@ -37,24 +34,6 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyResponse(t, codec, body) })
-}
-
-// terminal is the marker that ends a stream.
-var terminal = regexp.MustCompile(`(?m)^data: ?\[DONE\]\s*$`)
-
-// passed reports whether a stream was passed on: lines at the end that never
-// became an event are nothing, nor is anything that follows the terminal
-// marker, of which only what says nothing is passed on.
-func passed(stream, out []byte) bool {
-	n := 0
-	for n < len(out) && n < len(stream) && out[n] == stream[n] {
-		n++
-	}
-	if terminal.Match(bytes.ReplaceAll(out[:n], []byte("\r"), []byte("\n"))) {
-		return true // it may differ behind the marker
-	}
-	rest := strings.ReplaceAll(string(stream[n:]), "\r", "\n")
-	return n == len(out) && !strings.Contains("\n"+rest, "\ndata:")
 }
 
 func FuzzStreamDecoder(f *testing.F) {

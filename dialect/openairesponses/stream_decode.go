@@ -41,7 +41,6 @@ type streamDecoder struct {
 	parser sse.Parser
 	place  wirekit.StreamPlace
 	r      jsonwire.Reader
-	scan   jsonwire.Reader // looks at the content of items
 	ev     wireEvent
 	at     valuePlace
 	emit   func(dragoman.Event) error

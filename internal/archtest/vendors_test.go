@@ -76,7 +76,7 @@ func mayName(pkg, file string) bool {
 func visitDialects(s *source, f *ast.File, visit func(pos token.Position, what string)) {
 	for _, spec := range f.Imports {
 		imp, _ := strconv.Unquote(spec.Path.Value)
-		if pkg, ok := ours(imp); ok && strings.HasPrefix(pkg, "dialect/") {
+		if pkg, ok := ours(imp); ok && strings.HasPrefix(pkg, "dialect/") && pkg != "dialect/all" {
 			visit(s.fset.Position(spec.Pos()), "imports "+pkg)
 		}
 	}

@@ -112,12 +112,12 @@ func Formats(names ...string) []Format {
 type Regexps string
 
 const (
-	// AnyRegexps: all patterns.
+	// AnyRegexps allows all patterns.
 	AnyRegexps Regexps = ""
-	// PlainRegexps: no look-around, no back reference, no inline flags.
+	// PlainRegexps allows no look-around, no back reference, no inline flags.
 	PlainRegexps Regexps = "plain"
-	// GrammarRegexps: besides, anchored at both ends and without groups that do
-	// not capture.
+	// GrammarRegexps is PlainRegexps for patterns that are anchored at both ends and have
+	// no groups that do not capture.
 	GrammarRegexps Regexps = "grammar"
 )
 
@@ -125,14 +125,14 @@ const (
 type Enums string
 
 const (
-	// AnyEnums: all values.
+	// AnyEnums allows all values.
 	AnyEnums Enums = ""
-	// ScalarEnums: strings and numbers.
+	// ScalarEnums allows strings and numbers.
 	ScalarEnums Enums = "scalars"
-	// ToldEnums: strings of type string, none of them empty; an enum of other
+	// DescribedEnums allows strings of type string, none of them empty. An enum of other
 	// values is written into the description.
-	ToldEnums Enums = "told"
-	// StringEnums: the same, but other values are written as strings and arguments
+	DescribedEnums Enums = "described"
+	// StringEnums is DescribedEnums, but other values are written as strings and arguments
 	// are turned back (quirk A10).
 	StringEnums Enums = "strings"
 )
