@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/repotree"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // Every vendor has one home: the package dialect/<vendor>. Other packages read its
@@ -133,6 +134,9 @@ func TestEveryDialectIsDescribed(t *testing.T) {
 			t.Errorf("%s: nothing ends a stream", codec.Dialect())
 		case len(w.Serving.Routes) == 0, w.Simulator.Text.Field == "", len(w.Signs.Request[0]) == 0:
 			t.Errorf("%s: the simulator or the command cannot find it", codec.Dialect())
+		}
+		if _, ok := codec.(interface{ ToolCodec() toolwire.Codec }); !ok {
+			t.Errorf("%s: no ToolCodec, so that registries do not know its tool objects", codec.Dialect())
 		}
 	}
 }
