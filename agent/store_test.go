@@ -368,6 +368,25 @@ func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 	}
 }
 
+// A hook failed after the tool ran, and the process died. The replayed call has the same kind
+// of error as before, so that the failure policy of the tool does not end the run.
+func TestL14_ReplayedFailuresKeepTheirKind(t *testing.T) {
+	runs := 0
+	hook := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, errors.New("broken") })
+	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { runs++; return "seen", nil },
+		hook, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureFail }))
+	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{look}}
+	res, err := reborn(t, a)
+	if err != nil || runs != 2 {
+		t.Fatalf("%v, ran %d times", err, runs)
+	}
+	for i, rec := range res.Records {
+		if rec.ErrorKind != tool.ErrorHook || rec.Replayed != (i == 0) {
+			t.Errorf("record %d: %+v", i, rec)
+		}
+	}
+}
+
 // A search found a tool and its process died. The resumed run offers the tool, because the
 // result of the search says that it is loaded.
 func TestL6_FoundToolsStayLoadedAfterACrash(t *testing.T) {

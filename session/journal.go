@@ -104,6 +104,7 @@ func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry
 	w.IntField("v", bodyVersion)
 	writeRef(&w, in.CallRef)
 	w.StringField("arguments", in.Arguments.String())
+	w.StringFieldIf("error_kind", string(in.ErrorKind))
 	w.Key("result")
 	w.Known(body)
 	w.EndObject()
@@ -114,6 +115,7 @@ func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry
 type record struct {
 	V         int             `json:"v"`
 	Arguments tool.Hash       `json:"arguments"`
+	ErrorKind tool.ErrorKind  `json:"error_kind"`
 	Result    json.RawMessage `json:"result"`
 }
 
@@ -135,7 +137,7 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 			p.Attempts++
 			continue
 		}
-		p.Result = new(dragoman.ToolResult)
+		p.Result, p.ErrorKind = new(dragoman.ToolResult), r.ErrorKind
 		if err := p.Result.UnmarshalJSON(r.Result); err != nil {
 			return p, unreadable(&e, err)
 		}

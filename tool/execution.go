@@ -61,14 +61,14 @@ func (x *execution) replay(before *seen) {
 
 // given answers with an existing result of the call. It returns the failure that the result
 // reports, or nil.
-func (x *execution) given(res *dragoman.ToolResult) *failure {
+func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	if x.started.IsZero() {
 		x.started = x.runner.now()
 	}
 	x.result = res
 	var f *failure
 	if res.Outcome == dragoman.OutcomeError {
-		f = &failure{kind: cmp.Or(x.seen.kind, ErrorFailed), message: res.PlainText()}
+		f = &failure{kind: cmp.Or(kind, ErrorFailed), message: res.PlainText()}
 	}
 	*x.record = x.newRecord(f)
 	x.record.Replayed, x.record.Executed = true, false
@@ -78,7 +78,7 @@ func (x *execution) given(res *dragoman.ToolResult) *failure {
 // journaled answers with the result in the journal. It applies the failure policy, because the
 // process that ran the call may have died before it did so.
 func (x *execution) journaled(prior Prior) {
-	f := x.given(prior.Result)
+	f := x.given(prior.Result, cmp.Or(x.seen.kind, prior.ErrorKind))
 	x.record.Attempt = prior.Attempts
 	x.ended()
 	x.applyFailure(f)

@@ -310,7 +310,11 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	// What was cancelled on its way may have had its effect: the journal keeps the
 	// intent without a result.
 	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
-		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, x.intent(), res) }); err != nil {
+		intent := x.intent()
+		if f != nil {
+			intent.ErrorKind = f.kind
+		}
+		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, intent, res) }); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
 			x.unrecorded(fmt.Errorf("%w: %s ran, and its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
 		}

@@ -20,6 +20,9 @@ type Intent struct {
 	// Continues is the attempt that this one goes on from, as it was suspended; zero:
 	// none. Where the journal knows of one behind it, nobody knows how far that came.
 	Continues int
+	// ErrorKind is the kind of the failure that [Journal.End] records; empty for a
+	// success, and at Begin.
+	ErrorKind ErrorKind
 }
 
 // Prior is what a journal knows of a call before it runs.
@@ -28,6 +31,9 @@ type Prior struct {
 	Attempts int
 	// Result is what an earlier attempt came to; nil: none has ended.
 	Result *dragoman.ToolResult
+	// ErrorKind is the one that Result was recorded with. If it is empty, a failed result
+	// counts as [ErrorFailed].
+	ErrorKind ErrorKind
 	// Arguments is the hash of the input that was begun.
 	Arguments Hash
 }

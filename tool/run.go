@@ -429,7 +429,7 @@ func (b *batch) takeResults() (wrong []error) {
 		if res == nil || b.find(res.CallID) == nil {
 			wrong = append(wrong, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, b.turn.Number))
 		} else if x := b.find(res.CallID); x.result == nil {
-			x.given(res)
+			x.given(res, x.seen.kind)
 		}
 	}
 	return wrong
