@@ -190,7 +190,7 @@ var everyUpstream = []string{"chat", "openai", "responses", "anthropic", "gemini
 
 const weatherTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 
-// What the AI SDK sends by default (issue 17, A1).
+// What the AI SDK sends by default.
 func TestItemReferencesReachEveryUpstream(t *testing.T) {
 	for _, up := range everyUpstream {
 		for _, streams := range []bool{false, true} {

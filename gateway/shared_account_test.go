@@ -51,7 +51,7 @@ var streamedThinks = func() string {
 }()
 
 // Two keys share the account of a Responses upstream, which would resolve the items of
-// either (issue 17, B4).
+// either.
 func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
 	withTwoKeys(t)
 	for _, tc := range []struct{ about, answer, stream, route string }{
