@@ -74,13 +74,31 @@ func pageReader(store SpillStore) func(context.Context, readOutput) (string, err
 		if err != nil {
 			return "", err
 		}
-		end := in.Offset + len(text)
-		head := fmt.Sprintf("[bytes %d to %d of %d", in.Offset, end, total)
+		start, err := pageStart(ctx, store, info.Run, in, text, total)
+		if err != nil {
+			return "", err
+		}
+		end := start + len(text)
+		head := fmt.Sprintf("[bytes %d to %d of %d", start, end, total)
 		if end < total {
 			head += "; go on with offset " + strconv.Itoa(end)
 		}
 		return head + "]\n" + text, nil
 	}
+}
+
+// pageStart returns the offset of the first byte of a page. It is less than in.Offset if
+// that is inside a character, as stores return whole characters.
+func pageStart(ctx context.Context, store SpillStore, run string, in readOutput, page string, total int) (int, error) {
+	if in.Offset == 0 || page == "" || page[0] < utf8.RuneSelf {
+		return in.Offset, nil
+	}
+	before, _, err := store.Read(ctx, run, in.Name, in.Offset-1, in.Bytes)
+	if err != nil || before != page {
+		return in.Offset, err // the byte before is of another character
+	}
+	rest, _, err := store.Read(ctx, run, in.Name, in.Offset, total)
+	return total - len(rest), err
 }
 
 // ReadsOutput reports whether a tool was made by [ReadOutput] or [ReadOutputAs].
