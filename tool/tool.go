@@ -11,8 +11,8 @@ import (
 )
 
 // Tool is something a model may call and this program runs. Its spec must not
-// change once it is in a toolbox. Call may be called by many goroutines at once,
-// unless the tool is [Settings.Exclusive].
+// change once it is in a toolbox. Call may be called by many goroutines at once; for a tool
+// that is [Settings.Exclusive], only by turns that run at the same time.
 //
 // Most tools are made by [New]. A type of your own that also has a method
 // Settings() [Settings] is run as that says; one with a method Err() error is
@@ -131,7 +131,8 @@ type Settings struct {
 	Preview func(ctx context.Context, in Input) (string, error)
 	// Immediate tools return by themselves and at once: see [Immediately].
 	Immediate bool
-	// Exclusive tools run alone: not beside any other call.
+	// Exclusive tools run alone: not beside any other call of their turn. Turns that run
+	// at the same time do not wait for each other.
 	Exclusive bool
 	// Coerce takes numbers, booleans and null that a model wrote as text, and
 	// text it wrote as a number or boolean, where the schema wants the other.
