@@ -372,7 +372,9 @@ func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 // of error as before, so that the failure policy of the tool does not end the run.
 func TestL14_ReplayedFailuresKeepTheirKind(t *testing.T) {
 	runs := 0
-	hook := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, errors.New("broken") })
+	hook := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
+		return tool.Output{}, errors.New("broken")
+	})
 	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { runs++; return "seen", nil },
 		hook, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureFail }))
 	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{look}}
