@@ -227,7 +227,7 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 	if immediate(p) {
 		j, err = contained(func() (judged, error) { return ask(ctx) })
 	} else {
-		j, err = guard(ctx, r, r.policyTimeout(), nil, ask)
+		j, err = guardDecision(ctx, r, r.policyTimeout(), ask)
 	}
 	if err != nil {
 		return Decision{Effect: Deny, Reason: "the policy failed"}, j.version, err
@@ -481,7 +481,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
 	}
-	needed, err := guard(ctx, x.runner, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
+	needed, err := guardDecision(ctx, x.runner, x.runner.policyTimeout(), func(ctx context.Context) (bool, error) {
 		needed, err := x.entry.settings.ApprovalFor(ctx, x.input.clone())
 		return needed, snapshot(err)
 	})
@@ -561,7 +561,7 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	if limit <= 0 {
 		limit = noLimit
 	}
-	return guard(ctx, x.runner, limit, nil, f)
+	return guardDecision(ctx, x.runner, limit, f)
 }
 
 // noLimit is longer than anything waits.

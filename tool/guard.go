@@ -130,6 +130,18 @@ func guard[T any](ctx context.Context, r *Runner, limit time.Duration, late func
 	return value, err
 }
 
+// guardDecision runs f as guard does and discards a decision that f returns after the
+// deadline. Such a decision may come from code that ignores the error of its context.
+func guardDecision[T any](ctx context.Context, r *Runner, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+	return guard(ctx, r, limit, nil, func(ctx context.Context) (T, error) {
+		value, err := f(ctx)
+		if c, ok := ctx.(*limited); ok && err == nil && !time.Now().Before(c.deadline) {
+			return *new(T), errTimeout
+		}
+		return value, err
+	})
+}
+
 // guardAll runs tasks as guard does, one after the other, each in its own time,
 // until one fails. It returns what the last made, or which one failed. They share a
 // goroutine: to change to another and back takes longer than most hooks do. Where all
