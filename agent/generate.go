@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,7 +29,8 @@ func (e *OutputError) Error() string {
 
 // Generate runs the agent for an answer of type T: a struct, a slice, a scalar. A
 // map with keys of the model's choice is refused, in T or within it, because strict
-// APIs take none: use a slice of structs, each with its key. It is asked for in the API's own way where there is one, and in words
+// APIs take none: use a slice of structs, each with its key. So are values of any type,
+// such as any and [json.RawMessage], and a type that contains itself. It is asked for in the API's own way where there is one, and in words
 // elsewhere; code fences around it are taken off; it is validated, and goes back
 // to the model, with what is wrong, as often as Limits.Corrections says. The
 // result of the run is there also beside an error.
@@ -87,14 +89,18 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	for root.Kind() == reflect.Pointer {
 		root = root.Elem()
 	}
-	if root.Kind() != reflect.Struct && root.Kind() != reflect.Map {
-		s.wrapped = true
-		root = reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t, Tag: `json:"value"`}})
-	}
 	wrong := func(err error) error { return errorf("the output type %v: %w", t, err) }
 	var err error
-	if s.source, err = schema.FromType(root); err != nil {
-		return nil, wrong(err)
+	if root.Kind() == reflect.Struct || root.Kind() == reflect.Map {
+		s.source, err = schema.FromType(root)
+	}
+	if s.source == nil { // JSON has no object for the type; time.Time is a struct and a text
+		wrapper := reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t, Tag: `json:"value"`}})
+		source, failed := schema.FromType(wrapper)
+		if failed != nil {
+			return nil, wrong(cmp.Or(err, failed))
+		}
+		s.source, s.wrapped, err = source, true, nil
 	}
 	if s.validator, err = schema.Compile(s.source); err != nil {
 		return nil, wrong(err)
@@ -102,7 +108,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	strict := s.source
 	for _, p := range strictSubsets() {
 		if strict, _, err = schema.Lower(strict, p); err != nil {
-			return nil, wrong(fmt.Errorf("structured output is always strict, so use structs and slices instead of maps: %w", err))
+			return nil, wrong(fmt.Errorf("structured output is always strict, so use structs and slices instead of maps, values of any type and types that contain themselves: %w", err))
 		}
 	}
 	if given != nil {

@@ -206,3 +206,16 @@ func TestL10_TheSimulatorAnswersWithTimesAndOtherFormats(t *testing.T) {
 		}
 	}
 }
+
+// A type that is a struct in Go and a text in JSON is asked for like other scalars.
+func TestL10_AStructThatIsATextInJSONIsAScalar(t *testing.T) {
+	m := model(says(`{"value":"2026-03-01T12:00:00Z"}`))
+	at, _, err := agent.Generate[time.Time](t.Context(), agent.Agent{Model: m}, "when")
+	if want := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {
+		t.Fatalf("%v %v, want %v", at, err, want)
+	}
+	p, _, err := agent.Generate[*time.Time](t.Context(), agent.Agent{Model: model(says(`{"value":"2026-03-01T12:00:00Z"}`))}, "when")
+	if err != nil || p == nil || !p.Equal(at) {
+		t.Errorf("a pointer: %v %v", p, err)
+	}
+}
