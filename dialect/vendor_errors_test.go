@@ -43,6 +43,9 @@ func TestErrorsAreClassifiedByTheirWords(t *testing.T) {
 		{"xAI, a bad key of Chat", openaichat.Codec{}, 400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***ey. You can obtain an API key from https://console.x.ai."}`, dragoman.ErrorAuth},
 		{"xAI, an unknown model", openairesponses.Codec{}, 400, `{"code":"invalid-argument","error":"Model not found: grok-9"}`, dragoman.ErrorNotFound},
 		{"Mistral, an unknown model", openaichat.Codec{}, 400, `{"code":"1500","message":"Invalid model: m","object":"error","type":"invalid_model"}`, dragoman.ErrorNotFound},
+		{"DeepSeek, an unknown model", openaichat.Codec{}, 400, `{"error":{"message":"Model Not Exist","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`, dragoman.ErrorNotFound},
+		{"Bedrock, an unknown model", bedrock.Codec{}, 400, `{"__type":"ValidationException","message":"The provided model identifier is invalid."}`, dragoman.ErrorNotFound},
+		{"Bedrock, an unknown model without a type", bedrock.Codec{}, 400, `{"message":"The provided model identifier is invalid."}`, dragoman.ErrorNotFound},
 		{"OpenRouter, an unknown model", openaichat.Codec{}, 400, `{"error":{"code":400,"message":"openai/gpt-0 is not a valid model ID"}}`, dragoman.ErrorNotFound},
 
 		{"a limit per minute", openaichat.Codec{}, 429, `{"error":{"message":"Please reduce the length of the messages: tokens per minute","type":"tokens","code":null}}`, dragoman.ErrorRateLimit},

@@ -66,8 +66,11 @@ func errorType(s string) string {
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch strings.ToLower(e.Type) {
 	case "validationexception":
-		if wirekit.SaysTooLong(e) {
+		switch {
+		case wirekit.SaysTooLong(e):
 			return dragoman.ErrorContextLength
+		case unknownModel(e):
+			return dragoman.ErrorNotFound
 		}
 		return dragoman.ErrorBadRequest
 	case "accessdeniedexception":
@@ -100,11 +103,18 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorServer // the model's, not the caller's
 	case e.Status == http.StatusBadRequest && wirekit.SaysTooLong(e):
 		return dragoman.ErrorContextLength
+	case e.Status == http.StatusBadRequest && unknownModel(e):
+		return dragoman.ErrorNotFound
 	case e.Status != 0:
 		return wirekit.ClassOfStatus(e.Status)
 	default:
 		return dragoman.ErrorUnknown
 	}
+}
+
+// unknownModel reports whether an error says that there is no such model in the region.
+func unknownModel(e *dragoman.APIError) bool {
+	return wirekit.MessageHas(e, "model identifier is invalid")
 }
 
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its

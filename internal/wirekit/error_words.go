@@ -48,8 +48,8 @@ func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 		return ""
 	case strings.HasPrefix(e.Message, "Incorrect API key provided"): // xAI, with status 400
 		return dragoman.ErrorAuth
-	case strings.HasPrefix(e.Message, "Model not found:"), e.Type == "invalid_model", strings.HasSuffix(e.Message, "is not a valid model ID"):
-		return dragoman.ErrorNotFound // xAI, Mistral, OpenRouter
+	case strings.HasPrefix(e.Message, "Model not found:"), e.Type == "invalid_model", strings.HasSuffix(e.Message, "is not a valid model ID"), e.Message == "Model Not Exist":
+		return dragoman.ErrorNotFound // xAI, Mistral, OpenRouter, DeepSeek
 	default:
 		return ""
 	}
