@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -67,11 +68,11 @@ func (r Retry) backoff(n int) time.Duration {
 	return d - time.Duration(float64(d)/2*min(max(jitter(), 0), 1))
 }
 
-// asked is what the headers of an answer say of asking again.
+// asked is what the headers of an answer say of asking again, except for the wait, which
+// is in the error.
 type asked struct {
 	// should is "true" or "false" where the server says it.
 	should string
-	wait   time.Duration
 }
 
 // again decides what comes after an attempt that failed: it waits and returns
@@ -89,7 +90,10 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 	if x.tries == 0 || x.tries > retry.max()+x.cures() || !x.retryable(err) {
 		return false
 	}
-	wait := x.asked.wait
+	wait := time.Duration(0)
+	if api := (*dragoman.APIError)(nil); errors.As(err, &api) { // of the headers, the body or the stream
+		wait = api.RetryAfter
+	}
 	switch {
 	case wait > retry.longest():
 		return false
@@ -147,7 +151,7 @@ func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
 	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
 		e.RetryAfter = resetAfter(h, now)
 	}
-	return asked{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry"))), wait: e.RetryAfter}
+	return asked{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry")))}
 }
 
 // limitHeaders are the pairs in which servers tell what is left of a limit, and

@@ -118,6 +118,29 @@ func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
 	}
 }
 
+func TestX14_AWaitThatAStreamAsksForIsKept(t *testing.T) {
+	const refusal = "data: " + `{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED",` +
+		`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"11s"}]}}` + "\n\n"
+	limited := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(refusal))
+	}
+	s := serve(t, gemini.Codec{}, limited, say(textAnswer("at last")))
+	c, clock := hasty(s, steadily)
+	if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || resp.Text() != "at last" {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if want := []time.Duration{11 * time.Second}; !slices.Equal(clock.waits(), want) {
+		t.Errorf("waits %v, want %v", clock.waits(), want)
+	}
+
+	s = serve(t, gemini.Codec{}, limited)
+	c, _ = hasty(s, provider.Retry{Longest: 10 * time.Second})
+	if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err == nil || len(s.requests()) != 1 {
+		t.Errorf("a wait above the longest: %d requests, %v", len(s.requests()), err)
+	}
+}
+
 func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, refuse(overloaded))
 	c, clock := hasty(s, provider.Retry{Max: 4, Base: time.Second, Cap: 3 * time.Second, Jitter: func() float64 { return 1 }})
