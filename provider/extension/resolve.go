@@ -155,9 +155,9 @@ type resolver struct {
 }
 
 // settle goes on until the tags and the extensions agree. A state that comes back
-// would come back for ever: what changed in between is disputed from then on, and
-// so is what still changes after many rounds. That can happen once for each
-// extension, so it ends.
+// would come back for ever: extensions that changed in between and depend on their own
+// tags are disputed from then on, and so are those that still change after many rounds.
+// That can happen once for each extension, so it ends.
 func (r *resolver) settle() []bool {
 	if r.set == nil {
 		return nil
@@ -182,13 +182,57 @@ func (r *resolver) settle() []bool {
 			on = next
 			continue
 		}
-		for _, state := range seen[back:] {
-			for i := range state {
-				r.disputed[i] = r.disputed[i] || state[i] != next[i]
-			}
-		}
+		r.dispute(seen[back:], next)
 		seen, on = nil, make([]bool, len(on))
 	}
+}
+
+// dispute marks the extensions that changed between some states and the next and
+// depend on their own tags, directly or through others that changed. Those that only
+// follow them come to rest without them.
+func (r *resolver) dispute(states [][]bool, next []bool) {
+	changed := make([]bool, len(next))
+	for _, state := range states {
+		for i := range state {
+			changed[i] = changed[i] || state[i] != next[i]
+		}
+	}
+	found := false
+	for i := range changed {
+		if changed[i] && r.switchesItself(i, changed) {
+			r.disputed[i], found = true, true
+		}
+	}
+	for i := range changed {
+		r.disputed[i] = r.disputed[i] || !found && changed[i]
+	}
+}
+
+// switchesItself reports whether the tags of an extension decide about itself, through
+// the given extensions.
+func (r *resolver) switchesItself(i int, among []bool) bool {
+	reached := make([]bool, len(among))
+	for next := []int{i}; len(next) > 0; next = next[1:] {
+		for j := range among {
+			if !among[j] || reached[j] || !r.decides(next[0], j) {
+				continue
+			}
+			if j == i {
+				return true
+			}
+			reached[j] = true
+			next = append(next, j)
+		}
+	}
+	return false
+}
+
+// decides reports whether an extension adds a tag that another requires or forbids.
+func (r *resolver) decides(i, j int) bool {
+	info := &r.set.entries[j].info
+	return slices.ContainsFunc(r.provides[i], func(t Tag) bool {
+		return slices.Contains(info.Requires, t) || slices.Contains(info.Forbids, t)
+	})
 }
 
 // tags returns the tags of the request and of the extensions that are on, sorted.

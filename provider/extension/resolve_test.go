@@ -141,3 +141,25 @@ func TestX1_AnySetComesToRestInOneWay(t *testing.T) {
 		}
 	})
 }
+
+func TestX1_AnExtensionThatOnlyFollowsADisputeIsOn(t *testing.T) {
+	s := set(t,
+		plain{Name: "unstable", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"a"}},
+		plain{Name: "follower", Forbids: []extension.Tag{"a"}, Provides: []extension.Tag{"f"}},
+		needs("last", "f"),
+		needs("needs", "a"),
+	)
+	r, err := s.Resolve(nil, extension.Switches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var on []string
+	for _, w := range r.Why {
+		if w.On {
+			on = append(on, w.Name)
+		}
+	}
+	if want := []string{"follower", "last"}; !slices.Equal(on, want) {
+		t.Errorf("on %v, want %v: %+v", on, want, r.Why)
+	}
+}
