@@ -100,7 +100,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 		if failed != nil {
 			return nil, wrong(cmp.Or(err, failed))
 		}
-		s.source, s.wrapped, err = source, true, nil
+		s.source, s.wrapped = source, true
 	}
 	if s.validator, err = schema.Compile(s.source); err != nil {
 		return nil, wrong(err)
