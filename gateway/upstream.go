@@ -114,9 +114,9 @@ func newSender() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// implied are the routes of a config that has none: its aliases and providers by their
-// names. The simulator stands in for nothing at all: who has models of their own is not
-// to get made-up answers from a name that was mistyped.
+// implied returns the routes of a config without routes: its aliases and providers by their
+// names, or the simulator if it has neither. Beside real models the simulator is not served,
+// so that a misspelled name fails instead of getting a simulated answer.
 func implied(c *provider.Config) []Route {
 	all := map[string]string{}
 	if c != nil {

@@ -325,8 +325,8 @@ func sanitise(name string, rule dragoman.NameRule, hash string) string {
 	return strings.ToValidUTF8(string(b), "") + suffix
 }
 
-// separator is what stands for a forbidden character and before a hash: empty
-// where a wire takes letters and digits only.
+// separator returns the character that replaces forbidden ones and precedes a hash. It is
+// empty if the wire allows only letters and digits.
 func separator(set string) string {
 	switch {
 	case allowed('_', set):

@@ -74,8 +74,8 @@ type Registry struct {
 	// toolSchema is the profile that the target's capabilities name, once it was found.
 	toolSchema *schema.Profile
 
-	// lowering is that of the tool at hand, forms those of all that were
-	// written.
+	// lowering is the lowered schema of the current tool, forms those of all tools written so
+	// far.
 	lowering *schema.Lowered
 	forms    forms
 	scratch  scratch
