@@ -128,7 +128,10 @@ func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 				stream := a.wire(t, events, done)
 				resp, out, err := a.through(stream, nil)
 				if err != nil {
-					rt.Skip(err)
+					if _, _, before := a.through(body, nil); before == nil {
+						rt.Fatalf("unknown fields make the stream unreadable: %v", err)
+					}
+					rt.Skip(err) // a recording of a broken stream
 				}
 				left := js(events) // a field may have replaced another
 				for _, value := range added {
