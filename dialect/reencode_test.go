@@ -151,6 +151,28 @@ func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 	}
 }
 
+// A call without arguments starts when the stream ends, so the fields of two chunks wait
+// for its events.
+func TestUnknownFieldsWaitForACallWithoutArguments(t *testing.T) {
+	chat := apis()[slices.IndexFunc(apis(), func(a api) bool { return a.file == "openai_chat" })]
+	chunk := func(delta, finish, value string) string {
+		return `{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}],"zz":"` + value + `"}`
+	}
+	_, out, err := chat.through(frame([]string{
+		chunk(`{"role":"assistant","content":""}`, "null", "value-1"),
+		chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]}`, "null", "value-2"),
+		chunk(`{"content":""}`, `"length"`, "value-3"),
+	})+"data: [DONE]\n\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"value-1", "value-2", "value-3"} {
+		if !strings.Contains(out, value) {
+			t.Errorf("%s is lost:\n%s", value, out)
+		}
+	}
+}
+
 // wire writes events as the API's servers do.
 func (a api) wire(t *testing.T, events []map[string]any, done bool) string {
 	t.Helper()

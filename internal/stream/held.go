@@ -83,16 +83,20 @@ func (h *Held) Release(chunk *dragoman.Chunk, carrier func() *dragoman.PartDelta
 func (h *Held) attach(carrier func() *dragoman.PartDelta) {
 	alone := len(h.events) == 0
 	h.queue()
-	for len(h.waiting) > 1 { // else later fields would go with later events still
-		if !h.carry(carrier) {
-			h.waiting = h.waiting[1:]
-			h.lose()
-		}
+	for len(h.waiting) > 1 && h.carry(carrier) { // else later fields would go with later events still
 	}
+	last := false
 	for _, ev := range h.events {
 		if slot := fieldsOf(ev); slot != nil && *slot == nil && len(h.waiting) > 0 {
 			*slot, h.waiting = h.waiting[0], h.waiting[1:]
 		}
+		if _, ok := ev.(*dragoman.ResponseEnd); ok {
+			last = true
+		}
+	}
+	if last && len(h.waiting) > 0 { // no event follows
+		h.waiting = nil
+		h.lose()
 	}
 	if alone && !h.Wait && len(h.waiting) > 0 {
 		h.carry(carrier)
