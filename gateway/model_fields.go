@@ -40,7 +40,7 @@ func (x *exchange) checkFields(key *access.Key) error {
 			return fieldRefused(key, strings.ToLower(routingHeader))
 		}
 	}
-	s.object(r, "")
+	s.object(r, "", false)
 	if s.found != "" {
 		return fieldRefused(key, s.found)
 	}
@@ -83,8 +83,9 @@ func (s *fieldSearch) routes(params string) bool {
 	return true
 }
 
-// object looks at the fields of an object, whose own path is given.
-func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
+// object looks at the fields of an object, whose own path is given. schema says that the
+// object is a JSON Schema or a part of one.
+func (s *fieldSearch) object(r *jsonwire.Reader, path string, schema bool) {
 	for name := range r.Object() {
 		if s.found != "" {
 			r.Skip()
@@ -97,7 +98,7 @@ func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
 			r.Skip()
 		case top && plain == "input" && !s.key.AllowsField(field):
 			s.items(r, field+".")
-		case top && slices.Contains(contentFields, plain), !top && slices.Contains(schemaFields, plain):
+		case top && slices.Contains(contentFields, plain), schema && slices.Contains(schemaKeywords, plain), isToolExamples(path, plain):
 			r.Skip()
 		case s.key.AllowsField(field):
 			r.Skip()
@@ -107,9 +108,27 @@ func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
 			}
 			s.found = field
 		default:
-			s.value(r, field)
+			s.value(r, field, schema || isSchema(path, plain))
 		}
 	}
+}
+
+// isSchema reports whether a field, by the path before it and its plain name, holds a JSON
+// Schema.
+func isSchema(path, plain string) bool {
+	if path == "" {
+		return slices.Contains(schemaBodyFields, plain)
+	}
+	top, _, _ := strings.Cut(path, ".")
+	if top == "input" {
+		top = "tools" // see items
+	}
+	return slices.Contains(schemaHolders, plainField(top)) && slices.Contains(schemaFields, plain)
+}
+
+// isToolExamples reports whether a field holds examples of a tool's arguments.
+func isToolExamples(path, plain string) bool {
+	return plain == "inputexamples" && (plainField(path) == "tools" || plainField(path) == "inputtools")
 }
 
 // items looks at the tools of the items of a Responses input: items can add tools in the
@@ -131,7 +150,7 @@ func (s *fieldSearch) item(r *jsonwire.Reader, path string) {
 	}
 	for name := range r.Object() {
 		if s.found == "" && plainField(string(name)) == "tools" {
-			s.value(r, path+string(name))
+			s.value(r, path+string(name), false)
 		} else {
 			r.Skip()
 		}
@@ -152,13 +171,13 @@ func checkItem(key *access.Key, item []byte) error {
 }
 
 // value looks at the fields below a value. Elements of lists have the path of the list.
-func (s *fieldSearch) value(r *jsonwire.Reader, path string) {
+func (s *fieldSearch) value(r *jsonwire.Reader, path string, schema bool) {
 	switch r.Kind() {
 	case '{':
-		s.object(r, path+".")
+		s.object(r, path+".", schema)
 	case '[':
 		for range r.Array() {
-			s.value(r, path)
+			s.value(r, path, schema)
 		}
 	default:
 		r.Skip()
@@ -230,7 +249,13 @@ var (
 	contentFields = []string{
 		"messages", "input", "contents", "system", "systeminstruction", "instructions", "prompt", "prediction", "documents", "metadata", "clientmetadata", "labels",
 	}
-	// schemaFields are the plain names of JSON Schema keywords below which names are the
+	// schemaHolders are the plain names of top-level fields below which schemaFields are
+	// the plain names of fields that hold a JSON Schema. schemaBodyFields are top-level
+	// fields that hold one themselves.
+	schemaHolders    = []string{"tools", "functions", "responseformat", "text", "outputformat", "outputconfig", "generationconfig", "structuredoutputs", "nvext"}
+	schemaFields     = []string{"parameters", "parametersjsonschema", "inputschema", "outputschema", "schema", "jsonschema", "response", "responseschema", "responsejsonschema", "json", "guidedjson", "value"}
+	schemaBodyFields = []string{"format", "jsonschema", "guidedjson"} // Ollama, llama.cpp, vLLM
+	// schemaKeywords are the plain names of JSON Schema keywords below which names are the
 	// client's own.
-	schemaFields = []string{"properties", "patternproperties", "defs", "definitions", "dependentschemas", "dependencies", "required", "enum", "const", "default", "example", "examples", "inputexamples"}
+	schemaKeywords = []string{"properties", "patternproperties", "defs", "definitions", "dependentschemas", "dependencies", "required", "enum", "const", "default", "example", "examples"}
 )

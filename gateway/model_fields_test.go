@@ -37,6 +37,9 @@ var choosing = map[string]string{
 	`"compound_custom":{"models":{"answering_model":"dear"}}`:                                  "compound_custom.models",
 	`"advisor":{"model":"dear","mode":"auto"}`:                                                 "advisor.model",
 	`"data_sources":[{"parameters":{"embedding_dependency":{"deployment_name":"dear"}}}]`:      "data_sources.parameters.embedding_dependency.deployment_name",
+	`"extra":{"default":{"model":"dear"}}`:                                                     "extra.default.model",
+	`"x":{"parameters":{"properties":{"models":["dear"]}}}`:                                    "x.parameters.properties.models",
+	`"tools":[{"type":"x","default":{"model":"dear"}}]`:                                        "tools.default.model",
 	`"lora_path":"dear"`:                                                                       "lora_path",
 	`"agent_id":"dear"`:                                                                        "agent_id",
 	`"moderation":{"model":"dear"}`:                                                            "moderation.model",
@@ -52,6 +55,14 @@ var choosing = map[string]string{
 var harmless = []string{
 	`"models":null,"provider":{},"plugins":[],"route":"","fallbacks":[]`,
 	`"metadata":{"model":"dear","models":"dear"}`,
+	`"tools":[{"name":"f","input_schema":{"type":"object","default":{"model":"m"},"$defs":{"model":{"type":"string"}}},"input_examples":[{"model":"m"}]}]`,
+	`"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"properties":{"model":{"type":"string"}},"required":["model"]}}}`,
+	`"text":{"format":{"type":"json_schema","schema":{"properties":{"model":{"type":"string"}}}}}`,
+	`"output_config":{"format":{"type":"json_schema","schema":{"properties":{"model":{"type":"string"}}}}}`,
+	`"generationConfig":{"responseJsonSchema":{"properties":{"model":{"type":"string"}}}}`,
+	`"format":{"type":"object","properties":{"model":{"type":"string"}}}`,
+	`"structured_outputs":{"json":{"properties":{"model":{"type":"string"}}}}`,
+	`"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"a":{"enum":[{"model":"m"}]}},"anyOf":[{"properties":{"model":{"type":"string"}}}]}}]`,
 	`"tools":[{"type":"function","name":"f","function":{"name":"f","parameters":{"type":"object","properties":{"model":{"type":"string"},"fallbacks":{"type":"array","items":{"type":"string"}}},"required":["model"]}},"parameters":{"type":"object","properties":{"model":{"type":"string"}}},"input_schema":{"type":"object","properties":{"models":{"type":"string"}}}}]`,
 }
 
