@@ -115,12 +115,16 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	}
 	text, media := responsesapi.Transcript(x.req)
 	x.noteModelCall()
-	resp, err := up.model.Generate(ctx, &dragoman.Request{
+	req := &dragoman.Request{
 		Model: x.req.Model, Instructions: []dragoman.Part{&dragoman.Text{Text: compactionPrompt}}, Messages: []dragoman.Message{dragoman.UserText(text)},
-	})
+	}
+	x.route.Set.Apply(req)
+	req.ParallelToolCalls = nil // there are no tools
+	resp, err := up.model.Generate(ctx, req)
 	if err != nil {
 		return err
 	}
+	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
 	summary := strings.TrimSpace(resp.Text())
 	if summary == "" {

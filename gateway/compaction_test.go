@@ -115,3 +115,31 @@ func TestCompactionIsLeftToAnUpstreamThatHasIt(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 }
+
+func TestG4_CompactionFollowsTheSettingsOfItsRoute(t *testing.T) {
+	for up, want := range map[string]string{
+		"anthropic": `"max_tokens":77,`,
+		"responses": `"max_output_tokens":77,`,
+		"ollama":    `"num_predict":77,`,
+	} {
+		model := &strictUpstream{}
+		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %s/m, set: {temperature: 0.3, max_tokens: 77, parallel_tool_calls: false}}}\n", up), model.ServeHTTP)
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":`+longTalk+`}`)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", up, status, text)
+		}
+		sent := strings.NewReplacer("}", ",", " ", "").Replace(model.last())
+		if !strings.Contains(sent, want) || !strings.Contains(sent, `"temperature":0.3,`) || strings.Contains(sent, "parallel") {
+			t.Errorf("%s is sent %s", up, sent)
+		}
+	}
+}
+
+func TestG4_CompactionReportsASettingOfItsRouteThatTheModelLacks(t *testing.T) {
+	model := &strictUpstream{}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/m, set: {top_k: 3}}}\n", model.ServeHTTP)
+	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":`+longTalk+`}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	w.wantLog(t, `/sampling/top_k`)
+}
