@@ -140,6 +140,10 @@ func lastOf(chain *provider.ChainError) (denied error) {
 // away when a client asks again, as it does after a 5xx: the client must ask for something
 // else, and hears who refuses and why.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
+	if e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest {
+		// The message names a host and a setting of the gateway. Both are for its operator.
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server redirects, and the gateway does not follow; its log says where", Err: e}
+	}
 	switch e.Class {
 	case dragoman.ErrorAuth:
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}

@@ -220,9 +220,9 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 func (x *exchange) passedOn() http.Header {
 	h := x.r.Header
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if said := h.Get(name); said != "" && x.entry.key != "" {
+		if said := h.Values(name); len(said) > 0 && x.entry.key != "" {
 			h = h.Clone()
-			sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(x.entry.key), x.entry.key, said))
+			sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(x.entry.key), x.entry.key, strings.Join(said, ", ")))
 			h.Set(name, hex.EncodeToString(sum[:]))
 		}
 	}

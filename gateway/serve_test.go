@@ -102,6 +102,42 @@ func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
 	}
 }
 
+func TestARepeatedIdempotencyKeyIsScopedToo(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	var seen []string
+	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		seen = r.Header.Values("Idempotency-Key")
+		rw.Header().Set("content-type", "text/event-stream")
+		_, _ = io.WriteString(rw, anthropicAnswer)
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/v1/messages", strings.NewReader(anthropicRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer the-first-key-of-this-test"}, "Idempotency-Key": {"", "that of another"}}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if len(seen) != 1 || len(seen[0]) != 64 {
+		t.Errorf("%q", seen)
+	}
+}
+
+func TestG2_WhereAnUpstreamRedirectsToIsForTheLogOnly(t *testing.T) {
+	for _, route := range []string{"{to: anthropic/*}", "{to: anthropic/*, repair: always}", "{to: \"anthropic/*, anthropic/other\"}"} {
+		w := worldOf(t, "gateway: {routes: {anthropic/*: "+route+"}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, "https://inner.example.com/v1", http.StatusPermanentRedirect)
+		})
+		status, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest)
+		if status != http.StatusInternalServerError || strings.Contains(text, "inner.example") || strings.Contains(text, "base URL") || !strings.Contains(text, "redirects") {
+			t.Errorf("%s: %d %s", route, status, text)
+		}
+		w.wantLog(t, "inner.example.com")
+	}
+}
+
 func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
 	const own = `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too big","extra":1},"request_id":"req_1"}`
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
