@@ -1,12 +1,14 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -202,6 +204,29 @@ func TestX12_SigV4SignsWhatTheServerReceives(t *testing.T) {
 		}
 		if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 			t.Errorf("sent %s, want the signature %s", have, want)
+		}
+	})
+}
+
+func TestX13_AServerThatQuotesASignedHeaderTellsNoAccessKey(t *testing.T) {
+	keys := func(context.Context) (provider.AWSKeys, error) {
+		return provider.AWSKeys{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG", SessionToken: "a-session"}, nil
+	}
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, bedrock.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, got received) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"message":%q}`, "the key AKIDEXAMPLE may not: "+got.header.Get("Authorization"))
+		})
+		var log bytes.Buffer
+		_, err := ask(s.client(&provider.Client{
+			Model: "m", Auth: provider.SigV4{Region: "eu-north-1", Keys: keys},
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		}), question())
+		if err == nil || strings.Contains(err.Error(), "AKIDEXAMPLE") || !strings.Contains(err.Error(), "the key [redacted] may not") {
+			t.Errorf("error %v", err)
+		}
+		if strings.Contains(log.String(), "AKIDEXAMPLE") {
+			t.Errorf("log %s", log.String())
 		}
 	})
 }

@@ -76,6 +76,10 @@ func (s *secrets) headers(h, before http.Header, least int) {
 			if _, token, ok := strings.Cut(v, " "); ok { // "Bearer …"
 				s.add(token, least)
 			}
+			if _, id, ok := strings.Cut(v, "Credential="); ok && strings.HasPrefix(v, "AWS4-") {
+				id, _, _ = strings.Cut(id, "/")
+				s.add(id, least)
+			}
 		}
 	}
 }
