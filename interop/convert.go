@@ -109,11 +109,27 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 		if err != nil {
 			return err
 		}
+		if c.ID == "" {
+			reportNoID(to, at, rep)
+		}
 		return r.writeCallAs(w, to, c, at, rep)
 	})
 }
 
-// ConvertResults writes results in the format to, in order. Media that the
+// reportNoID reports that a call or result without an id is written in a format that
+// requires one. A single object has no conversation around it to pair it in, so no id can
+// be made for it.
+func reportNoID(to dragoman.Format, at extra.Path, rep *dragoman.Report) {
+	switch to {
+	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall, dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall,
+		dragoman.FormatAnthropicToolUse, dragoman.FormatBedrockToolUse,
+		dragoman.FormatChatResult, dragoman.FormatResponsesResult, dragoman.FormatAnthropicResult, dragoman.FormatBedrockResult:
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "there is no call id, which %s requires; convert the whole conversation instead", to)
+	}
+}
+
+// ConvertResults writes results in the format to, in order. A result without a call id is
+// reported if the format requires one. Media that the
 // format cannot carry is reported as dropped. A Gemini part that holds a result is written as
 // the result alone, and the toolResult inside a Bedrock block as the whole block.
 func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
@@ -121,6 +137,9 @@ func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([
 		res, err := r.readShapedResult(obj.Format, obj.JSON, at, rep)
 		if err != nil {
 			return err
+		}
+		if res.CallID == "" {
+			reportNoID(to, at, rep)
 		}
 		spill, err := r.writeResultAs(w, to, res, at, rep)
 		for _, p := range spill {

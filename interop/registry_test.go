@@ -604,3 +604,24 @@ func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
 		t.Errorf("an empty report is an error: %v", err)
 	}
 }
+
+func TestR11_AMissingCallIDIsReportedWhereTheFormatRequiresOne(t *testing.T) {
+	call := dragoman.Native{Format: dragoman.FormatOllamaToolCall, JSON: json.RawMessage(`{"function":{"name":"f","arguments":{}}}`)}
+	result := dragoman.Native{Format: dragoman.FormatOllamaResult, JSON: json.RawMessage(`{"role":"tool","tool_name":"f","content":"out"}`)}
+	for to, want := range map[dragoman.Format]int{
+		dragoman.FormatChatFunctionCall: 1, dragoman.FormatResponsesFunctionCall: 1, dragoman.FormatAnthropicToolUse: 1, dragoman.FormatBedrockToolUse: 1,
+		dragoman.FormatGeminiFunctionCall: 0, dragoman.FormatOllamaToolCall: 0,
+	} {
+		if _, rep, err := all.Default().ConvertCalls([]dragoman.Native{call}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
+			t.Errorf("a call as %s: %v, %v", to, rep, err)
+		}
+	}
+	for to, want := range map[dragoman.Format]int{
+		dragoman.FormatChatResult: 1, dragoman.FormatResponsesResult: 1, dragoman.FormatAnthropicResult: 1, dragoman.FormatBedrockResult: 1,
+		dragoman.FormatGeminiResult: 0, dragoman.FormatOllamaResult: 0,
+	} {
+		if _, rep, err := all.Default().ConvertResults([]dragoman.Native{result}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
+			t.Errorf("a result as %s: %v, %v", to, rep, err)
+		}
+	}
+}
