@@ -427,7 +427,7 @@ func (d *requestDecoder) setting(key []byte) {
 	case "maxOutputTokens":
 		d.req.MaxOutputTokens = d.integer()
 	case "seed":
-		if s.Seed = wirekit.Seed(d.r); s.Seed == nil {
+		if s.Seed = wirekit.ReadSeed(d.r); s.Seed == nil {
 			d.keep(tuningPath, string(key), d.r.Raw())
 		}
 	case "presencePenalty":

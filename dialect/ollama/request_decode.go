@@ -192,7 +192,7 @@ func (d *requestDecoder) option(key string) {
 	case "presence_penalty":
 		s.PresencePenalty = d.number()
 	case "seed":
-		if s.Seed = wirekit.Seed(r); s.Seed == nil {
+		if s.Seed = wirekit.ReadSeed(r); s.Seed == nil {
 			d.keep("/options", key)
 		}
 	case "num_predict":

@@ -2,7 +2,6 @@ package openaichat
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -19,7 +18,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report), request: true},
 		req:            new(dragoman.Request),
 	}
-	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
@@ -29,7 +28,7 @@ var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "sch
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	d.r = r
 	for key := range r.Object() {
-		d.member(string(key))
+		settings.Decode(d, r, d.req, key)
 	}
 	if d.functions && !d.newer {
 		extra.Add(&d.req.Extra, name, "", []byte("functions"), []byte(notedFunctions))
@@ -58,6 +57,9 @@ type requestDecoder struct {
 // notedFunctions is what stands in the extras of a request for its functions, which are
 // its tools.
 const notedFunctions = "[]"
+
+// isNotedFunctions reports whether a kept value only notes that the tools were functions.
+func isNotedFunctions(_ *requestEncoder, kept []byte) bool { return string(kept) == notedFunctions }
 
 // LegacyFunctions reports whether a request was decoded from one of Chat that declares its
 // tools as "functions", and none as "tools". Its client reads calls only in the form that
@@ -88,179 +90,31 @@ func (d *requestDecoder) note(key string) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), []byte("null"))
 }
 
-func (d *requestDecoder) member(key string) {
-	r, req := d.r, d.req
-	if r.Kind() == 'n' && key != "messages" {
-		d.keep(key)
-		return
-	}
-	switch key {
-	case "model":
-		req.Model = r.String()
-	case "messages":
-		for i := range r.Array() {
-			raw := r.Raw()
-			if r.Err() != nil || d.err != nil {
-				continue // what follows a bad element is only checked as JSON
-			}
-			at := extra.Elem("/messages", i)
-			m, err := d.message(raw, at, i)
-			d.corrected = d.corrected || d.trimmed
-			if err == nil {
-				err = wirekit.Mistyped(raw, m.Parts)
-			}
-			if err != nil {
-				d.fail(at, raw, err)
-				continue
-			}
-			req.Messages = append(req.Messages, m)
-		}
-	case "tools":
-		d.tools()
-		d.newer = true
-	case "functions":
-		d.legacyFunctions()
-		d.functions = true
-	case "tool_choice":
-		if req.ToolChoice != nil {
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
-		}
-		req.ToolChoice = d.choice(key)
-	case "function_call":
-		if req.ToolChoice != nil {
-			r.Skip()
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
-			return
-		}
-		req.ToolChoice = d.choice(key)
-	case "parallel_tool_calls":
-		req.ParallelToolCalls = ptr(r.Bool())
-	case "response_format":
-		req.Output = d.output()
-	case "max_completion_tokens":
-		if req.MaxOutputTokens != nil { // both: the newer counts, the older stays
-			extra.Add(&req.Extra, name, "", []byte("max_tokens"), number(*req.MaxOutputTokens))
-		}
-		req.MaxOutputTokens = ptr(r.Integer())
-	case "max_tokens":
-		if req.MaxOutputTokens != nil {
-			d.keep(key)
-			return
-		}
-		req.MaxOutputTokens = ptr(r.Integer())
-		d.note(key)
-	case "reasoning_effort":
-		d.reasoning().Effort = r.String()
-	case "verbosity":
-		req.Verbosity = r.String()
-	case "stream":
-		req.Stream = r.Bool()
-		if !req.Stream {
-			extra.Add(&req.Extra, name, "", []byte(key), []byte("false"))
-		}
-	case "stream_options":
-		for key := range r.Object() {
-			if string(key) == "include_usage" && r.Kind() == 't' {
-				req.StreamUsage = r.Bool()
-			} else {
-				extra.Add(&req.Extra, name, "/stream_options", key, r.Raw())
-			}
-		}
-	case "temperature":
-		req.Sampling.Temperature = d.number()
-	case "top_p":
-		req.Sampling.TopP = d.number()
-	case "frequency_penalty":
-		req.Sampling.FrequencyPenalty = d.number()
-	case "presence_penalty":
-		req.Sampling.PresencePenalty = d.number()
-	case "top_k":
-		req.Sampling.TopK = ptr(r.Integer())
-	case "seed":
-		if req.Sampling.Seed = wirekit.Seed(r); req.Sampling.Seed == nil {
-			d.keep(key)
-		}
-	case "n":
-		req.Sampling.Candidates = ptr(r.Integer())
-	case "stop":
-		if r.Kind() == '"' {
-			req.Sampling.Stop = []string{r.String()}
-			return
-		}
-		for range r.Array() {
-			req.Sampling.Stop = append(req.Sampling.Stop, r.String())
-		}
-	case "store":
-		req.Store = ptr(r.Bool())
-	case "metadata":
-		if !d.metadata() {
-			d.keep(key)
-		}
-	case "service_tier":
+func (d *requestDecoder) messages() {
+	r := d.r
+	for i := range r.Array() {
 		raw := r.Raw()
-		if tier, plain := looseText(raw); plain && wirekit.KnownTier(tier) {
-			req.ServiceTier = tier
-		} else {
-			extra.Add(&req.Extra, name, "", []byte(key), raw)
+		if r.Err() != nil || d.err != nil {
+			continue // what follows a bad element is only checked as JSON
 		}
-	case "prompt_cache_key":
-		req.CacheKey = r.String()
-	case "safety_identifier":
-		if req.User != "" { // the older spelling came first: both are kept
-			var w jsonwire.Writer
-			w.String(req.User)
-			req.Extra.Fields = slices.DeleteFunc(req.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/user" })
-			extra.Add(&req.Extra, name, "", []byte("user"), w.Buf)
+		at := extra.Elem("/messages", i)
+		m, err := d.message(raw, at, i)
+		d.corrected = d.corrected || d.trimmed
+		if err == nil {
+			err = wirekit.Mistyped(raw, m.Parts)
 		}
-		req.User = r.String()
-	case "user":
-		if req.User != "" {
-			d.keep(key)
-			return
+		if err != nil {
+			d.fail(at, raw, err)
+			continue
 		}
-		req.User = r.String()
-		d.note("user")
-	default:
-		d.keep(key)
+		d.req.Messages = append(d.req.Messages, m)
 	}
 }
 
 func ptr[T any](v T) *T { return &v }
 
-func (d *requestDecoder) number() *dragoman.Number {
-	return ptr(dragoman.Number(d.r.Number()))
-}
-
-func (d *requestDecoder) reasoning() *dragoman.ReasoningSettings {
-	if d.req.Reasoning == nil {
-		d.req.Reasoning = new(dragoman.ReasoningSettings)
-	}
-	return d.req.Reasoning
-}
-
-// metadata reads an object of strings; anything else stays as it is.
-func (d *requestDecoder) metadata() bool {
-	raw := d.r.Raw()
-	r := jsonwire.NewReader(raw)
-	var kvs []dragoman.KeyValue
-	if r.Kind() == '{' {
-		for key := range r.Object() {
-			k := string(key)
-			if r.Kind() != '"' {
-				kvs = nil
-				break
-			}
-			kvs = append(kvs, dragoman.KeyValue{Key: k, Value: r.String()})
-		}
-	}
-	if kvs == nil {
-		extra.Add(&d.req.Extra, name, "", []byte("metadata"), raw)
-	}
-	d.req.Metadata = kvs
-	return true
-}
-
 func (d *requestDecoder) tools() {
+	d.newer = true
 	n := 0
 	for i := range d.r.Array() {
 		raw := d.r.Raw()
@@ -286,6 +140,7 @@ const legacyTool = `{"type":"function","function":`
 
 // legacyFunctions reads the older list of functions as tools.
 func (d *requestDecoder) legacyFunctions() {
+	d.functions = true
 	for i := range d.r.Array() {
 		raw := d.r.Raw()
 		if d.r.Err() != nil || d.err != nil {
@@ -305,6 +160,23 @@ func (d *requestDecoder) legacyFunctions() {
 		d.req.Tools = append(d.req.Tools, specs...)
 	}
 	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions read as tools")
+}
+
+func (d *requestDecoder) toolChoice() {
+	if d.req.ToolChoice != nil {
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+	}
+	d.req.ToolChoice = d.choice("tool_choice")
+}
+
+// functionCall reads the older form of a choice.
+func (d *requestDecoder) functionCall() {
+	if d.req.ToolChoice != nil {
+		d.r.Skip()
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+		return
+	}
+	d.req.ToolChoice = d.choice("function_call")
 }
 
 func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
@@ -445,8 +317,9 @@ func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	return ref
 }
 
-func (d *requestDecoder) output() *dragoman.OutputFormat {
+func (d *requestDecoder) output() {
 	f := &dragoman.OutputFormat{Dialect: name}
+	d.req.Output = f
 	for key := range d.r.Object() {
 		switch string(key) {
 		case "type":
@@ -481,7 +354,6 @@ func (d *requestDecoder) output() *dragoman.OutputFormat {
 			extra.Add(&f.Extra, name, "", key, d.r.Raw())
 		}
 	}
-	return f
 }
 
 // placeAt puts an error of a value below its place in the document; start is

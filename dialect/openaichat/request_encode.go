@@ -37,81 +37,34 @@ type requestEncoder struct {
 	// sent holds the names of the tools that were written, where a choice
 	// refers to some.
 	sent map[string]bool
+	// written counts the tools.
+	written int
 	// shared are members of Responses that Chat has as well.
 	shared wirekit.Siblings
 }
 
 func (e *requestEncoder) encode() error {
-	w, req, caps := &e.w, e.req, e.target.Caps
-	e.shared = wirekit.SiblingsOf(req, name)
-	w.BeginObject()
-	w.StringField("model", req.Model)
-	w.Key("messages")
-	w.BeginArray()
-	e.instructions(req.Instructions)
-	if err := e.messages(req.Messages); err != nil {
+	e.shared = wirekit.SiblingsOf(e.req, name)
+	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
+	e.w.BeginObject()
+	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	w.EndArray()
-	tools, err := e.tools()
-	if err != nil {
+	settings.WriteKept(e, to)
+	e.siblings()
+	e.w.EndObject()
+	return nil
+}
+
+// conversation writes instructions and messages, which are one list.
+func (e *requestEncoder) conversation() error {
+	e.w.Key("messages")
+	e.w.BeginArray()
+	e.instructions(e.req.Instructions)
+	if err := e.messages(e.req.Messages); err != nil {
 		return err
 	}
-	if err := e.choice(tools); err != nil {
-		return err
-	}
-	if req.Output != nil {
-		e.output(req.Output)
-	}
-	if n := req.MaxOutputTokens; n != nil {
-		if caps.LegacyMaxTokens || e.spelled("/max_tokens") && !wirekit.Refuses(req, &caps, "max_tokens") {
-			w.IntField("max_tokens", *n)
-		} else {
-			w.IntField("max_completion_tokens", *n)
-		}
-	}
-	e.reasoningSettings()
-	w.StringFieldIf("verbosity", req.Verbosity)
-	if req.Stream {
-		w.BoolField("stream", true)
-	}
-	options := extra.Has(req.Extra, name, "/stream_options") || e.shared.Obfuscation != nil
-	if caps.NoStreamOptions && (req.StreamUsage || options) {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stream_usage", "the target rejects stream_options")
-	} else if req.StreamUsage && req.Stream || options {
-		w.Key("stream_options")
-		w.BeginObject()
-		if req.StreamUsage {
-			w.BoolField("include_usage", true)
-		}
-		if e.shared.Obfuscation != nil {
-			w.RawField("include_obfuscation", e.shared.Obfuscation)
-		}
-		extra.WriteBut(w, req.Extra, name, "/stream_options", e.noted)
-		w.EndObject()
-	}
-	e.sampling()
-	if req.Store != nil {
-		w.BoolField("store", *req.Store)
-	}
-	if len(req.Metadata) > 0 {
-		w.Key("metadata")
-		wirekit.WriteMetadata(w, req.Metadata, e.rep)
-	}
-	w.StringFieldIf("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))
-	w.StringFieldIf("prompt_cache_key", req.CacheKey)
-	if req.User != "" {
-		if e.spelled("/user") {
-			w.StringField("user", req.User)
-		} else {
-			w.StringField("safety_identifier", wirekit.SafetyIdentifier(req.User, e.rep))
-		}
-	}
-	if req.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: the target caches by itself")
-	}
-	e.extras()
-	w.EndObject()
+	e.w.EndArray()
 	return nil
 }
 
@@ -122,10 +75,8 @@ func (e *requestEncoder) spelled(path string) bool {
 	return ok && string(v) == "null"
 }
 
-// extras writes the members that are not modelled. A note of a spelling is not
-// one of them, nor is a null where there is a value by now.
-func (e *requestEncoder) extras() {
-	extra.WriteBut(&e.w, e.req.Extra, name, "", e.noted)
+// siblings writes the fields that Chat shares with Responses.
+func (e *requestEncoder) siblings() {
 	top := e.shared.Asks("/top_logprobs")
 	if top || e.shared.Logprobs {
 		e.w.BoolField("logprobs", true)
@@ -139,78 +90,15 @@ func (e *requestEncoder) extras() {
 	extra.Report(e.rep, e.shared.Lost, name, extra.At(""))
 }
 
-// noted reports whether a member that was put aside is written elsewhere, or
-// must not be written.
-func (e *requestEncoder) noted(f dragoman.Field) bool {
-	req, s := e.req, &e.req.Sampling
-	null := string(f.Value) == "null"
-	switch f.Path {
-	case "/max_tokens":
-		return req.MaxOutputTokens != nil && (null || e.target.Caps.LegacyMaxTokens || wirekit.Refuses(req, &e.target.Caps, "max_tokens"))
-	case "/user":
-		return null && req.User != ""
-	case "/stream":
-		return req.Stream
-	case "/tools":
-		return len(req.Tools) > 0
-	case "/functions": // they are among the tools
-		return string(f.Value) == notedFunctions
-	case "/tool_choice":
-		return req.ToolChoice != nil || len(req.Tools) == 0
-	case "/parallel_tool_calls":
-		return true // null means the default, but not to every server (quirk E7)
-	case "/model":
-		return true
-	case "/max_completion_tokens":
-		return req.MaxOutputTokens != nil
-	case "/response_format":
-		return req.Output != nil
-	case "/reasoning_effort":
-		return req.Reasoning != nil
-	case "/verbosity":
-		return req.Verbosity != ""
-	case "/stream_options", "/stream_options/include_usage":
-		return req.StreamUsage
-	case "/temperature":
-		return s.Temperature != nil
-	case "/top_p":
-		return s.TopP != nil
-	case "/frequency_penalty":
-		return s.FrequencyPenalty != nil
-	case "/presence_penalty":
-		return s.PresencePenalty != nil
-	case "/top_k":
-		return s.TopK != nil
-	case "/seed":
-		return s.Seed != nil
-	case "/n":
-		return s.Candidates != nil
-	case "/stop":
-		return len(s.Stop) > 0
-	case "/store":
-		return req.Store != nil
-	case "/metadata":
-		return len(req.Metadata) > 0
-	case "/service_tier":
-		return req.ServiceTier != ""
-	case "/prompt_cache_key":
-		return req.CacheKey != ""
-	case "/safety_identifier":
-		return req.User != ""
-	default:
-		return false
-	}
-}
-
-// tools writes the definitions and returns how many there are. Where the
-// target cannot narrow a choice, the tools are narrowed instead (quirk E9).
-func (e *requestEncoder) tools() (int, error) {
+// tools writes the definitions. Where the target cannot narrow a choice, the tools are
+// narrowed instead (quirk E9).
+func (e *requestEncoder) tools() error {
 	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
-		return 0, nil
+		return nil
 	}
 	if err := wirekit.CheckTools("openaichat", e.req, e.target.Caps); err != nil {
-		return 0, err
+		return err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools, places = wirekit.Narrow(tools, c.Tools)
@@ -232,44 +120,50 @@ func (e *requestEncoder) tools() (int, error) {
 	if n > e.limits.MaxTools {
 		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/tools", "%d tools; the API takes %d", n, e.limits.MaxTools)
 	}
-	return n, err
+	e.written = n
+	return err
 }
 
-// choice writes the tool choice and the parallel flag, both only beside tools
-// (quirk E3).
-func (e *requestEncoder) choice(tools int) error {
-	w, c := &e.w, e.req.ToolChoice
+// choice writes the tool choice, only beside tools (quirk E3).
+func (e *requestEncoder) choice() error {
+	c := e.req.ToolChoice
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
 		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
 	if err := wirekit.AllowsNone("openaichat", e.req, e.sends); err != nil {
 		return err
 	}
-	if tools == 0 {
+	if e.written == 0 {
 		if err := wirekit.ForcesNone("openaichat", e.req); err != nil {
 			return err
 		}
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		}
-		if e.req.ParallelToolCalls != nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
-		}
 		return nil
 	}
-	if c != nil {
-		if err := e.writeChoice(c); err != nil {
-			return err
-		}
+	if c == nil {
+		return nil
 	}
-	if p := e.req.ParallelToolCalls; p != nil {
-		if e.target.Caps.NoParallelFlag {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
-		} else {
-			w.BoolField("parallel_tool_calls", *p)
-		}
+	return e.writeChoice(c)
+}
+
+func (e *requestEncoder) choiceSuperseded([]byte) bool {
+	return e.req.ToolChoice != nil || len(e.req.Tools) == 0
+}
+
+// parallel writes the parallel flag, only beside tools (quirk E3).
+func (e *requestEncoder) parallel() {
+	p := e.req.ParallelToolCalls
+	switch {
+	case p == nil:
+	case e.written == 0:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+	case e.target.Caps.NoParallelFlag:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
+	default:
+		e.w.BoolField("parallel_tool_calls", *p)
 	}
-	return nil
 }
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
@@ -391,8 +285,11 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef) {
 	w.EndObject()
 }
 
-func (e *requestEncoder) output(f *dragoman.OutputFormat) {
-	w := &e.w
+func (e *requestEncoder) output() {
+	w, f := &e.w, e.req.Output
+	if f == nil {
+		return
+	}
 	if e.target.Caps.NoStructuredOutput {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
 		return
@@ -500,45 +397,5 @@ func (e *requestEncoder) switchOff(how string) {
 	}
 	for range keys[1:] {
 		w.EndObject()
-	}
-}
-
-func (e *requestEncoder) sampling() {
-	s, w := e.req.Sampling, &e.w
-	number := func(key string, n *dragoman.Number) {
-		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
-			w.RawField(key, []byte(*n))
-		}
-	}
-	number("temperature", s.Temperature)
-	number("top_p", s.TopP)
-	number("frequency_penalty", s.FrequencyPenalty)
-	number("presence_penalty", s.PresencePenalty)
-	if s.TopK != nil {
-		// OpenAI has no top_k, most compatible servers do. A client of this
-		// dialect knows its server.
-		if e.target.Caps.TopK || e.req.Native != nil && e.req.Native.Dialect == name {
-			w.IntField("top_k", *s.TopK)
-		} else {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/top_k", "Chat has no top_k")
-		}
-	}
-	if s.Candidates != nil {
-		w.IntField("n", *s.Candidates)
-	}
-	if s.Seed != nil {
-		w.IntField("seed", *s.Seed)
-	}
-	if stop := s.Stop; len(stop) > 0 {
-		if len(stop) > e.limits.MaxStopSequences {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences beyond the first %d", e.limits.MaxStopSequences)
-			stop = stop[:e.limits.MaxStopSequences]
-		}
-		w.Key("stop")
-		w.BeginArray()
-		for _, v := range stop {
-			w.String(v)
-		}
-		w.EndArray()
 	}
 }

@@ -168,8 +168,12 @@ func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
 // RefusesSampling reports whether the target takes no sampling parameters, and
 // then that the one named key is dropped.
 func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Report) bool {
+	return caps.NoSampling && refusesSampler(&caps, "/sampling/"+key, rep)
+}
+
+func refusesSampler(caps *dragoman.Capabilities, path string, rep *dragoman.Report) bool {
 	if caps.NoSampling {
-		rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
+		rep.Add(dragoman.Dropped, dragoman.Warn, path, "the model takes no sampling parameters")
 	}
 	return caps.NoSampling
 }
@@ -206,19 +210,6 @@ func Float(n dragoman.Number) float64 {
 		return math.NaN()
 	}
 	return f
-}
-
-// Seed reads a seed. One beyond 64 bits, as some servers take, is not read: the
-// answer is nil, and its bytes are what keeps it exact.
-func Seed(r *jsonwire.Reader) *int64 {
-	if r.Kind() == '0' {
-		probe := jsonwire.NewReader(r.Ahead())
-		if probe.Integer(); probe.Err() != nil {
-			return nil
-		}
-	}
-	n := r.Integer()
-	return &n
 }
 
 // EffortOf is the effort nearest to a thinking budget, for wires that have no
