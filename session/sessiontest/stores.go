@@ -15,8 +15,9 @@ import (
 )
 
 // RunTickets checks that a [tool.TicketStore] does what the interface promises. open
-// opens the same tickets each time it is called within one test, as another process
-// would; a store that ends with its process returns the same one.
+// makes a place that holds no tickets, and returns a function that opens that place each
+// time it is called, as another process would; for a store that ends with its process,
+// the function returns the same store.
 func RunTickets(t *testing.T, open func(t *testing.T) (again func(t *testing.T) tool.TicketStore)) {
 	t.Helper()
 	for _, c := range []struct {
