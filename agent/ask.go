@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -99,6 +100,9 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	var patches patchQueue
 	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
 	ctx = extension.WithPatches(ctx, patches.add)
+	if r.chunks {
+		ctx = wirekit.WithChunks(ctx)
+	}
 	for ev, err := range r.player.Model.Stream(ctx, req) {
 		for _, p := range patches.take() {
 			r.tell(&Patched{r.state.Turn, p})

@@ -175,7 +175,9 @@ func StopAfterTurn(done <-chan struct{}) Option {
 	return optionFunc(func(o *options) { o.stop = done })
 }
 
-// Chunks passes on the native bytes of streams, where the model has them.
+// Chunks passes on the native bytes of streams, where the model has them: those that
+// package provider opens do, except the simulator in process. They come as a [ModelEvent]
+// with a [dragoman.Chunk], whose bytes are valid until the next event.
 func Chunks() Option { return optionFunc(func(o *options) { o.chunks = true }) }
 
 // decision is a human's word on a pending call.

@@ -1,11 +1,15 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -16,7 +20,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/sim"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -133,6 +139,64 @@ func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		for ev, err := range m.scripted.Stream(ctx, req) {
 			if !yield(&dragoman.Chunk{Raw: []byte("data: {}")}, nil) || !yield(ev, err) {
 				return
+			}
+		}
+	}
+}
+
+// taped is a transport that keeps the bodies of responses.
+type taped struct{ bodies bytes.Buffer }
+
+func (t *taped) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(resp.Body, &t.bodies), resp.Body}
+	return resp, nil
+}
+
+func TestL11_RawChunksComeFromEveryWireAndThroughChains(t *testing.T) {
+	for name, s := range stacks() {
+		for _, chained := range []bool{false, true} {
+			for _, asked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/chain=%t/asked=%t", name, chained, asked), func(t *testing.T) {
+					server := httptest.NewServer(sim.Handler(sim.Config{}))
+					defer server.Close()
+					tape := &taped{}
+					var m dragoman.Model = &provider.Client{
+						Codec: s.codec, Model: "sim/echo", BaseURL: server.URL + s.base, HTTP: &http.Client{Transport: tape},
+					}
+					if chained {
+						m = &provider.Chain{Links: []provider.Link{{Name: "one", Model: m}}}
+					}
+					var opts []agent.Option
+					if asked {
+						opts = append(opts, agent.Chunks())
+					}
+					chunks := 0
+					for ev, err := range (agent.Agent{Model: m}).Stream(t.Context(), "Do I need a coat?", opts...) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						ev, ok := ev.(*agent.ModelEvent)
+						if !ok {
+							continue
+						}
+						if c, ok := ev.Event.(*dragoman.Chunk); ok {
+							chunks++
+							if !bytes.Contains(tape.bodies.Bytes(), c.Raw) {
+								t.Errorf("the server did not send %q", c.Raw)
+							}
+						}
+					}
+					if (chunks > 0) != asked {
+						t.Errorf("%d chunks", chunks)
+					}
+				})
 			}
 		}
 	}

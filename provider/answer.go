@@ -87,6 +87,7 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield func(dragoman.Event) bool) error {
 	decoder := x.codec.NewStreamDecoder(x.decoding(ctx))
 	x.opaque = wirekit.ReencodedIn(ctx) == x.limits.Dialect
+	chunks := x.chunks(ctx)
 	var failed error // what the stream says of itself
 	ended := false
 	unwrap := newUnwrapper(x.registry)
@@ -113,7 +114,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			}
 			// A chunk that only extensions understand has no events, so its patches are sent here.
 			sent := x.opened() && x.sendPatches()
-			if !x.client.Chunks && !(ev.Opaque && x.opaque) {
+			if !chunks && !(ev.Opaque && x.opaque) {
 				if sent && extension.PatchesFrom(ctx) != nil && !yield(&dragoman.Chunk{}) {
 					return errLeft
 				}

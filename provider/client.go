@@ -68,7 +68,7 @@ type Client struct {
 	// its text; zero leaves the text as it is.
 	ThinkTags ThinkTags
 	// Chunks passes on the raw bytes of a stream before the events they mean; zero
-	// leaves them out.
+	// leaves them out, unless an agent asks for them for a run.
 	Chunks bool
 
 	// Timeouts bound the phases of a request; each has its own zero value.

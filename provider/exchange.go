@@ -212,8 +212,13 @@ func (x *exchange) decoding(ctx context.Context) dialect.DecodeOptions {
 		// id get ids that no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
-		NoNative: to != "" && to != x.limits.Dialect && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
+		NoNative: to != "" && to != x.limits.Dialect && !x.chunks(ctx) && !x.extended.ReadsChunks() && !x.extended.ReadsNative(),
 	}
+}
+
+// chunks reports whether the caller gets the native bytes of a stream.
+func (x *exchange) chunks(ctx context.Context) bool {
+	return x.client.Chunks || wirekit.ChunksIn(ctx)
 }
 
 // lost is what was lost on the way there, and back. What was lost may be told in

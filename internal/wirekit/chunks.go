@@ -1,0 +1,17 @@
+package wirekit
+
+import "context"
+
+type chunksKey struct{}
+
+// WithChunks returns a context whose streams have the native bytes of their events, as
+// those of a provider.Client with Chunks have.
+func WithChunks(ctx context.Context) context.Context {
+	return context.WithValue(ctx, chunksKey{}, true)
+}
+
+// ChunksIn reports whether [WithChunks] made the context.
+func ChunksIn(ctx context.Context) bool {
+	on, _ := ctx.Value(chunksKey{}).(bool)
+	return on
+}
