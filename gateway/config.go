@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	admission "github.com/dragoman-go/dragoman/internal/access"
 	"github.com/dragoman-go/dragoman/internal/glob"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -258,7 +259,7 @@ func (c *Config) Check() error {
 			return &ConfigError{Setting: "hosts", Reason: fmt.Sprintf("%.80q: %s", name, reason)}
 		}
 	}
-	if _, err := access.New(c.Keys, access.Options{}); err != nil {
+	if _, err := admission.New(c.Keys, admission.Options{}); err != nil {
 		return err
 	}
 	if _, err := NewRoutes(c.Routes); err != nil {

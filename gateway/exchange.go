@@ -11,10 +11,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/gateway/access"
-	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/access"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/gateway/access"
-	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/models"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/access"
 	"github.com/dragoman-go/dragoman/internal/responsesapi"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/internal/servers"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

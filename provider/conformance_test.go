@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
-	"github.com/dragoman-go/dragoman/sim/conformance"
+	"github.com/dragoman-go/dragoman/internal/conformance"
 )
 
 // TestZ4_EveryProviderConforms runs the suite that anybody can run, over real

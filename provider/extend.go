@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/internal/servers"
 )
 
 // Extensions adapt the requests and answers of a [Client]. The zero value has none.

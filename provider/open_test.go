@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/internal/servers"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/internal/servers"
 )
 
 // What is packed comes in larger pieces than events, so streams are asked for bare.

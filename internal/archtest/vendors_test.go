@@ -23,13 +23,13 @@ var mayNameDialects = map[string]string{
 	"internal/dialects": "the registration list",
 
 	// Programs and data that a user reads.
-	"examples/*":                          "examples show the packages that users import",
-	"models/capabilities.go":              "facts about models are data, some of them by dialect",
-	"provider/extension/servers/table.go": "facts about servers are data: which dialect each speaks",
-	"internal/responsesapi":               "the server side of the Responses API, which the gateway and the simulator share",
-	"internal/wirekit/openai.go":          "the fields that both OpenAI dialects have, for conversion between them",
-	"internal/wirekit/through_chat.go":    "signatures of other dialects, carried through Chat calls",
-	"internal/wirekit/references.go":      "wirekit is below the dialects: one refuses references that another would resolve",
+	"examples/*":                       "examples show the packages that users import",
+	"models/capabilities.go":           "facts about models are data, some of them by dialect",
+	"internal/servers/table.go":        "facts about servers are data: which dialect each speaks",
+	"internal/responsesapi":            "the server side of the Responses API, which the gateway and the simulator share",
+	"internal/wirekit/openai.go":       "the fields that both OpenAI dialects have, for conversion between them",
+	"internal/wirekit/through_chat.go": "signatures of other dialects, carried through Chat calls",
+	"internal/wirekit/references.go":   "wirekit is below the dialects: one refuses references that another would resolve",
 
 	// Judges must not share code with what they judge.
 	"internal/strictupstream": "an oracle",

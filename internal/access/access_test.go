@@ -15,7 +15,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/access"
 )
 
 const secret = "sk-of-the-team-0123456789"

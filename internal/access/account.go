@@ -33,7 +33,7 @@ func (a *account) set(key Key, now time.Time) {
 	a.requests = limiter(a.requests, key.RequestsPerMinute, now)
 	a.tokens = limiter(a.tokens, key.TokensPerMinute, now)
 	if a.key.Budget.Per != key.Budget.Per {
-		a.renews = key.Budget.Per.end(now)
+		a.renews = periodEnd(key.Budget.Per, now)
 	}
 	a.key = key
 }
@@ -56,7 +56,7 @@ func limiter(l *rate.Limiter, perMinute int, now time.Time) *rate.Limiter {
 // renew begins a new budget where the old one is over.
 func (a *account) renew(now time.Time) {
 	if !now.Before(a.renews) {
-		a.spent, a.renews = 0, a.key.Budget.Per.end(now)
+		a.spent, a.renews = 0, periodEnd(a.key.Budget.Per, now)
 	}
 }
 

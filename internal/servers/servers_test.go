@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/servers"
 	facts "github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
 	"github.com/dragoman-go/dragoman/schema"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/sim/conformance"
+	"github.com/dragoman-go/dragoman/internal/conformance"
 )
 
 func at(path string) func(string, bool) string { return func(string, bool) string { return path } }

@@ -1,0 +1,125 @@
+package access
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-go/dragoman/gateway/access"
+)
+
+// Key is a virtual key.
+type Key = access.Key
+
+// Budget is the tokens that a key may use in a period.
+type Budget = access.Budget
+
+// HashOf returns the hash of a secret.
+func HashOf(secret string) [sha256.Size]byte { return access.HashOf(secret) }
+
+// DefaultReserve is the number of output tokens that are reserved for a request without a
+// maximum, unless [Budget.Reserve] is set.
+const DefaultReserve = 4096
+
+// Period is how long a [Budget] lasts.
+type Period = string
+
+// The periods of budgets, of the calendar in UTC.
+const (
+	Hour  Period = "hour"
+	Day   Period = "day"
+	Month Period = "month"
+)
+
+// Periods are all there are.
+func Periods() []Period { return []Period{Hour, Day, Month} }
+
+// periodEnd returns when the period that now is in is over.
+func periodEnd(p Period, now time.Time) time.Time {
+	now = now.UTC()
+	year, month, day := now.Date()
+	switch p {
+	case Hour:
+		return time.Date(year, month, day, now.Hour()+1, 0, 0, 0, time.UTC)
+	case Day:
+		return time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC)
+	default:
+		return time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
+	}
+}
+
+// clone is a copy that shares nothing with k.
+func clone(k *Key) Key {
+	c := *k
+	c.Models, c.Also, c.Fields = slices.Clone(k.Models), slices.Clone(k.Also), slices.Clone(k.Fields)
+	return c
+}
+
+// KeyError says what is wrong with a [Key].
+type KeyError struct {
+	Key    string
+	Reason string
+}
+
+func (e *KeyError) Error() string { return fmt.Sprintf("access: key %q: %s", e.Key, e.Reason) }
+
+// check finds the first key that cannot be used.
+func check(keys []Key) error {
+	names, owners := map[string]bool{}, map[[sha256.Size]byte]string{}
+	for i := range keys {
+		k := &keys[i]
+		bad := wrong(k)
+		if bad == "" && names[k.Name] {
+			bad = "the name is there twice"
+		}
+		for _, hash := range hashes(k) {
+			if other, twice := owners[hash]; bad == "" && twice {
+				bad = "it is the same secret as that of " + other
+			}
+			owners[hash] = k.Name
+		}
+		if bad != "" {
+			return &KeyError{Key: k.Name, Reason: bad}
+		}
+		names[k.Name] = true
+	}
+	return nil
+}
+
+// hashes are those of all secrets of a key.
+func hashes(k *Key) [][sha256.Size]byte {
+	return slices.Concat([][sha256.Size]byte{k.Hash}, k.Also)
+}
+
+// wrong says what is wrong with a key by itself, or nothing.
+func wrong(k *Key) string {
+	switch {
+	case k.Name == "":
+		return "the name is missing"
+	case slices.Contains(hashes(k), [sha256.Size]byte{}):
+		return "the hash is missing"
+	case slices.Contains(hashes(k), HashOf("")):
+		return "the hash is that of an empty text"
+	case k.RequestsPerMinute < 0 || k.TokensPerMinute < 0 || k.Parallel < 0 || k.Budget.Tokens < 0 || k.Budget.Reserve < 0:
+		return "a bound is below zero"
+	case k.Budget.Tokens > 0 && !slices.Contains(Periods(), k.Budget.Per):
+		return fmt.Sprintf("the budget is per %q; want hour, day or month", k.Budget.Per)
+	case slices.Contains(k.Models, ""):
+		return "a model has no name"
+	case slices.Contains(k.Fields, ""):
+		return "a field has no name"
+	default:
+		return ""
+	}
+}
+
+// some lists names, but for those that are too many to be read.
+func some(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
