@@ -17,18 +17,18 @@ type Event interface {
 }
 
 // EventType names a kind of event: one of the constants from
-// [EventResponseStart] to [EventChunk].
+// "response_start" to "chunk".
 type EventType string
 
 // The types of event.
 const (
-	EventResponseStart EventType = "response_start"
-	EventPartStart     EventType = "part_start"
-	EventPartDelta     EventType = "part_delta"
-	EventPartEnd       EventType = "part_end"
-	EventResponseEnd   EventType = "response_end"
-	EventStreamError   EventType = "stream_error"
-	EventChunk         EventType = "chunk"
+	eventResponseStart EventType = "response_start"
+	eventPartStart     EventType = "part_start"
+	eventPartDelta     EventType = "part_delta"
+	eventPartEnd       EventType = "part_end"
+	eventResponseEnd   EventType = "response_end"
+	eventStreamError   EventType = "stream_error"
+	eventChunk         EventType = "chunk"
 )
 
 // ResponseStart opens a stream with what is known of the response so far:
@@ -127,13 +127,13 @@ type Chunk struct {
 }
 
 // Type implements [Event].
-func (*ResponseStart) Type() EventType { return EventResponseStart }
-func (*PartStart) Type() EventType     { return EventPartStart }   // Type implements [Event].
-func (*PartDelta) Type() EventType     { return EventPartDelta }   // Type implements [Event].
-func (*PartEnd) Type() EventType       { return EventPartEnd }     // Type implements [Event].
-func (*ResponseEnd) Type() EventType   { return EventResponseEnd } // Type implements [Event].
-func (*StreamError) Type() EventType   { return EventStreamError } // Type implements [Event].
-func (*Chunk) Type() EventType         { return EventChunk }       // Type implements [Event].
+func (*ResponseStart) Type() EventType { return eventResponseStart }
+func (*PartStart) Type() EventType     { return eventPartStart }   // Type implements [Event].
+func (*PartDelta) Type() EventType     { return eventPartDelta }   // Type implements [Event].
+func (*PartEnd) Type() EventType       { return eventPartEnd }     // Type implements [Event].
+func (*ResponseEnd) Type() EventType   { return eventResponseEnd } // Type implements [Event].
+func (*StreamError) Type() EventType   { return eventStreamError } // Type implements [Event].
+func (*Chunk) Type() EventType         { return eventChunk }       // Type implements [Event].
 
 func (*ResponseStart) sealedEvent() {}
 func (*PartStart) sealedEvent()     {}

@@ -435,12 +435,12 @@ func (v *anyEvent) load(r *jsonwire.Reader) {
 // event returns the event of its type, or nil if the type is unknown.
 func (v *anyEvent) event() Event {
 	switch v.typeName {
-	case string(EventResponseStart):
+	case string(eventResponseStart):
 		return &ResponseStart{
 			Response: v.response,
 			Extra:    v.extra,
 		}
-	case string(EventPartStart):
+	case string(eventPartStart):
 		return &PartStart{
 			Choice:  v.choice,
 			Index:   v.index,
@@ -449,7 +449,7 @@ func (v *anyEvent) event() Event {
 			Header:  v.header,
 			Extra:   v.extra,
 		}
-	case string(EventPartDelta):
+	case string(eventPartDelta):
 		return &PartDelta{
 			Choice:  v.choice,
 			Index:   v.index,
@@ -458,7 +458,7 @@ func (v *anyEvent) event() Event {
 			Summary: v.summary,
 			Extra:   v.extra,
 		}
-	case string(EventPartEnd):
+	case string(eventPartEnd):
 		return &PartEnd{
 			Choice: v.choice,
 			Index:  v.index,
@@ -466,7 +466,7 @@ func (v *anyEvent) event() Event {
 			Header: v.header,
 			Extra:  v.extra,
 		}
-	case string(EventResponseEnd):
+	case string(eventResponseEnd):
 		return &ResponseEnd{
 			Stop:     v.stop,
 			Stops:    v.stops,
@@ -474,12 +474,12 @@ func (v *anyEvent) event() Event {
 			Response: v.response,
 			Extra:    v.extra,
 		}
-	case string(EventStreamError):
+	case string(eventStreamError):
 		return &StreamError{
 			Err:   v.error,
 			Usage: v.usage,
 		}
-	case string(EventChunk):
+	case string(eventChunk):
 		return &Chunk{
 			Dialect: v.dialect,
 			Raw:     v.raw,

@@ -109,7 +109,7 @@ func TestDecision17_RequestsHaveTheContentAndTheSessionReferences(t *testing.T) 
 			t.Fatal(err)
 		}
 		switch {
-		case e.Kind == session.KindAttachment:
+		case e.Kind == "attachment":
 			attachments++
 		case bytes.Contains(e.Body, []byte(encoded)):
 			inline++
@@ -232,7 +232,7 @@ func TestDecision17_AFilteredConversationHasReferences(t *testing.T) {
 	store, s = openFile(t, path)
 	defer store.Close()
 	for e, err := range s.Entries(t.Context(), session.Query{}) {
-		if err != nil || e.Kind != session.KindAttachment && bytes.Contains(e.Body, []byte(picture.Base64[:500])) {
+		if err != nil || e.Kind != "attachment" && bytes.Contains(e.Body, []byte(picture.Base64[:500])) {
 			t.Errorf("entry %d, of kind %s, has the content: %v", e.Seq, e.Kind, err)
 		}
 	}

@@ -210,11 +210,11 @@ func (c *crashed) read(t *testing.T, at string) {
 func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 	t.Helper()
 	approved := map[string]bool{}
-	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{session.KindDecision, session.KindIntent}}) {
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision", "intent"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == session.KindDecision {
+		if e.Kind == "decision" {
 			r := must[tool.Ruling](t)(session.ReadDecision(e))
 			approved[e.Key] = approved[e.Key] || r.Answer.Verdict == tool.Approved
 			approved[r.Binding.Run] = approved[r.Binding.Run] || r.Sticky && r.Answer.Verdict == tool.Approved

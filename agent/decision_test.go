@@ -16,11 +16,11 @@ import (
 func logged(t *testing.T, s *session.Session) string {
 	t.Helper()
 	var out []string
-	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{session.KindDecision, session.KindIntent}}) {
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision", "intent"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == session.KindIntent {
+		if e.Kind == "intent" {
 			var in struct{ Call, Tool string }
 			if err := json.Unmarshal(e.Body, &in); err != nil {
 				t.Fatal(err)

@@ -142,7 +142,7 @@ func TestS1_DecisionsOfAnApproverAreStoredAndItsSilenceIsNot(t *testing.T) {
 		a := agent.Agent{Model: model(calls("a ask")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}, Runner: &tool.Runner{Approver: answers(verdict)}}
 		_, _ = a.Run(t.Context(), "go", agent.In(s))
 		n := 0
-		for _, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{session.KindDecision}}) {
+		for _, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision"}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestGuardrailsOfToolOutputReportWhatTheyReplace(t *testing.T) {
 			}
 			failed = err
 		}
-		if len(stages) != 1 || stages[0] != agent.StageToolOutput || errors.Is(failed, agent.ErrGuardrail) != stop {
+		if len(stages) != 1 || stages[0] != "tool_output" || errors.Is(failed, agent.ErrGuardrail) != stop {
 			t.Errorf("stop %v: stages %v, %v", stop, stages, failed)
 		}
 	}

@@ -39,19 +39,19 @@ type EventType string
 
 // The types of events.
 const (
-	EventRunStart     EventType = "run_start"
-	EventTurnStart    EventType = "turn_start"
-	EventModel        EventType = "model"
-	EventPatched      EventType = "patch"
-	EventMessageAdded EventType = "message_added"
-	EventCalled       EventType = "tool_call"
-	EventTool         EventType = "tool"
-	EventAnswered     EventType = "tool_result"
-	EventHandedOff    EventType = "handoff"
-	EventGuarded      EventType = "guardrail"
-	EventNotice       EventType = "notice"
-	EventTurnEnd      EventType = "turn_end"
-	EventRunEnd       EventType = "run_end"
+	eventRunStart     EventType = "run_start"
+	eventTurnStart    EventType = "turn_start"
+	eventModel        EventType = "model"
+	eventPatched      EventType = "patch"
+	eventMessageAdded EventType = "message_added"
+	eventCalled       EventType = "tool_call"
+	eventTool         EventType = "tool"
+	eventAnswered     EventType = "tool_result"
+	eventHandedOff    EventType = "handoff"
+	eventGuarded      EventType = "guardrail"
+	eventNotice       EventType = "notice"
+	eventTurnEnd      EventType = "turn_end"
+	eventRunEnd       EventType = "run_end"
 )
 
 // RunStart opens a run. Resumed says that it goes on with an earlier one.
@@ -163,19 +163,19 @@ type RunEnd struct {
 	Result *Result
 }
 
-func (*RunStart) Type() EventType     { return EventRunStart }
-func (*TurnStart) Type() EventType    { return EventTurnStart }
-func (*ModelEvent) Type() EventType   { return EventModel }
-func (*Patched) Type() EventType      { return EventPatched }
-func (*MessageAdded) Type() EventType { return EventMessageAdded }
-func (*Called) Type() EventType       { return EventCalled }
-func (*ToolEvent) Type() EventType    { return EventTool }
-func (*Answered) Type() EventType     { return EventAnswered }
-func (*HandedOff) Type() EventType    { return EventHandedOff }
-func (*Guarded) Type() EventType      { return EventGuarded }
-func (*Notice) Type() EventType       { return EventNotice }
-func (*TurnEnd) Type() EventType      { return EventTurnEnd }
-func (*RunEnd) Type() EventType       { return EventRunEnd }
+func (*RunStart) Type() EventType     { return eventRunStart }
+func (*TurnStart) Type() EventType    { return eventTurnStart }
+func (*ModelEvent) Type() EventType   { return eventModel }
+func (*Patched) Type() EventType      { return eventPatched }
+func (*MessageAdded) Type() EventType { return eventMessageAdded }
+func (*Called) Type() EventType       { return eventCalled }
+func (*ToolEvent) Type() EventType    { return eventTool }
+func (*Answered) Type() EventType     { return eventAnswered }
+func (*HandedOff) Type() EventType    { return eventHandedOff }
+func (*Guarded) Type() EventType      { return eventGuarded }
+func (*Notice) Type() EventType       { return eventNotice }
+func (*TurnEnd) Type() EventType      { return eventTurnEnd }
+func (*RunEnd) Type() EventType       { return eventRunEnd }
 
 func (*RunStart) event()     {}
 func (*TurnStart) event()    {}

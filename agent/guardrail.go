@@ -16,10 +16,10 @@ type Stage string
 
 // The stages.
 const (
-	StageInput      Stage = "input"
-	StageOutput     Stage = "output"
-	StageToolInput  Stage = "tool_input"
-	StageToolOutput Stage = "tool_output"
+	stageInput      Stage = "input"
+	stageOutput     Stage = "output"
+	stageToolInput  Stage = "tool_input"
+	stageToolOutput Stage = "tool_output"
 )
 
 // Guardrails look at what goes in and out, each in its order. One that fails has
@@ -193,9 +193,9 @@ func verdict(name string, stage Stage, check func() (Verdict, error)) (v Verdict
 // guardInput shows the new messages of a run to the guardrails.
 func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]dragoman.Message, error) {
 	for _, g := range r.player.Guardrails.Input {
-		v, stop := verdict(g.Name, StageInput, func() (Verdict, error) { return g.Check(ctx, input) })
+		v, stop := verdict(g.Name, stageInput, func() (Verdict, error) { return g.Check(ctx, input) })
 		if v.Stop || v.Replace {
-			r.tell(&Guarded{r.state.Turn, g.Name, StageInput, v})
+			r.tell(&Guarded{r.state.Turn, g.Name, stageInput, v})
 		}
 		if stop != nil {
 			return nil, stop
@@ -211,9 +211,9 @@ func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]drago
 func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dragoman.Message, error) {
 	for _, g := range r.player.Guardrails.Output {
 		text := textOf(output)
-		v, stop := verdict(g.Name, StageOutput, func() (Verdict, error) { return g.Check(ctx, text) })
+		v, stop := verdict(g.Name, stageOutput, func() (Verdict, error) { return g.Check(ctx, text) })
 		if v.Stop || v.Replace {
-			r.tell(&Guarded{r.state.Turn, g.Name, StageOutput, v})
+			r.tell(&Guarded{r.state.Turn, g.Name, stageOutput, v})
 		}
 		if stop != nil {
 			return nil, stop
@@ -264,12 +264,12 @@ func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
 	for _, rail := range g.ToolInput {
-		v, stop := verdict(rail.Name, StageToolInput, func() (Verdict, error) { return rail.Check(ctx, info, in) })
+		v, stop := verdict(rail.Name, stageToolInput, func() (Verdict, error) { return rail.Check(ctx, info, in) })
 		if !v.Stop && !v.Replace {
 			continue
 		}
 		if r != nil {
-			r.guard(ctx, Guarded{info.Turn, rail.Name, StageToolInput, v}, stop)
+			r.guard(ctx, Guarded{info.Turn, rail.Name, stageToolInput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {
@@ -285,12 +285,12 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
 	for _, rail := range g.ToolOutput {
-		v, stop := verdict(rail.Name, StageToolOutput, func() (Verdict, error) { return rail.Check(ctx, info, out) })
+		v, stop := verdict(rail.Name, stageToolOutput, func() (Verdict, error) { return rail.Check(ctx, info, out) })
 		if !v.Stop && !v.Replace {
 			continue
 		}
 		if r != nil {
-			r.guard(ctx, Guarded{info.Turn, rail.Name, StageToolOutput, v}, stop)
+			r.guard(ctx, Guarded{info.Turn, rail.Name, stageToolOutput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {

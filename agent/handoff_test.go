@@ -111,14 +111,14 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 		"passed":   {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{})}}}, want: "secret"},
 		"replaced": {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Replace: true, Text: "—"})}}}, want: "—"},
 		"stopped at the end": {
-			rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Stop: true, Reason: "leak"})}}}, stage: agent.StageOutput,
+			rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Stop: true, Reason: "leak"})}}}, stage: "output",
 		},
 		"stopped at the start": {rails: agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
 			return agent.Verdict{Stop: true}, nil
-		}}}}, stage: agent.StageInput},
+		}}}}, stage: "input"},
 		"broken": {rails: agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
 			panic("boo")
-		}}}}, stage: agent.StageInput},
+		}}}}, stage: "input"},
 	} {
 		m := model(says("secret"))
 		res, err := agent.Agent{Model: m, Guardrails: tc.rails}.Run(t.Context(), "go")
@@ -128,7 +128,7 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, err, res)
 		case tc.stage != "" && (!errors.As(err, &stop) || !errors.Is(err, agent.ErrGuardrail) || stop.Stage != tc.stage || stop.Name != "g"):
 			t.Errorf("%s: %v", name, err)
-		case tc.stage == agent.StageInput && len(m.asked) > 0:
+		case tc.stage == "input" && len(m.asked) > 0:
 			t.Errorf("%s: the model was asked", name)
 		}
 		if again, err := (agent.Agent{Model: m, Guardrails: tc.rails}).Resume(t.Context(), stored(t, res.State)); errors.Is(err, agent.ErrGuardrail) != (tc.stage != "") || again.Output != tc.want {

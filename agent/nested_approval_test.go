@@ -101,7 +101,7 @@ func TestA6_NestedRunThatIsAskedAboutAgainKeepsItsWork(t *testing.T) {
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
-	asks, err := policy.New(policy.Config{Default: policy.DefaultAsk})
+	asks, err := policy.New(policy.Config{Default: "ask"})
 	if err != nil {
 		t.Fatal(err)
 	}

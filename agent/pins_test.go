@@ -75,7 +75,7 @@ func TestChangedToolNeedsApproval(t *testing.T) {
 			continue
 		}
 		p := stored(t, res.State).Pending()[0]
-		if want := "pay changed since it was pinned: " + tc.fields; !strings.HasPrefix(p.Reason, want) || p.Changed == nil || p.Changed.Kind != tool.PinChanged || len(p.Changed.Fields[0].Is) == 0 {
+		if want := "pay changed since it was pinned: " + tc.fields; !strings.HasPrefix(p.Reason, want) || p.Changed == nil || p.Changed.Kind != "changed" || len(p.Changed.Fields[0].Is) == 0 {
 			t.Errorf("%s: reason %q, changed %+v, want %q", name, p.Reason, p.Changed, want)
 		}
 		if res, err = a.Resume(t.Context(), stored(t, res.State), agent.ApproveAll(res.Pending)); err != nil || !res.Records[1].OK || len(res.Records) != 2 {

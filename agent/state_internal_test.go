@@ -24,7 +24,7 @@ func fullState(t *testing.T) state {
 		Found: []tool.Key{tool.KeyOfCall(call)}, Chosen: true, Corrected: 1, Recent: []string{"x", "\"y\n"}, Failures: 1,
 		Seen: []dragoman.Message{dragoman.UserText("u")}, Offset: 4, Waiting: []string{"w"}, Background: true,
 		Partial: "p", Output: "o", Failed: &failedRun{Text: "f"},
-		Stopped: &storedStop{Name: "g", Stage: StageToolOutput, Reason: "r", Error: "e"},
+		Stopped: &storedStop{Name: "g", Stage: stageToolOutput, Reason: "r", Error: "e"},
 		Pending: []tool.Pending{{Binding: tool.Binding{Run: "r", Turn: 3, CallID: "c"}}},
 		Settled: []*dragoman.ToolResult{call.ResultText("done")},
 		Done:    []doneCall{{Record: tool.Record{Tool: "pay", CallID: "c"}, Plain: "p"}},

@@ -101,7 +101,7 @@ func TestAgentGivesUpAModelThatOnlySendsHeartbeats(t *testing.T) {
 			}
 			began = time.Now()
 			var timeout *provider.TimeoutError
-			if _, err := ask(open("dead")); !errors.As(err, &timeout) || timeout.Phase != provider.PhaseFirstByte || time.Since(began) > 11*time.Minute {
+			if _, err := ask(open("dead")); !errors.As(err, &timeout) || timeout.Phase != "first byte" || time.Since(began) > 11*time.Minute {
 				t.Errorf("alone: %v after %v", err, time.Since(began))
 			}
 			synctest.Wait()

@@ -22,7 +22,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/strictupstream"
-	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 	"github.com/dragoman-go/dragoman/tool"
@@ -111,7 +110,7 @@ func mustLack(t *testing.T, what, body string, unwanted ...string) {
 
 // searchResult is a result as Anthropic writes it, in an envelope with a private field.
 var searchResult = map[string]any{
-	"type": interop.EnvelopeType, "format": "anthropic.messages", "text": "3 degrees in Oslo",
+	"type": "provider_native_tool_result", "format": "anthropic.messages", "text": "3 degrees in Oslo",
 	"_metadata": map[string]any{"cost": "private-cost"},
 	"content": []any{map[string]any{
 		"type": "search_result", "source": "https://example.com/oslo", "title": "Oslo",
@@ -149,7 +148,7 @@ func TestR9_NativeResultThatAToolReturnsAsData(t *testing.T) {
 				t.Fatalf("%s, %s: %v\n%s", how, d, err, recordLines(res.Records))
 			}
 			what := how + ", " + string(d)
-			mustLack(t, what, u.last(t), "_metadata", "private-cost", interop.EnvelopeType)
+			mustLack(t, what, u.last(t), "_metadata", "private-cost", "provider_native_tool_result")
 			if d == dragoman.Anthropic {
 				mustHave(t, what, u.last(t), `"type":"search_result"`, `"source":"https://example.com/oslo"`)
 				mustLack(t, what, u.last(t), "Output of the tool")
@@ -201,8 +200,8 @@ func TestR9_UntrustedToolsReturnNoNativeResults(t *testing.T) {
 
 func TestR9_IncompleteNativeResultIsAnError(t *testing.T) {
 	for _, bad := range []map[string]any{
-		{"type": interop.EnvelopeType, "content": "x", "_metadata": "private-cost"},
-		{"type": interop.EnvelopeType, "format": "anthropic.messages", "_metadata": "private-cost"},
+		{"type": "provider_native_tool_result", "content": "x", "_metadata": "private-cost"},
+		{"type": "provider_native_tool_result", "format": "anthropic.messages", "_metadata": "private-cost"},
 	} {
 		m := model(calls("a look"), says("done"))
 		look := tool.New("look", "Looks.", func(context.Context, struct{}) (map[string]any, error) { return bad, nil })

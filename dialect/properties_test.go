@@ -326,7 +326,7 @@ func TestProperty_AStreamWithTheChunksOfADecoderIsValid(t *testing.T) {
 }
 
 func withoutChunks(evs []dragoman.Event) []dragoman.Event {
-	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk })
+	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == "chunk" })
 }
 
 // drawPieces cuts bytes anywhere.

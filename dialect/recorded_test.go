@@ -445,7 +445,7 @@ func wellFormed(evs []dragoman.Event) error {
 				return fmt.Errorf("%d part(s) are open at the end", len(open))
 			}
 		}
-		if last && ev.Type() != dragoman.EventResponseEnd && ev.Type() != dragoman.EventStreamError {
+		if last && ev.Type() != "response_end" && ev.Type() != "stream_error" {
 			return fmt.Errorf("the last event is a %s", ev.Type())
 		}
 	}

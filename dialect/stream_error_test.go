@@ -48,7 +48,7 @@ func TestAStreamThatBreaksTellsWhatWasCounted(t *testing.T) {
 		if !ok || last.Usage.Input != (dragoman.Count{N: 7, Known: true}) {
 			t.Errorf("%s: ends with %+v", d, evs[len(evs)-1])
 		}
-		first := slices.IndexFunc(evs, func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventPartStart })
+		first := slices.IndexFunc(evs, func(ev dragoman.Event) bool { return ev.Type() == "part_start" })
 		if first < 0 || evs[first].(*dragoman.PartStart).Header == nil {
 			t.Errorf("%s: the first part has no header", d)
 		}

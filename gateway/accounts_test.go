@@ -12,7 +12,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // teamKey is the secret of the key of a rig whose config has one.
@@ -180,7 +179,7 @@ func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
 			body := fmt.Sprintf(`{"model":"anthropic/m","stream":%v,"temperature":0.1,"temperature":0.2,"frequency_penalty":0.5,"messages":[{"role":"user","content":"hi"}]}`, stream)
 			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(body)), -1
 			a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
-			losses := a.header.Get(gateway.LossHeader)
+			losses := a.header.Get("X-Dragoman-Losses")
 			if !strings.HasPrefix(losses, "2; ") || !strings.Contains(losses, "/temperature") || !strings.Contains(losses, "frequency_penalty") || strings.Count(r.line(), `"losses":"`+losses+`"`) != i+1 {
 				r.t.Errorf("%q: %s, %s", losses, a.body, r.line())
 			}
@@ -236,7 +235,7 @@ func TestG6_WhatAModelLostThatDidNotAnswerIsNoLossOfTheAnswer(t *testing.T) {
 		if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || r.asked.Load() != 2 {
 			r.t.Errorf("%v: %s", err, a.body)
 		}
-		if log := r.line(); a.header.Get(gateway.LossHeader) != "" || strings.Contains(log, `"losses"`) || !strings.Contains(log, `"transparent":true`) {
+		if log := r.line(); a.header.Get("X-Dragoman-Losses") != "" || strings.Contains(log, `"losses"`) || !strings.Contains(log, `"transparent":true`) {
 			r.t.Errorf("%v %s", a.header, log)
 		}
 	})

@@ -275,7 +275,7 @@ func TestQuirkB29_WhatASearchFoundAndNobodyCanReadIsReported(t *testing.T) {
 		{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":{"no":"list"}}]}`
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
 	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
-	if losses := resp.Header.Get(gateway.LossHeader); resp.StatusCode != http.StatusOK || !strings.Contains(losses, "dropped /messages/2/tools") {
+	if losses := resp.Header.Get("X-Dragoman-Losses"); resp.StatusCode != http.StatusOK || !strings.Contains(losses, "dropped /messages/2/tools") {
 		t.Errorf("%d, losses %q", resp.StatusCode, losses)
 	}
 }

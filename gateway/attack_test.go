@@ -144,7 +144,7 @@ type slowHeader struct {
 
 func (w *slowHeader) Header() http.Header {
 	if w.asked.Add(1) == 2 {
-		time.Sleep(2 * gateway.DefaultHeartbeat)
+		time.Sleep(2 * 15 * time.Second)
 	}
 	return w.ResponseRecorder.Header()
 }

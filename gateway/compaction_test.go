@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 const longTalk = `[{"role":"user","content":"Is there snowfall in Oslo?"},
@@ -32,7 +30,7 @@ func TestCompactionOnEveryUpstream(t *testing.T) {
 			}
 			defer hr.Body.Close()
 			raw, _ := io.ReadAll(hr.Body)
-			if losses := hr.Header.Get(gateway.LossHeader); hr.StatusCode != http.StatusOK || losses != "1; lowered /input" {
+			if losses := hr.Header.Get("X-Dragoman-Losses"); hr.StatusCode != http.StatusOK || losses != "1; lowered /input" {
 				t.Fatalf("%d, losses %q: %s", hr.StatusCode, losses, raw)
 			}
 			if err := openResponses(t).Whole(raw); err != nil {

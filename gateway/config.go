@@ -22,16 +22,16 @@ import (
 // What zero values of a [Config] mean.
 const (
 	DefaultListen      = "127.0.0.1:8088"
-	DefaultHeartbeat   = 15 * time.Second
-	DefaultStateTTL    = 24 * time.Hour
-	DefaultStateBytes  = 64_000_000
-	DefaultBodyBytes   = 32 << 20
-	DefaultHeaderBytes = 64 << 10
-	DefaultBodyTime    = time.Minute
-	// DefaultBufferedBytes and DefaultBufferedBytesPerKey are raised if Limits.BodyBytes
+	defaultHeartbeat   = 15 * time.Second
+	defaultStateTTL    = 24 * time.Hour
+	defaultStateBytes  = 64_000_000
+	defaultBodyBytes   = 32 << 20
+	defaultHeaderBytes = 64 << 10
+	defaultBodyTime    = time.Minute
+	// defaultBufferedBytes and DefaultBufferedBytesPerKey are raised if Limits.BodyBytes
 	// needs more.
-	DefaultBufferedBytes       = 512 << 20
-	DefaultBufferedBytesPerKey = 256 << 20
+	defaultBufferedBytes       = 512 << 20
+	defaultBufferedBytesPerKey = 256 << 20
 )
 
 // Config says what a gateway serves, to whom and how. [Parse] reads one from a file.
@@ -57,7 +57,7 @@ type Config struct {
 	// State is where it is kept what clients forget.
 	State State
 	// Heartbeat is how long a stream may be silent before the client is told that it
-	// lives; zero means [DefaultHeartbeat], below zero never.
+	// lives; zero means 15 seconds, below zero never.
 	Heartbeat time.Duration
 	// Limits bound what clients send.
 	Limits Limits
@@ -89,36 +89,36 @@ type State struct {
 	// PostgresEnv is the variable of the environment that holds a PostgreSQL
 	// connection string, which may have a password in it.
 	PostgresEnv string
-	// TTL is how long it is kept; zero means [DefaultStateTTL].
+	// TTL is how long it is kept; zero means 24 hours.
 	TTL time.Duration
-	// MaxBytes is how much is kept in memory; zero means [DefaultStateBytes]. A database
+	// MaxBytes is how much is kept in memory; zero means 62500 KiB. A database
 	// has no such bound: what is in it expires.
 	MaxBytes int64
 }
 
 // Limits bound what clients send, and how much is under way.
 type Limits struct {
-	// BodyBytes is how long a request may be; zero means [DefaultBodyBytes].
+	// BodyBytes is how long a request may be; zero means 32 MiB.
 	BodyBytes int
-	// HeaderBytes is how long its headers may be; zero means [DefaultHeaderBytes].
+	// HeaderBytes is how long its headers may be; zero means 64 KiB.
 	HeaderBytes int
 	// Streams is how many answers may be under way at once; zero means any number.
 	Streams int
 	// BodyTime bounds the time that a client takes to send a body; zero means
-	// [DefaultBodyTime].
+	// one minute.
 	BodyTime time.Duration
 	// BufferedBytes bounds the bodies of all requests under way together, and
-	// BufferedBytesPerKey those of one key; zero means [DefaultBufferedBytes] and
-	// [DefaultBufferedBytesPerKey]. A body counts from its first byte until its request
+	// BufferedBytesPerKey those of one key; zero means 512 MiB and
+	// 256 MiB. A body counts from its first byte until its request
 	// ends. Both must be larger than BodyBytes.
 	BufferedBytes, BufferedBytesPerKey int64
 }
 
 // buffers are the bounds of buffered bytes.
 func (l Limits) buffers() (total, perKey int64) {
-	body := int64(orElse(l.BodyBytes, DefaultBodyBytes))
-	perKey = orElse(l.BufferedBytesPerKey, max(DefaultBufferedBytesPerKey, 2*body))
-	total = orElse(l.BufferedBytes, max(DefaultBufferedBytes, perKey))
+	body := int64(orElse(l.BodyBytes, defaultBodyBytes))
+	perKey = orElse(l.BufferedBytesPerKey, max(defaultBufferedBytesPerKey, 2*body))
+	total = orElse(l.BufferedBytes, max(defaultBufferedBytes, perKey))
 	return total, perKey
 }
 
@@ -149,27 +149,27 @@ type Route struct {
 	Capabilities map[string]string
 }
 
-// Repair says when a conversation is made valid for its target: [RepairAuto] or
-// [RepairAlways].
+// Repair says when a conversation is made valid for its target: "" or
+// "always".
 type Repair string
 
 const (
-	// RepairAuto leaves what goes to its own dialect with nothing to change as it
+	// repairAuto leaves what goes to its own dialect with nothing to change as it
 	// came.
-	RepairAuto Repair = ""
-	// RepairAlways mends everything.
-	RepairAlways Repair = "always"
+	repairAuto Repair = ""
+	// repairAlways mends everything.
+	repairAlways Repair = "always"
 )
 
 // Unfinished says what a client is told where a stream of the upstream stops without
-// its end (quirks C13, J11): [UnfinishedError] or [UnfinishedEnd].
+// its end (quirks C13, J11): "" or "end".
 type Unfinished string
 
 const (
-	// UnfinishedError tells it as the error it is.
-	UnfinishedError Unfinished = ""
-	// UnfinishedEnd writes an end, for upstreams that never do.
-	UnfinishedEnd Unfinished = "end"
+	// unfinishedError tells it as the error it is.
+	unfinishedError Unfinished = ""
+	// unfinishedEnd writes an end, for upstreams that never do.
+	unfinishedEnd Unfinished = "end"
 )
 
 // Overrides are what a route sets whatever clients ask for. Zero values leave it to
@@ -303,14 +303,14 @@ func (c *Config) checkValues() error {
 		}
 	}
 	total, perKey := c.Limits.buffers()
-	if body := int64(orElse(c.Limits.BodyBytes, DefaultBodyBytes)); total <= body || perKey <= body {
+	if body := int64(orElse(c.Limits.BodyBytes, defaultBodyBytes)); total <= body || perKey <= body {
 		return &ConfigError{Setting: "limits", Reason: fmt.Sprintf("buffered_bytes and buffered_bytes_per_key must be larger than body_bytes, which is %d", body)}
 	}
 	for _, r := range c.Routes {
 		switch {
-		case r.Repair != RepairAuto && r.Repair != RepairAlways:
+		case r.Repair != repairAuto && r.Repair != repairAlways:
 			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("repair is %.40q, and not always or empty", r.Repair)}
-		case r.Unfinished != UnfinishedError && r.Unfinished != UnfinishedEnd:
+		case r.Unfinished != unfinishedError && r.Unfinished != unfinishedEnd:
 			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("unfinished is %.40q, and not end or empty", r.Unfinished)}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// CountHeader says of a count of tokens that nobody but the gateway has counted them:
+// countHeader says of a count of tokens that nobody but the gateway has counted them:
 // "estimate".
-const CountHeader = "X-Dragoman-Count"
+const countHeader = "X-Dragoman-Count"
 
 // count tells how many tokens a request has (quirk J5). Where the model's server speaks the
 // client's dialect, and the request would be passed on to it as it is, it is asked; else,
@@ -114,7 +114,7 @@ func (x *exchange) tellCount(body []byte, how string) error {
 	x.out.begin(http.StatusOK, func(h http.Header) {
 		h.Set("Content-Type", "application/json")
 		if how != "" {
-			h.Set(CountHeader, how)
+			h.Set(countHeader, how)
 		} else {
 			x.upstreamHeader(h, "")
 		}

@@ -19,7 +19,7 @@
 // on as it came, but for the model's name, and the answer comes back byte for byte, the
 // server's own refusals too. Else the request is read, its conversation made valid for
 // the model, and the answer told in the client's dialect. What could not be kept is in
-// the header [LossHeader], as far as it is known when the answer begins, and in the log.
+// the header "X-Dragoman-Losses", as far as it is known when the answer begins, and in the log.
 //
 // Errors come in the client's dialect, before the first byte with a status and behind it
 // within the stream, never as a silent end. Nothing is asked again once a byte of the

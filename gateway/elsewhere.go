@@ -93,7 +93,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	if !key.HideUpstream {
-		w.Header().Set(UpstreamHeader, headerName(from.Link))
+		w.Header().Set(upstreamHeader, headerName(from.Link))
 	}
 	w.WriteHeader(passed.Status)
 	var body io.Reader = passed.Body

@@ -107,7 +107,7 @@ func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *test
 			if got := strings.Join(asked, "\n"); got != tc.asked {
 				t.Errorf("asked %s, want %s", got, tc.asked)
 			}
-			estimate := resp.Header.Get(gateway.CountHeader) == "estimate"
+			estimate := resp.Header.Get("X-Dragoman-Count") == "estimate"
 			if resp.StatusCode != http.StatusOK || estimate != tc.estimate || strings.Contains(string(body), "777") == tc.estimate {
 				t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
 			}

@@ -244,7 +244,7 @@ gateway:
 		Routes: []gateway.Route{
 			{Pattern: "claude-*", To: "fast, work/big"},
 			{
-				Pattern: "gpt-4o", To: "fast", Repair: gateway.RepairAlways, LiftErrors: true, Unfinished: gateway.UnfinishedEnd, NoRecall: true,
+				Pattern: "gpt-4o", To: "fast", Repair: "always", LiftErrors: true, Unfinished: "end", NoRecall: true,
 				Set: gateway.Overrides{
 					Temperature: num("0.20"), TopP: num("1"), FrequencyPenalty: num("-1.5"), PresencePenalty: num("2"),
 					TopK: new(int64(4)), Seed: new(int64(0)), MaxTokens: new(int64(4096)),

@@ -88,10 +88,10 @@ func New(c *Config, o Options) (*Gateway, error) {
 	}
 	g.keys = keys
 	if g.opts.Notes == nil {
-		g.opts.Notes = &session.MemoryNotes{MaxBytes: orElse(c.State.MaxBytes, DefaultStateBytes), Now: o.Now}
+		g.opts.Notes = &session.MemoryNotes{MaxBytes: orElse(c.State.MaxBytes, defaultStateBytes), Now: o.Now}
 	}
-	g.headerBytes = orElse(c.Limits.HeaderBytes, DefaultHeaderBytes)
-	g.ttl = orElse(c.State.TTL, DefaultStateTTL)
+	g.headerBytes = orElse(c.Limits.HeaderBytes, defaultHeaderBytes)
+	g.ttl = orElse(c.State.TTL, defaultStateTTL)
 	if g.recall, err = recall.New(recall.Options{Notes: g.opts.Notes, TTL: g.ttl, Now: o.Now}); err != nil {
 		return nil, err
 	}

@@ -205,7 +205,7 @@ func TestItemReferencesReachEveryUpstream(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer hr.Body.Close()
-					if losses := hr.Header.Get(gateway.LossHeader); hr.StatusCode != http.StatusOK || losses != "" {
+					if losses := hr.Header.Get("X-Dragoman-Losses"); hr.StatusCode != http.StatusOK || losses != "" {
 						text, _ := io.ReadAll(hr.Body)
 						t.Fatalf("%d, losses %q: %s", hr.StatusCode, losses, text)
 					}
@@ -386,12 +386,12 @@ func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
 		return answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
 	}
 	for range 3 { // each use gives it another day
-		now = now.Add(gateway.DefaultStateTTL * 3 / 4)
+		now = now.Add(24 * time.Hour * 3 / 4)
 		if err := refer(); err != nil {
 			t.Fatalf("after %v: %v", now, err)
 		}
 	}
-	now = now.Add(gateway.DefaultStateTTL + time.Second)
+	now = now.Add(24*time.Hour + time.Second)
 	if e, _ := refer().(map[string]any); !strings.Contains(fmt.Sprint(e["message"]), id) {
 		t.Errorf("an expired item: %v", e)
 	}
@@ -456,7 +456,7 @@ func TestItemsMoveToAResponsesUpstreamWithoutTheirIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if losses := resp.Header.Get(gateway.LossHeader); resp.StatusCode != http.StatusOK || losses != "1; dropped /input/1" {
+	if losses := resp.Header.Get("X-Dragoman-Losses"); resp.StatusCode != http.StatusOK || losses != "1; dropped /input/1" {
 		text, _ := io.ReadAll(resp.Body)
 		t.Errorf("%d, losses %q: %s", resp.StatusCode, losses, text)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // scripted is a server that says what it is told to, and remembers what it was asked.
@@ -122,7 +121,7 @@ func TestQuirkB16_AMissIsToldAndTheSentinelStandsForWhatIsMissing(t *testing.T) 
 		more.Messages = append(slices.Clone(req.Messages), said, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{said.ToolCalls()[0].ResultText("snow")}})
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 		hr := c.post(t.Context(), &more) //nolint:bodyclose // the test's end does
-		if got := hr.Header.Get(gateway.LossHeader); hr.StatusCode != http.StatusOK || got != losses {
+		if got := hr.Header.Get("X-Dragoman-Losses"); hr.StatusCode != http.StatusOK || got != losses {
 			t.Errorf("%d, losses %q, not %q", hr.StatusCode, got, losses)
 		}
 		sent := model.asked[len(model.asked)-1]

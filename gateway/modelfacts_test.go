@@ -171,7 +171,7 @@ func ask(t *testing.T, url, body string) (status int, losses, answer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, resp.Header.Get(gateway.LossHeader), string(out)
+	return resp.StatusCode, resp.Header.Get("X-Dragoman-Losses"), string(out)
 }
 
 // Requests with the settings that Claude Code and Gemini CLI always send.

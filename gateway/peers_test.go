@@ -12,7 +12,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
@@ -168,7 +167,7 @@ func TestWhatPeersLoseIsKeptOrReported(t *testing.T) {
 			if calls := callsOf(resp); len(calls) != 1 || calls[0].Name != oddName || calls[0].Arguments != `{"x":1}` {
 				t.Errorf("called back: %s", body)
 			}
-			if losses := hr.Header.Get(gateway.LossHeader); losses != way.losses {
+			if losses := hr.Header.Get("X-Dragoman-Losses"); losses != way.losses {
 				t.Errorf("losses %q, not %q", losses, way.losses)
 			}
 			if w.wantLog(t, `"msg":"request"`); way.losses == "" {

@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing.T) {
@@ -34,13 +33,13 @@ func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing
 			defer mu.Unlock()
 			return a, sent
 		}
-		if a, body := ask("openai"); !strings.Contains(body, `"context_management":{"edits":[]}`) || a.header.Get(gateway.LossHeader) != "" {
-			r.t.Errorf("the same dialect: losses %q\n%s", a.header.Get(gateway.LossHeader), body)
+		if a, body := ask("openai"); !strings.Contains(body, `"context_management":{"edits":[]}`) || a.header.Get("X-Dragoman-Losses") != "" {
+			r.t.Errorf("the same dialect: losses %q\n%s", a.header.Get("X-Dragoman-Losses"), body)
 		}
 		for _, upstream := range []string{"anthropic", "responses", "gemini", "ollama"} {
 			a, body := ask(upstream)
-			if strings.Contains(body, "context_management") || !strings.Contains(a.header.Get(gateway.LossHeader), "dropped /context_management") || a.status != http.StatusOK {
-				r.t.Errorf("%s: %d, losses %q\n%s", upstream, a.status, a.header.Get(gateway.LossHeader), body)
+			if strings.Contains(body, "context_management") || !strings.Contains(a.header.Get("X-Dragoman-Losses"), "dropped /context_management") || a.status != http.StatusOK {
+				r.t.Errorf("%s: %d, losses %q\n%s", upstream, a.status, a.header.Get("X-Dragoman-Losses"), body)
 			}
 		}
 	})

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 func decodeJSON(t testing.TB, r io.Reader) map[string]any {
@@ -164,7 +163,7 @@ func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if losses := resp.Header.Get(gateway.LossHeader); losses != "1; dropped /store" {
+	if losses := resp.Header.Get("X-Dragoman-Losses"); losses != "1; dropped /store" {
 		t.Errorf("losses: %q", losses)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // threadTools are the tools of a thread, which only its first request has.
@@ -75,7 +74,7 @@ func TestG7_AThreadThatNobodyKnowsIsToldAsAnthropicTellsIt(t *testing.T) {
 		c := &client{t: t, codec: anthropic.Codec{}, url: w.url, key: key}
 		resp := c.postBody(t.Context(), "", false, fmt.Appendf(nil, `{"model":%q,"max_tokens":500,"thread":%s,"messages":[{"role":"user","content":"Hello."}]}`, model, thread))
 		defer resp.Body.Close()
-		if losses := resp.Header.Get(gateway.LossHeader); losses != "" {
+		if losses := resp.Header.Get("X-Dragoman-Losses"); losses != "" {
 			t.Errorf("%s to %s: %s", thread, model, losses)
 		}
 		return resp.StatusCode, decodeJSON(t, resp.Body)

@@ -149,7 +149,7 @@ func (x *exchange) heading() func(http.Header) {
 	return func(h http.Header) {
 		serving.SetHeader(h, x.codec, serving.StreamType(x.codec), x.id)
 		if losses != "" {
-			h.Set(LossHeader, losses)
+			h.Set(lossHeader, losses)
 		}
 		x.entry.status = http.StatusOK // which nobody else sets but behind the sink's lock, or its end
 	}
@@ -392,7 +392,7 @@ func (t *telling) sent() error {
 // that may be as good as an end.
 func (t *telling) doubtful(e *dragoman.PartEnd) bool {
 	c, ok := e.Part.(*dragoman.ToolCall)
-	return ok && t.route.Unfinished == UnfinishedEnd && c.Problem != nil && (c.Problem.Code == dragoman.ProblemTruncated || c.Problem.Code == dragoman.ProblemStopped)
+	return ok && t.route.Unfinished == unfinishedEnd && c.Problem != nil && (c.Problem.Code == dragoman.ProblemTruncated || c.Problem.Code == dragoman.ProblemStopped)
 }
 
 // tellOpen tells the ends of calls that were held back.
@@ -459,7 +459,7 @@ func (t *telling) failed(ctx context.Context, e *dragoman.StreamError) error {
 // that is cut off.
 func (t *telling) unfinished(err error) bool {
 	var transport *provider.TransportError
-	return t.route.Unfinished == UnfinishedEnd && !t.cut && errors.Is(err, dragoman.ErrIncompleteStream) && !errors.As(err, &transport)
+	return t.route.Unfinished == unfinishedEnd && !t.cut && errors.Is(err, dragoman.ErrIncompleteStream) && !errors.As(err, &transport)
 }
 
 // finish writes the end that a stream lacks.
@@ -502,15 +502,15 @@ func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
 	return have
 }
 
-// LossHeader is the header in which a client is told what of its request, and of a
+// lossHeader is the header in which a client is told what of its request, and of a
 // whole answer, could not be kept: how many losses, and what and where they are. A change
 // of form that means the same is none.
-const LossHeader = "X-Dragoman-Losses"
+const lossHeader = "X-Dragoman-Losses"
 
 // lossHeader tells the losses so far.
 func (x *exchange) lossHeader(h http.Header) {
 	if s := lossSummary(x.entry.losses); s != "" {
-		h.Set(LossHeader, s)
+		h.Set(lossHeader, s)
 	}
 }
 

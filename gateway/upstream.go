@@ -59,8 +59,8 @@ type upstream struct {
 // newSetup opens the routes of a config, whose models are asked by sender unless they
 // have another one.
 func newSetup(c *Config, sender *http.Client) (*setup, error) {
-	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
-	s.bodyTime = orElse(c.Limits.BodyTime, DefaultBodyTime)
+	s := &setup{maxBody: orElse(c.Limits.BodyBytes, defaultBodyBytes), heartbeat: orElse(c.Heartbeat, defaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
+	s.bodyTime = orElse(c.Limits.BodyTime, defaultBodyTime)
 	s.buffered, s.bufferedByKey = c.Limits.buffers()
 	for _, name := range c.Hosts {
 		s.hosts = append(s.hosts, plainHost(name))
@@ -373,7 +373,7 @@ func (s *setup) known(allowed func(string) bool) string {
 // speak one dialect, and nobody has anything to change.
 func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	switch {
-	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == RepairAlways, x.route.LiftErrors, x.route.Unfinished == UnfinishedEnd, !x.route.Set.IsZero():
+	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == repairAlways, x.route.LiftErrors, x.route.Unfinished == unfinishedEnd, !x.route.Set.IsZero():
 		return false
 	case x.call.IsVariant():
 		return false

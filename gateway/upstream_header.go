@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// UpstreamHeader is the response header with the name of the upstream that responded,
+	// upstreamHeader is the response header with the name of the upstream that responded,
 	// as in the config: "openai/gpt-5". It is missing if no upstream was called.
-	UpstreamHeader = "X-Dragoman-Upstream"
-	// FailedOverHeader is the response header with the names of the upstreams that failed
+	upstreamHeader = "X-Dragoman-Upstream"
+	// failedOverHeader is the response header with the names of the upstreams that failed
 	// before that one, in order, separated by commas.
-	FailedOverHeader = "X-Dragoman-Failed-Over"
+	failedOverHeader = "X-Dragoman-Failed-Over"
 )
 
 // noteCall records that a request is sent to the current upstream.
@@ -32,7 +32,7 @@ func (x *exchange) upstreamHeader(h http.Header, prefix string) {
 	if x.hideUpstream || x.called == "" {
 		return
 	}
-	h.Set(prefix+UpstreamHeader, headerName(x.called))
+	h.Set(prefix+upstreamHeader, headerName(x.called))
 	var failed []string
 	size := 0
 	for _, f := range x.entry.failures[:x.failedBefore] {
@@ -42,7 +42,7 @@ func (x *exchange) upstreamHeader(h http.Header, prefix string) {
 		}
 	}
 	if len(failed) > 0 {
-		h.Set(prefix+FailedOverHeader, strings.Join(failed, ", "))
+		h.Set(prefix+failedOverHeader, strings.Join(failed, ", "))
 	}
 }
 

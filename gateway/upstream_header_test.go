@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // firstFails answers for every model but the one named "bad", which fails.
@@ -40,7 +39,7 @@ func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
 					if w.provider == "ollama" && model != "one" { // one upstream that is there twice
 						continue
 					}
-					if up, failed := a.header.Get(gateway.UpstreamHeader), a.header.Get(gateway.FailedOverHeader); up != want[0] || failed != want[1] {
+					if up, failed := a.header.Get("X-Dragoman-Upstream"), a.header.Get("X-Dragoman-Failed-Over"); up != want[0] || failed != want[1] {
 						r.t.Errorf("%s%s, %s: upstream %q, failed over %q", w, streamed(stream), model, up, failed)
 					}
 				}
@@ -61,10 +60,10 @@ func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
 		}, func(r *rig) {
 			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true)) //nolint:bodyclose // read closes it
 			a := r.read(resp, w.client, true)
-			if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || a.status != http.StatusOK {
+			if got := resp.Header.Get("X-Dragoman-Upstream"); got != "" || a.status != http.StatusOK {
 				r.t.Errorf("%s: %d, upstream %q before it was asked", w, a.status, got)
 			}
-			if up, failed := resp.Trailer.Get(gateway.UpstreamHeader), resp.Trailer.Get(gateway.FailedOverHeader); up != w.provider+"/m" || failed != "gemini/bad" {
+			if up, failed := resp.Trailer.Get("X-Dragoman-Upstream"), resp.Trailer.Get("X-Dragoman-Failed-Over"); up != w.provider+"/m" || failed != "gemini/bad" {
 				r.t.Errorf("%s: trailer %v", w, resp.Trailer)
 			}
 		})
@@ -79,7 +78,7 @@ func TestAKeyMayHideTheUpstream(t *testing.T) {
 				hr := r.requestFor(r.t.Context(), w.client, "many", stream)
 				hr.Header.Set("Authorization", "Bearer "+teamKey)
 				a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
-				if a.status != http.StatusOK || a.header.Get(gateway.UpstreamHeader) != "" || a.header.Get(gateway.FailedOverHeader) != "" {
+				if a.status != http.StatusOK || a.header.Get("X-Dragoman-Upstream") != "" || a.header.Get("X-Dragoman-Failed-Over") != "" {
 					r.t.Errorf("%s: %d %v", w, a.status, a.header)
 				}
 			}
@@ -94,7 +93,7 @@ func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || resp.StatusCode != http.StatusNotFound {
+	if got := resp.Header.Get("X-Dragoman-Upstream"); got != "" || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("%d %q", resp.StatusCode, got)
 	}
 }
@@ -138,7 +137,7 @@ func TestRefusedRequestNamesNoUpstream(t *testing.T) {
 		if resp.StatusCode != tc.status || called.Load() > 0 != (tc.upstream != "") {
 			t.Errorf("%s: %d %s, upstream called %d times", tc.name, resp.StatusCode, body, called.Load())
 		}
-		if up, failed := resp.Header.Get(gateway.UpstreamHeader), resp.Header.Get(gateway.FailedOverHeader); up != tc.upstream || failed != "" {
+		if up, failed := resp.Header.Get("X-Dragoman-Upstream"), resp.Header.Get("X-Dragoman-Failed-Over"); up != tc.upstream || failed != "" {
 			t.Errorf("%s: upstream %q, failed over %q: %s", tc.name, up, failed, body)
 		}
 	}

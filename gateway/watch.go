@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// DefaultWatch is how often a [Watcher] looks, unless told otherwise.
-const DefaultWatch = 2 * time.Second
+// defaultWatch is how often a [Watcher] looks, unless told otherwise.
+const defaultWatch = 2 * time.Second
 
 // Watcher hands out the config of a file whenever that changes.
 //
@@ -30,7 +30,7 @@ type Watcher struct {
 	// File is read as [Load] does, with Extensions.
 	File       string
 	Extensions []extension.Extension
-	// Every is how often to look; zero means [DefaultWatch].
+	// Every is how often to look; zero means 2 seconds.
 	Every time.Duration
 	// Clock is what waits; nil means the system's.
 	Clock provider.Clock
@@ -85,7 +85,7 @@ func (w *Watcher) Look() {
 func (w *Watcher) Run(ctx context.Context) error {
 	every := w.Every
 	if every <= 0 {
-		every = DefaultWatch
+		every = defaultWatch
 	}
 	after := func(f func()) interface{ Stop() bool } { return time.AfterFunc(every, f) }
 	if w.Clock != nil {

@@ -41,7 +41,7 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 // InspectResult gives the canonical view of a result. An error told only in
 // the text is not lifted: without a flag the outcome is unknown. A Gemini part that holds a
 // result, and the toolResult inside a Bedrock block, are read as the result. A result whose
-// only content is data of the type [EnvelopeType] has its Envelope, and the text for other
+// only content is data of the type "provider_native_tool_result" has its Envelope, and the text for other
 // formats as content.
 func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
 	var rep dragoman.Report

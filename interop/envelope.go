@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// EnvelopeType is the type of an explicit provider-native result, which a tool
+// envelopeType is the type of an explicit provider-native result, which a tool
 // returns as its only data:
 //
 //	{"type": "provider_native_tool_result", "format": "anthropic.messages", "content": […]}
@@ -22,7 +22,7 @@ import (
 //
 // Text is never read as an envelope, even if it is JSON. Package tool documents which
 // tools may return one.
-const EnvelopeType = "provider_native_tool_result"
+const envelopeType = "provider_native_tool_result"
 
 // Envelope is a provider-native result in parts.
 type Envelope struct {
@@ -32,12 +32,12 @@ type Envelope struct {
 	Text string
 }
 
-// ReadEnvelope reads a provider-native result: see [EnvelopeType]. ok is false for any
+// ReadEnvelope reads a provider-native result: see "provider_native_tool_result". ok is false for any
 // other JSON; the error says what is wrong with an object of that type.
 func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
 	// Without escapes, an envelope contains its type as text. Most tool outputs are not
 	// envelopes.
-	if bytes.IndexByte(data, '\\') < 0 && !bytes.Contains(data, []byte(EnvelopeType)) {
+	if bytes.IndexByte(data, '\\') < 0 && !bytes.Contains(data, []byte(envelopeType)) {
 		return Envelope{}, false, nil
 	}
 	var typ, format, text string
@@ -61,17 +61,17 @@ func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
 			rd.Skip()
 		}
 	}
-	if rd.End() != nil || typ != EnvelopeType {
+	if rd.End() != nil || typ != envelopeType {
 		return Envelope{}, false, nil //nolint:nilerr // what is not JSON is not an envelope
 	}
 	switch {
 	case format == "":
-		return Envelope{}, true, fmt.Errorf("interop: %s: the field format must name a dialect", EnvelopeType)
+		return Envelope{}, true, fmt.Errorf("interop: %s: the field format must name a dialect", envelopeType)
 	case content == nil:
-		return Envelope{}, true, fmt.Errorf("interop: %s: the field content is missing", EnvelopeType)
+		return Envelope{}, true, fmt.Errorf("interop: %s: the field content is missing", envelopeType)
 	}
 	if err := jsonwire.Check(content); err != nil {
-		return Envelope{}, true, fmt.Errorf("interop: %s: content: %w", EnvelopeType, err)
+		return Envelope{}, true, fmt.Errorf("interop: %s: content: %w", envelopeType, err)
 	}
 	if !hasText {
 		text = contentText(content)

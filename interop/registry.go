@@ -115,8 +115,8 @@ func (e Entry) String() string {
 // key is what only one entry serves.
 func (e Entry) key() Entry { return Entry{What: e.What, From: e.From, To: e.To} }
 
-// BuiltIn is the source name of the built-in formats in a listing.
-const BuiltIn = "built-in"
+// builtIn is the source name of the built-in formats in a listing.
+const builtIn = "built-in"
 
 // New composes a registry. Contributing is additive; where two contributors
 // serve the same format the earlier wins, and the listing shows it.
@@ -198,7 +198,7 @@ func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) 
 func (r *Registry) Listing() []Entry {
 	out := slices.Clone(r.listing)
 	for _, b := range r.builtIns() {
-		b.Source, b.Shadowed = BuiltIn, r.owners[b.key()]
+		b.Source, b.Shadowed = builtIn, r.owners[b.key()]
 		out = append(out, b)
 	}
 	return out

@@ -249,7 +249,7 @@ func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
 	}
 	var shown []string
 	for _, e := range reg.Listing() {
-		if e.Source != interop.BuiltIn || e.Shadowed != "" {
+		if e.Source != "built-in" || e.Shadowed != "" {
 			shown = append(shown, e.String())
 		}
 	}

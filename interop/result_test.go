@@ -49,7 +49,7 @@ func TestR9_WhatIsPrivateToUsNeverReachesAWire(t *testing.T) {
 		out, _, _ := writeResult(t, registry(d, nil), res)
 		mustNotContain(t, out, "for humans")
 		mustNotContain(t, out, "ynthetic")
-		mustNotContain(t, out, interop.EnvelopeType)
+		mustNotContain(t, out, "provider_native_tool_result")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/filetree"
 )
 
-// MaxFile bounds the size of an override file, in bytes.
-const MaxFile = 8 << 20
+// maxFile bounds the size of an override file, in bytes.
+const maxFile = 8 << 20
 
 // FileError reports an error in an override file with its position.
 type FileError struct {
@@ -46,8 +46,8 @@ func (e *FileError) Error() string {
 // its type.
 func (c *Catalog) With(name string, data []byte) (*Catalog, error) {
 	o := override{base: c, entries: map[string][]*Entry{}, seen: map[string]bool{}}
-	if len(data) > MaxFile {
-		return nil, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)}
+	if len(data) > maxFile {
+		return nil, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", maxFile)}
 	}
 	root, errs := filetree.Read(data)
 	o.Errs = errs

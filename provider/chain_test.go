@@ -87,7 +87,7 @@ func TestX14_AChainMovesOnToAModelThatAnswers(t *testing.T) {
 		for name, err := range map[string]error{
 			"server": apiErr(dragoman.ErrorServer), "rate limit": apiErr(dragoman.ErrorRateLimit), "quota": apiErr(dragoman.ErrorQuota),
 			"not found": apiErr(dragoman.ErrorNotFound), "context": apiErr(dragoman.ErrorContextLength),
-			"transport": &provider.TransportError{Host: "h", Err: errors.New("gone")}, "timeout": &provider.TimeoutError{Phase: provider.PhaseIdle},
+			"transport": &provider.TransportError{Host: "h", Err: errors.New("gone")}, "timeout": &provider.TimeoutError{Phase: "idle"},
 			"unsupported": dragoman.ErrUnsupported, "incomplete": dragoman.ErrIncompleteStream, "decoding": &dragoman.DecodeError{Offset: -1},
 		} {
 			a, b := answers(err), answers(textAnswer("from b"))
@@ -143,7 +143,7 @@ func TestX14_AnEmptyAnswerIsAFailure(t *testing.T) {
 func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		clock := newClock()
-		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: provider.PhaseIdle}))
+		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: "idle"}))
 		for range 3 { // until a and c are benched
 			_, err := ask(c, question())
 			var all *provider.ChainError

@@ -387,9 +387,9 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 		timeouts provider.Timeouts
 		events   int
 	}{
-		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Total: -1}, 0},
-		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, 3},
-		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Total: time.Minute}, 3},
+		{"first byte", provider.Timeouts{FirstByte: time.Minute, Total: -1}, 0},
+		{"idle", provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, 3},
+		{"total", provider.Timeouts{FirstByte: -1, Total: time.Minute}, 3},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
 			clock := newClock()
@@ -400,7 +400,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 			if !errors.As(err, &timeout) || timeout.Phase != tc.phase || timeout.After != time.Minute {
 				t.Fatalf("error %v", err)
 			}
-			if provider.Retryable(err) == (tc.phase == provider.PhaseTotal) {
+			if provider.Retryable(err) == (tc.phase == "total") {
 				t.Errorf("retryable %v", provider.Retryable(err))
 			}
 			if !errors.Is(err, context.DeadlineExceeded) {
@@ -408,13 +408,13 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 			}
 		})
 	}
-	t.Run(string(provider.PhaseConnect), func(t *testing.T) {
+	t.Run(string("connect"), func(t *testing.T) {
 		clock := newClock()
 		dials := &http.Transport{DialContext: dialNever(func() { clock.advance(time.Second) })}
 		c := &provider.Client{Clock: clock, BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}}
 		_, err := c.Generate(t.Context(), question())
 		var timeout *provider.TimeoutError
-		if !errors.As(err, &timeout) || timeout.Phase != provider.PhaseConnect {
+		if !errors.As(err, &timeout) || timeout.Phase != "connect" {
 			t.Fatalf("error %v", err)
 		}
 	})

@@ -60,7 +60,7 @@ func Retryable(err error) bool {
 	case errors.As(err, &chain):
 		return slices.ContainsFunc(chain.Attempts, func(a Attempt) bool { return a.Err == nil || Retryable(a.Err) })
 	case errors.As(err, &timeout):
-		return timeout.Phase != PhaseTotal
+		return timeout.Phase != phaseTotal
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.Is(err, dragoman.ErrTooLarge): // and a stream that was given up for it ended early, too

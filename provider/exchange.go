@@ -84,13 +84,13 @@ func newExchange(c *Client, req *dragoman.Request, stream bool) *exchange {
 
 // begin bounds the whole of the exchange. done must be called at its end.
 func (x *exchange) begin(ctx context.Context) (bounded context.Context, done func()) {
-	limit := x.client.Timeouts.of(PhaseTotal)
+	limit := x.client.Timeouts.of(phaseTotal)
 	if limit <= 0 {
 		return ctx, func() {}
 	}
 	x.ends = x.clock.Now().Add(limit)
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := x.clock.AfterFunc(limit, func() { cancel(&TimeoutError{Phase: PhaseTotal, After: limit}) })
+	timer := x.clock.AfterFunc(limit, func() { cancel(&TimeoutError{Phase: phaseTotal, After: limit}) })
 	return ctx, func() {
 		timer.Stop()
 		cancel(nil)

@@ -417,12 +417,12 @@ func (r *configReader) severity(n *node) *dragoman.Severity {
 // thinkTags reads how thinking is marked.
 func (r *configReader) thinkTags(n *node) ThinkTags {
 	switch t := ThinkTags(r.String(n, "think_tags")); {
-	case t == ThinkTagsMarked || t == ThinkTagsOpen:
+	case t == thinkTagsMarked || t == thinkTagsOpen:
 		return t
 	case n.Kind == filetree.String:
-		r.Bad(n, "think_tags: want %s or %s, have %q", ThinkTagsMarked, ThinkTagsOpen, n.Text)
+		r.Bad(n, "think_tags: want %s or %s, have %q", thinkTagsMarked, thinkTagsOpen, n.Text)
 	}
-	return ThinkTagsOff
+	return thinkTagsOff
 }
 
 // failover reads how chains go on.

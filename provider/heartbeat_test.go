@@ -113,9 +113,9 @@ func TestX13_HeartbeatsDoNotResetTimeouts(t *testing.T) {
 		for name, take := range consume {
 			for _, beat := range d.beats {
 				for begin, want := range map[string]provider.TimeoutError{
-					"":        {Phase: provider.PhaseFirstByte, After: 10 * time.Minute},
-					beat:      {Phase: provider.PhaseFirstByte, After: 10 * time.Minute},
-					d.content: {Phase: provider.PhaseIdle, After: 5 * time.Minute},
+					"":        {Phase: "first byte", After: 10 * time.Minute},
+					beat:      {Phase: "first byte", After: 10 * time.Minute},
+					d.content: {Phase: "idle", After: 5 * time.Minute},
 				} {
 					synctest.Test(t, func(t *testing.T) {
 						server := &beating{begin: begin, beat: beat, every: 9 * time.Second}
@@ -146,7 +146,7 @@ func TestX13_ContentBetweenHeartbeatsKeepsTheResponseAlive(t *testing.T) {
 			began := time.Now()
 			err := consume["pass"](c)
 			var timeout *provider.TimeoutError
-			if !errors.As(err, &timeout) || timeout.Phase != provider.PhaseTotal || time.Since(began) != time.Hour {
+			if !errors.As(err, &timeout) || timeout.Phase != "total" || time.Since(began) != time.Hour {
 				t.Errorf("%s: %v after %v", d.codec.Dialect(), err, time.Since(began))
 			}
 			synctest.Wait()
@@ -168,7 +168,7 @@ func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 					return err
 				},
 			} {
-				for begin, phase := range map[string]provider.Phase{"": provider.PhaseFirstByte, "{": provider.PhaseIdle} {
+				for begin, phase := range map[string]provider.Phase{"": "first byte", "{": "idle"} {
 					if begin != "" && blank[0] == ':' {
 						continue // no JSON
 					}
@@ -228,7 +228,7 @@ func TestX13_ATotalTimeoutIsOnByDefault(t *testing.T) {
 			}
 			var timeout *provider.TimeoutError
 			switch ended := errors.As(failed, &timeout); {
-			case want == 0 && ended, want != 0 && (!ended || timeout.Phase != provider.PhaseTotal || time.Since(began) != want):
+			case want == 0 && ended, want != 0 && (!ended || timeout.Phase != "total" || time.Since(began) != want):
 				t.Errorf("total %v: %v after %v", total, failed, time.Since(began))
 			}
 			synctest.Wait()

@@ -493,9 +493,9 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 		timeouts provider.Timeouts
 		begun    string
 	}{
-		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Idle: -1, Total: -1}, ""},
-		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, said},
-		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, said},
+		{"first byte", provider.Timeouts{FirstByte: time.Minute, Idle: -1, Total: -1}, ""},
+		{"idle", provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, said},
+		{"total", provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, said},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
 			clock, passed := newClock(), make(chan struct{})

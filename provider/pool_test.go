@@ -116,8 +116,8 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 		{"stream", http.StatusOK, stream, ""},
 		{"pass", http.StatusOK, pass, ""},
 		{"error response", http.StatusBadRequest, generate, ""},
-		{"idle", http.StatusOK, stream, provider.PhaseIdle},
-		{"total", http.StatusOK, stream, provider.PhaseTotal},
+		{"idle", http.StatusOK, stream, "idle"},
+		{"total", http.StatusOK, stream, "total"},
 	} {
 		test := func(t *testing.T, ends error) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -126,9 +126,9 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 			body := &deafBody{head: strings.NewReader(first), closed: make(chan struct{}), stalled: cancel, ends: ends}
 			timeouts := unboundedPhases
 			switch tc.timeout {
-			case provider.PhaseIdle:
+			case "idle":
 				timeouts.Idle = time.Minute
-			case provider.PhaseTotal:
+			case "total":
 				timeouts.Total = time.Minute
 			}
 			if tc.timeout != "" {

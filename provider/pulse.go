@@ -172,7 +172,7 @@ func (a *answer) arrived(b []byte, waited time.Duration) {
 	a.watch.progress()
 	if !a.begun {
 		a.begun = true
-		a.watch.enter(PhaseIdle)
+		a.watch.enter(phaseIdle)
 		a.watch.rest()
 	}
 }

@@ -12,12 +12,12 @@ type ThinkTags string
 
 // The ways. The zero value leaves texts as they are.
 const (
-	ThinkTagsOff ThinkTags = ""
-	// ThinkTagsMarked: thinking begins with <think> at the beginning of the answer.
-	ThinkTagsMarked ThinkTags = "marked"
-	// ThinkTagsOpen: the answer begins within thinking, because the model's template
+	thinkTagsOff ThinkTags = ""
+	// thinkTagsMarked: thinking begins with <think> at the beginning of the answer.
+	thinkTagsMarked ThinkTags = "marked"
+	// thinkTagsOpen: the answer begins within thinking, because the model's template
 	// has opened it.
-	ThinkTagsOpen ThinkTags = "open"
+	thinkTagsOpen ThinkTags = "open"
 )
 
 // What thinking begins and ends with. A call ends it, too, and stays in the text.
@@ -41,7 +41,7 @@ func (t ThinkTags) begins(text string) (rest string, thinks, sure bool) {
 		}
 	}
 	sure = lead > maxLead || !isPrefixOf(trimmed, thinkBegins)
-	if t == ThinkTagsOpen { // where some write the mark all the same
+	if t == thinkTagsOpen { // where some write the mark all the same
 		return trimmed, true, sure
 	}
 	return text, false, sure
@@ -95,7 +95,7 @@ func (t ThinkTags) cut(text string) (thought, rest string, thinks bool) {
 
 // splitResponse makes parts of their own of the thinking in a whole answer.
 func (t ThinkTags) splitResponse(resp *dragoman.Response) {
-	if t == ThinkTagsOff {
+	if t == thinkTagsOff {
 		return
 	}
 	t.splitMessages(resp.Output)
@@ -132,7 +132,7 @@ func (t ThinkTags) splitMessages(output []dragoman.Message) {
 
 // split does the same for the events of a stream.
 func (t ThinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
-	if t == ThinkTagsOff {
+	if t == thinkTagsOff {
 		return events
 	}
 	return func(yield func(dragoman.Event, error) bool) {

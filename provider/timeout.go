@@ -33,10 +33,10 @@ type Phase string
 
 // The phases.
 const (
-	PhaseConnect   Phase = "connect"
-	PhaseFirstByte Phase = "first byte"
-	PhaseIdle      Phase = "idle"
-	PhaseTotal     Phase = "total"
+	phaseConnect   Phase = "connect"
+	phaseFirstByte Phase = "first byte"
+	phaseIdle      Phase = "idle"
+	phaseTotal     Phase = "total"
 )
 
 func (t Timeouts) of(p Phase) time.Duration {
@@ -47,11 +47,11 @@ func (t Timeouts) of(p Phase) time.Duration {
 		return d
 	}
 	switch p {
-	case PhaseConnect:
+	case phaseConnect:
 		return or(t.Connect, 30*time.Second)
-	case PhaseFirstByte:
+	case phaseFirstByte:
 		return or(t.FirstByte, 10*time.Minute)
-	case PhaseIdle:
+	case phaseIdle:
 		return or(t.Idle, 5*time.Minute)
 	default:
 		return or(t.Total, time.Hour)
@@ -67,10 +67,10 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string {
 	words := map[Phase]string{
-		PhaseConnect:   "no connection to the server within %v",
-		PhaseFirstByte: "the server did not begin to answer within %v",
-		PhaseIdle:      "the answer paused for more than %v",
-		PhaseTotal:     "no whole answer within %v",
+		phaseConnect:   "no connection to the server within %v",
+		phaseFirstByte: "the server did not begin to answer within %v",
+		phaseIdle:      "the answer paused for more than %v",
+		phaseTotal:     "no whole answer within %v",
 	}
 	format := words[e.Phase]
 	if format == "" {
@@ -115,7 +115,7 @@ func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.born = w.clock.Now().Add(-1) // so that no phase begins at 0
-	w.phase, w.limit = PhaseFirstByte, w.limits.of(PhaseFirstByte)
+	w.phase, w.limit = phaseFirstByte, w.limits.of(phaseFirstByte)
 	w.wait()
 	w.timer = w.clock.AfterFunc(w.next(), w.fire)
 }
@@ -169,8 +169,8 @@ func (w *watch) progress() { w.quiet.Store(0) }
 func (w *watch) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.phase == PhaseFirstByte && w.limit <= 0 {
-		w.phase, w.limit = PhaseIdle, w.limits.of(PhaseIdle)
+	if w.phase == phaseFirstByte && w.limit <= 0 {
+		w.phase, w.limit = phaseIdle, w.limits.of(phaseIdle)
 		w.quiet.Store(0)
 		if !w.stopped {
 			w.timer.Reset(w.next())
@@ -225,7 +225,7 @@ func (w *watch) stop() {
 // bounded by the wait for the first byte alone.
 func (w *watch) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { w.enter(PhaseConnect) },
-		GotConn: func(httptrace.GotConnInfo) { w.enter(PhaseFirstByte) },
+		GetConn: func(string) { w.enter(phaseConnect) },
+		GotConn: func(httptrace.GotConnInfo) { w.enter(phaseFirstByte) },
 	})
 }

@@ -24,7 +24,7 @@ func (c *Client) Transparent(_ context.Context, model string) bool {
 }
 
 func (c *Client) looksThrough(model string) bool {
-	if c.ThinkTags != ThinkTagsOff || len(c.Contributions) > 0 || c.Override != nil {
+	if c.ThinkTags != thinkTagsOff || len(c.Contributions) > 0 || c.Override != nil {
 		return false
 	}
 	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), c.known(model)) {

@@ -42,7 +42,7 @@ func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
 		},
 		{"a capability that is set", settings(provider.Settings{Type: "anthropic", Capabilities: map[string]string{"no_images": "true"}}), "mine/m", false},
 		{"a capability of another model", settings(provider.Settings{Type: "anthropic", Models: map[string]provider.ModelSettings{"x": {Capabilities: map[string]string{"no_images": "true"}}}}), "mine/m", true},
-		{"tags of thinking", settings(provider.Settings{Type: "anthropic", ThinkTags: provider.ThinkTagsMarked}), "mine/m", false},
+		{"tags of thinking", settings(provider.Settings{Type: "anthropic", ThinkTags: "marked"}), "mine/m", false},
 		{"an extension that finishes answers", &provider.Config{Extensions: []extension.Extension{adder{}}}, "anthropic/m", false},
 		{"one without a hook", &provider.Config{Extensions: []extension.Extension{bystander{}}}, "anthropic/m", true},
 		{"one that a tool switches on", &provider.Config{Extensions: []extension.Extension{marker{"tooled", []extension.Tag{"tools"}}}}, "anthropic/m", false},

@@ -266,7 +266,7 @@ func (a *answer) read(p []byte) (int, error) {
 func (a *answer) readLast(p []byte) (int, error) {
 	if !a.bounds {
 		a.bounds = true
-		a.watch.bound(PhaseIdle, a.last)
+		a.watch.bound(phaseIdle, a.last)
 	}
 	if a.waiting != nil {
 		a.waiting()
@@ -339,12 +339,12 @@ func (a *answer) body(most int) ([]byte, error) {
 // so that a body that does not come to its end is not waited for.
 func (a *answer) refusal() ([]byte, error) {
 	a.last = errorWait
-	if idle := a.x.client.Timeouts.of(PhaseIdle); idle > 0 {
+	if idle := a.x.client.Timeouts.of(phaseIdle); idle > 0 {
 		a.last = min(a.last, idle)
 	}
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
 	var slow *TimeoutError
-	if err != nil && a.ctx.Err() != nil && (!errors.As(err, &slow) || slow.Phase == PhaseTotal) {
+	if err != nil && a.ctx.Err() != nil && (!errors.As(err, &slow) || slow.Phase == phaseTotal) {
 		return nil, err
 	}
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)

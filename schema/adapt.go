@@ -79,7 +79,7 @@ func (l *Lowered) ToWire(args json.RawMessage) (json.RawMessage, error) {
 }
 
 func (l *Lowered) translate(args json.RawMessage, back bool) (json.RawMessage, error) {
-	readable := len(args) > 0 && len(args) <= MaxArgumentBytes && jsonwire.Check(args) == nil
+	readable := len(args) > 0 && len(args) <= maxArgumentBytes && jsonwire.Check(args) == nil
 	if l.root == nil || !readable {
 		return args, nil // validation says what is wrong with it
 	}
@@ -190,7 +190,7 @@ func (t *translator) value(r *jsonwire.Reader, w *jsonwire.Writer, schemas []*no
 	schemas = together(schemas)
 	k := r.Kind()
 	switch {
-	case len(schemas) == 0 || depth > MaxArgumentDepth || t.err != nil:
+	case len(schemas) == 0 || depth > maxArgumentDepth || t.err != nil:
 		w.Raw(r.Raw())
 	case k == '{':
 		t.object(r, w, schemas, at, depth)

@@ -35,7 +35,7 @@ func Check(src json.RawMessage, p Profile) []Violation {
 	if c.rules == nil {
 		c.rules = &apiRules{}
 	}
-	doc, err := decode(src, MaxSchemaDepth, false)
+	doc, err := decode(src, maxSchemaDepth, false)
 	if err != nil {
 		c.add("", "json", err.Error())
 		return c.found

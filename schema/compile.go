@@ -25,7 +25,7 @@ type options struct {
 func AssertFormats() Option { return func(o *options) { o.formats = true } }
 
 // ArgumentLimit bounds the bytes that Validate reads, in place of
-// [MaxArgumentBytes].
+// 8 MiB.
 func ArgumentLimit(bytes int) Option { return func(o *options) { o.maxBytes = bytes } }
 
 // Validator checks arguments against one schema. It is safe for concurrent
@@ -62,7 +62,7 @@ type program struct {
 // expression, and a schema beyond the package's bounds. The error is an
 // [*Error].
 func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
-	o := options{maxBytes: MaxArgumentBytes}
+	o := options{maxBytes: maxArgumentBytes}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -73,7 +73,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := decode(src, MaxSchemaDepth, true)
+	doc, err := decode(src, maxSchemaDepth, true)
 	if err != nil {
 		kind := ErrInvalid
 		if errors.Is(err, dragoman.ErrTooLarge) {
@@ -97,7 +97,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 
 // examine bounds a schema before the validator sees it.
 func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
-	root, _, err = parse(src, MaxCompileNodes)
+	root, _, err = parse(src, maxCompileNodes)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -127,8 +127,8 @@ func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
 		refs += here
 	})
 	switch {
-	case refs > MaxRefs:
-		return nil, nil, false, &Error{Reason: fmt.Sprintf("%d references, more than %d", refs, MaxRefs), Err: dragoman.ErrTooLarge}
+	case refs > maxRefs:
+		return nil, nil, false, &Error{Reason: fmt.Sprintf("%d references, more than %d", refs, maxRefs), Err: dragoman.ErrTooLarge}
 	case tangled:
 		return nil, nil, false, &Error{Reason: "dynamic references with more than one meaning are not followed", Err: ErrInvalid}
 	}

@@ -168,7 +168,7 @@ func TestBadSchemasAreCleanErrors(t *testing.T) {
 		{"a circle", `{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, ErrInvalid},
 		{"a circle in an unknown place", `{"$ref":"#/x/a","x":{"a":{"properties":{"p":{"$ref":"#/x/b"}}},"b":{"$ref":"#/x/b"}}}`, ErrInvalid},
 		{"a deep schema", deep, dragoman.ErrTooLarge},
-		{"a large schema", `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`, dragoman.ErrTooLarge},
+		{"a large schema", `{"description":"` + strings.Repeat("x", maxSchemaBytes) + `"}`, dragoman.ErrTooLarge},
 		{"a doubling allOf", allOf, dragoman.ErrTooLarge},
 		{"a doubling by reference", many(30, func(i int) string {
 			if i == 29 {
@@ -182,7 +182,7 @@ func TestBadSchemasAreCleanErrors(t *testing.T) {
 			}
 			return fmt.Sprintf(`{"allOf":[{"$ref":"#/$defs/d%d"}]}`, i+1)
 		}), dragoman.ErrTooLarge},
-		{"too many references", many(MaxRefs+1, func(int) string { return `{"properties":{"a":{"$ref":"#/$defs/d0"}}}` }), dragoman.ErrTooLarge},
+		{"too many references", many(maxRefs+1, func(int) string { return `{"properties":{"a":{"$ref":"#/$defs/d0"}}}` }), dragoman.ErrTooLarge},
 		{"a number that fills the memory", `{"minimum":1e999999999}`, dragoman.ErrTooLarge},
 	}
 	for _, c := range cases {

@@ -80,7 +80,7 @@ func (c *completer) tell(pointer, what string) {
 func (c *completer) value(schemas []*node, depth int) {
 	schemas = certain(schemas)
 	c.left -= len(schemas)
-	if len(schemas) == 0 || depth > MaxArgumentDepth || c.left < 0 {
+	if len(schemas) == 0 || depth > maxArgumentDepth || c.left < 0 {
 		c.w.Raw(c.r.Raw())
 		return
 	}

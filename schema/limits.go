@@ -5,19 +5,19 @@ import "time"
 // Bounds on what this package reads. Beyond them there is a clean error that
 // is dragoman.ErrTooLarge, never a slow or failing process.
 const (
-	// MaxSchemaBytes bounds the text of a schema.
-	MaxSchemaBytes = 1 << 20
-	// MaxSchemaDepth bounds the JSON nesting of a schema.
-	MaxSchemaDepth = 256
-	// MaxSchemaNodes bounds the subschemas of a schema that is lowered.
-	MaxSchemaNodes = 20_000
-	// MaxCompileNodes bounds the subschemas of a schema that is compiled.
-	MaxCompileNodes = 10_000
-	// MaxRefs bounds the references of a schema that is compiled.
-	MaxRefs = 2_000
-	// MaxArgumentBytes and MaxArgumentDepth bound what Validate reads.
-	MaxArgumentBytes = 8 << 20
-	MaxArgumentDepth = 128
+	// maxSchemaBytes bounds the text of a schema.
+	maxSchemaBytes = 1 << 20
+	// maxSchemaDepth bounds the JSON nesting of a schema.
+	maxSchemaDepth = 256
+	// maxSchemaNodes bounds the subschemas of a schema that is lowered.
+	maxSchemaNodes = 20_000
+	// maxCompileNodes bounds the subschemas of a schema that is compiled.
+	maxCompileNodes = 10_000
+	// maxRefs bounds the references of a schema that is compiled.
+	maxRefs = 2_000
+	// maxArgumentBytes and MaxArgumentDepth bound what Validate reads.
+	maxArgumentBytes = 8 << 20
+	maxArgumentDepth = 128
 )
 
 const (

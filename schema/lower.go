@@ -90,7 +90,7 @@ func newLowerer(p *Profile) *lowerer {
 
 func (l *lowerer) run(src []byte) ([]byte, error) {
 	src = l.readable(src)
-	root, ps, err := parseAs(src, MaxSchemaNodes, l.sound)
+	root, ps, err := parseAs(src, maxSchemaNodes, l.sound)
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +166,8 @@ func (l *lowerer) written(size int) ([]byte, error) {
 			return nil, l.err
 		}
 	}
-	if len(w.Buf) > MaxSchemaBytes {
-		return nil, &Error{Reason: fmt.Sprintf("lowered, the schema has %d bytes, more than %d", len(w.Buf), MaxSchemaBytes), Err: dragoman.ErrTooLarge}
+	if len(w.Buf) > maxSchemaBytes {
+		return nil, &Error{Reason: fmt.Sprintf("lowered, the schema has %d bytes, more than %d", len(w.Buf), maxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
 	return w.Buf, nil
 }
@@ -179,7 +179,7 @@ func (l *lowerer) readable(src []byte) []byte {
 		l.sound = false
 		return l.noArguments()
 	}
-	if l.sound || len(src) > MaxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
+	if l.sound || len(src) > maxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
 		return src
 	}
 	clean, err := jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))

@@ -12,8 +12,8 @@ import (
 // A26). It returns args itself when there is none, or when either text is not
 // what it should be; validation says so then.
 func OmitNulls(src, args json.RawMessage) json.RawMessage {
-	root, _, err := parse(src, MaxSchemaNodes)
-	if err != nil || len(args) > MaxArgumentBytes || jsonwire.Check(args) != nil {
+	root, _, err := parse(src, maxSchemaNodes)
+	if err != nil || len(args) > maxArgumentBytes || jsonwire.Check(args) != nil {
 		return args
 	}
 	l := newLowerer(&Profile{})
@@ -41,7 +41,7 @@ func (o *omitter) value(schemas []*node, depth int) {
 	schemas = together(schemas)
 	k := o.r.Kind()
 	switch {
-	case len(schemas) == 0 || depth > MaxArgumentDepth || k != '{' && k != '[':
+	case len(schemas) == 0 || depth > maxArgumentDepth || k != '{' && k != '[':
 		o.w.Raw(o.r.Raw())
 	case k == '[':
 		o.w.BeginArray()

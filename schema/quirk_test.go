@@ -177,7 +177,7 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 			if err != nil && !errors.Is(err, dragoman.ErrTooLarge) && !errors.Is(err, dragoman.ErrUnsupported) {
 				t.Errorf("%s %q: %v", p.Name(), ref, err)
 			}
-			if len(out) > MaxSchemaBytes {
+			if len(out) > maxSchemaBytes {
 				t.Errorf("%s %q: %d bytes", p.Name(), ref, len(out))
 			}
 			// 10 ms is what it takes; the race detector and a busy machine need

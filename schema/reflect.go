@@ -360,7 +360,7 @@ func (ins *inspector) keys(n *node) {
 // reference to it, definitions that are used once written where they are
 // used, and the keywords in an order that reads well. Each schema is passed to each first.
 func tidy(raw []byte, each func(*node)) ([]byte, error) {
-	root, _, err := parse(raw, MaxSchemaNodes)
+	root, _, err := parse(raw, maxSchemaNodes)
 	if err != nil {
 		return nil, err
 	}

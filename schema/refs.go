@@ -134,7 +134,7 @@ func (r *resolver) step(n *node, token string) *node {
 				if r.read++; r.read > maxRead {
 					return nil
 				}
-				sub, _, err := parse(m.val.raw, MaxSchemaNodes)
+				sub, _, err := parse(m.val.raw, maxSchemaNodes)
 				if err != nil {
 					return nil
 				}

@@ -335,7 +335,7 @@ func (l *lowerer) repairList(n *node, m member) {
 			l.dropMalformed(n, m, "a list of schemas")
 			return
 		}
-		sub, _, err := parse(v.raw, MaxSchemaNodes)
+		sub, _, err := parse(v.raw, maxSchemaNodes)
 		if err != nil {
 			l.dropMalformed(n, m, "a list of schemas")
 			return

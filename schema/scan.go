@@ -10,7 +10,7 @@ import (
 // readsOneWay reports that src is JSON that every reader understands alike, and not
 // too long.
 func readsOneWay(src []byte) bool {
-	return len(src) > 0 && len(src) <= MaxSchemaBytes && jsonwire.Check(src) == nil
+	return len(src) > 0 && len(src) <= maxSchemaBytes && jsonwire.Check(src) == nil
 }
 
 // fits reports that src, which is sound, obeys p as it stands, in one pass and
@@ -66,7 +66,7 @@ type facts struct {
 
 func (s *scanner) schema(depth, level int) bool {
 	r, p := &s.r, s.p
-	if depth > MaxSchemaDepth {
+	if depth > maxSchemaDepth {
 		return false
 	}
 	switch r.kind() {

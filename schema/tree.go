@@ -161,7 +161,7 @@ func (n *node) str() (string, bool) {
 // pointer is the JSON pointer of the node in the source.
 func (n *node) pointer() string {
 	tokens := make([]string, 0, 24)
-	for at := n; at != nil && at.parent != nil && len(tokens) <= 2*MaxSchemaDepth; at = at.parent {
+	for at := n; at != nil && at.parent != nil && len(tokens) <= 2*maxSchemaDepth; at = at.parent {
 		tokens = append(tokens, at.token)
 	}
 	size := 0
@@ -205,8 +205,8 @@ func parse(src []byte, maxNodes int) (*node, *parser, error) {
 
 // parseAs is parse for what may be known to be sound.
 func parseAs(src []byte, maxNodes int, sound bool) (*node, *parser, error) {
-	if len(src) > MaxSchemaBytes {
-		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(MaxSchemaBytes), Err: dragoman.ErrTooLarge}
+	if len(src) > maxSchemaBytes {
+		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(maxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
 	p := &parser{max: maxNodes, repeats: !sound && jsonwire.Check(src) != nil}
 	p.slab = make([]node, min(bytes.Count(src, []byte{':'})*9/8+4, 256)) // a member is one, and there are others
@@ -245,7 +245,7 @@ func (p *parser) make(n node) *node {
 
 func (p *parser) bounded(r *jsonwire.Reader, depth int) bool {
 	switch {
-	case depth > MaxSchemaDepth:
+	case depth > maxSchemaDepth:
 		r.Fail(errTooDeep)
 		return false
 	case p.nodes > p.max:

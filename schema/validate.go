@@ -56,7 +56,7 @@ func (v *Validator) Validate(args json.RawMessage) error {
 	if len(args) > v.maxBytes {
 		return single("", "size", fmt.Sprintf("the arguments have %d bytes; at most %d are taken", len(args), v.maxBytes))
 	}
-	d := decoder{r: jsonwire.NewReader(args), max: MaxArgumentDepth, exact: true}
+	d := decoder{r: jsonwire.NewReader(args), max: maxArgumentDepth, exact: true}
 	value, err := d.all(args)
 	if err != nil {
 		var at *jsonwire.Error

@@ -17,7 +17,7 @@ const wrapped = "value"
 // API wants an object at the root (quirk F6). It reports whether it did; if
 // not, src is returned as it is. [Unwrap] takes the answer out again.
 func Wrap(src json.RawMessage) (json.RawMessage, bool, error) {
-	root, _, err := parse(src, MaxSchemaNodes)
+	root, _, err := parse(src, maxSchemaNodes)
 	if err != nil {
 		return nil, false, err
 	}

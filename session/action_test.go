@@ -142,16 +142,16 @@ func TestX10_ActionsHaveEveryLayerAndTheirLiveValues(t *testing.T) {
 	var log strings.Builder
 	s.ActionContext = session.ActionContext{
 		App: json.RawMessage(`{"name":"app"}`), Base: json.RawMessage(`{"b":1}`), Values: map[string]any{"db": db},
-		Layers: extension.Layers{"mine": json.RawMessage(`1`), extension.LayerCore: json.RawMessage(`"forged"`)},
+		Layers: extension.Layers{"mine": json.RawMessage(`1`), "core": json.RawMessage(`"forged"`)},
 		Log:    slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	ran := false
 	w := on(t, openaichat.Codec{}, step{"look", func(in extension.ActionInput) (extension.ActionResult, error) {
 		ran = true
 		for name, want := range map[string]string{
-			extension.LayerCore: `"action":"look"`, extension.LayerConfig: `{}`, extension.LayerTrigger: `"source":"lifecycle"`,
-			extension.LayerSession: s.ID(), extension.LayerLifecycle: `session_save_prepare`, extension.LayerRequest: `"run":"r","tags":[],"turn":3`,
-			extension.LayerRuntime: `"values":["db"]`, extension.LayerApp: `{"name":"app"}`, extension.LayerBase: `{"b":1}`, "mine": `1`,
+			"core": `"action":"look"`, "config": `{}`, "trigger": `"source":"lifecycle"`,
+			"session": s.ID(), "lifecycle": `session_save_prepare`, "request": `"run":"r","tags":[],"turn":3`,
+			"runtime": `"values":["db"]`, "app": `{"name":"app"}`, "base_config": `{"b":1}`, "mine": `1`,
 		} {
 			if !strings.Contains(string(in.Context[name]), want) {
 				t.Errorf("layer %s is %s, want %s", name, in.Context[name], want)
@@ -192,17 +192,17 @@ func TestX9_CompactingSummarizesWithTheModelByInstructions(t *testing.T) {
 	}
 	var coded *extension.ActionError
 	w.answers = []string{"  "}
-	if err := act(`{"keep":2,"summarize":true}`); !errors.As(err, &coded) || coded.Code != extension.CodeNoSummary {
+	if err := act(`{"keep":2,"summarize":true}`); !errors.As(err, &coded) || coded.Code != "no_summary" {
 		t.Error(err)
 	}
-	if err := act(`{"keep":2,"summarize":false,"instructions":"x"}`); !errors.As(err, &coded) || coded.Code != extension.CodeParams {
+	if err := act(`{"keep":2,"summarize":false,"instructions":"x"}`); !errors.As(err, &coded) || coded.Code != "invalid_params" {
 		t.Error(err)
 	}
 	w.answers, w.asked = []string{"They agreed on 5 EUR."}, nil
 	if err := act(`{"keep":2,"instructions":"Keep the prices."}`); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := forWire(t, s, w), extension.SummaryHead+"They agreed on 5 EUR. q2 r2"; got != want {
+	if got, want := forWire(t, s, w), "Summary of the conversation before this message:\n\n"+"They agreed on 5 EUR. q2 r2"; got != want {
 		t.Errorf("%q", got)
 	}
 	req := w.asked[0]
@@ -232,7 +232,7 @@ func TestX9_CompactingBeforeASaveWaitsUntilThereIsEnough(t *testing.T) {
 	for i := range 8 {
 		save(t, s, pair(fmt.Sprint("q", i), fmt.Sprint("r", i))...)
 	}
-	if len(w.asked) != 2 || forWire(t, s, w) != extension.SummaryHead+"two q5 r5 q6 r6 q7 r7" {
+	if len(w.asked) != 2 || forWire(t, s, w) != "Summary of the conversation before this message:\n\n"+"two q5 r5 q6 r6 q7 r7" {
 		t.Errorf("asked %d times: %s", len(w.asked), forWire(t, s, w))
 	}
 }

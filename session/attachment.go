@@ -18,14 +18,14 @@ import (
 // refer to it by the hash of its content. Loaded messages contain the references, which are
 // expanded when a request is built.
 
-// MinAttachment is the size in bytes from which the content of media is stored as an
+// minAttachment is the size in bytes from which the content of media is stored as an
 // attachment. Shorter content stays in its message.
-const MinAttachment = 1 << 10
+const minAttachment = 1 << 10
 
 // rawPrefix marks a reference within the native form of a message.
 const rawPrefix = "dragoman-attachment:"
 
-// attachment is the body of an entry of [KindAttachment]: one of the fields of a
+// attachment is the body of an entry of "attachment": one of the fields of a
 // [dragoman.Media] that hold content.
 type attachment struct {
 	V      int    `json:"v"`
@@ -41,11 +41,11 @@ func contentOf(m *dragoman.Media) *attachment {
 	switch {
 	case m.Attachment != "":
 		return nil
-	case len(m.Base64) >= MinAttachment:
+	case len(m.Base64) >= minAttachment:
 		return &attachment{V: bodyVersion, Base64: m.Base64}
-	case len(m.Text) >= MinAttachment:
+	case len(m.Text) >= minAttachment:
 		return &attachment{V: bodyVersion, Text: m.Text}
-	case len(m.URL) >= MinAttachment && strings.HasPrefix(m.URL, "data:"):
+	case len(m.URL) >= minAttachment && strings.HasPrefix(m.URL, "data:"):
 		return &attachment{V: bodyVersion, URL: m.URL}
 	default:
 		return nil
@@ -73,7 +73,7 @@ func (a *attachment) entry(name string) (Entry, error) {
 	w.StringFieldIf("text", a.Text)
 	w.StringFieldIf("url", a.URL)
 	w.EndObject()
-	return Entry{Kind: KindAttachment, Key: attachmentKey(name), Body: w.Buf}, w.Err()
+	return Entry{Kind: kindAttachment, Key: attachmentKey(name), Body: w.Buf}, w.Err()
 }
 
 // detached are the attachments of messages, by name and in order.
@@ -212,7 +212,7 @@ func (s *Session) hasAttachment(ctx context.Context, name string) (bool, error) 
 	if known {
 		return true, nil
 	}
-	for _, err := range s.Entries(ctx, Query{Key: attachmentKey(name), Kinds: []Kind{KindAttachment}, Last: 1}) {
+	for _, err := range s.Entries(ctx, Query{Key: attachmentKey(name), Kinds: []Kind{kindAttachment}, Last: 1}) {
 		if err == nil {
 			s.knowAttachments(name)
 		}
@@ -253,7 +253,7 @@ func (s *Session) writeWith(ctx context.Context, d *detached, entries []Entry) e
 }
 
 // Attach stores the content of media in the session and returns a reference to it, for
-// messages of this session. It returns content shorter than [MinAttachment] unchanged.
+// messages of this session. It returns content shorter than 1 KiB unchanged.
 // [Session.Save] does the same with the media of all messages.
 func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Media, error) {
 	var d detached
@@ -368,7 +368,7 @@ func (x *expansion) read(name string) (*attachment, error) {
 		return a, nil
 	}
 	err := fmt.Errorf("%w: %q is not in the session; attach the content again", dragoman.ErrAttachment, name)
-	for e, failed := range x.s.Entries(x.ctx, Query{Key: attachmentKey(name), Kinds: []Kind{KindAttachment}, Last: 1}) {
+	for e, failed := range x.s.Entries(x.ctx, Query{Key: attachmentKey(name), Kinds: []Kind{kindAttachment}, Last: 1}) {
 		if failed != nil {
 			return nil, failed
 		}

@@ -97,7 +97,7 @@ func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
 			return &dragoman.Media{Media: dragoman.MediaImage, URL: "https:" + strings.Repeat("u", n-6)}
 		},
 	} {
-		for n, want := range map[int]bool{session.MinAttachment - 1: false, session.MinAttachment: name != "other URL"} {
+		for n, want := range map[int]bool{1<<10 - 1: false, 1 << 10: name != "other URL"} {
 			ref, err := s.Attach(t.Context(), media(n))
 			if err != nil || (ref.Attachment != "") != want {
 				t.Errorf("%s of %d bytes: %+v %v", name, n, ref, err)
@@ -424,18 +424,18 @@ func TestS1_ErrorsOfReadingAreReported(t *testing.T) {
 	save(t, s, pair("q1", "r1")...)
 	origin, match := w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages
 	for kind, do := range map[session.Kind]func() error{
-		session.KindAttachment: func() error {
+		"attachment": func() error {
 			return s.Save(t.Context(), []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}}}, nil)
 		},
-		session.KindNative: func() error {
+		"native": func() error {
 			_, err := s.Instead(t.Context(), pair("q1", "r1"), origin, match)
 			return err
 		},
-		session.KindMessage: func() error {
+		"message": func() error {
 			_, err := s.ActionModel(t.Context(), chainOf(w, compactable(t)), "")
 			return err
 		},
-		session.KindMeta: func() error {
+		"meta": func() error {
 			return s.Act(t.Context(), w, session.Action{ID: "drop"})
 		},
 	} {

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// decision is the body of an entry of [KindDecision].
+// decision is the body of an entry of "decision".
 type decision struct {
 	V int `json:"v"`
 	tool.Ruling
@@ -24,7 +24,7 @@ func (s *Session) Decide(ctx context.Context, rulings ...tool.Ruling) error {
 		if err != nil {
 			return fmt.Errorf("%w: the decision on call %q: %w", ErrInvalid, b.CallID, err)
 		}
-		entries[i] = Entry{Kind: KindDecision, Key: decisionKey(*b), Body: body}
+		entries[i] = Entry{Kind: kindDecision, Key: decisionKey(*b), Body: body}
 	}
 	return aboutIf("deciding in", s.ID(), s.write(ctx, entries))
 }
@@ -36,7 +36,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{KindDecision}, Key: decisionKey(b)})
+	entries, err := v.last(ctx, Query{Kinds: []Kind{kindDecision}, Key: decisionKey(b)})
 	if err != nil {
 		return nil, about("looking for a decision in", s.ID(), err)
 	}
@@ -53,7 +53,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	return last, nil
 }
 
-// ReadDecision reads an entry of [KindDecision]: who wants to know what was let
+// ReadDecision reads an entry of "decision": who wants to know what was let
 // happen, and when, ranges over them.
 //
 //	for e, err := range s.Entries(ctx, session.Query{Kinds: []session.Kind{session.KindDecision}}) {
@@ -61,7 +61,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 //		ruling, err := session.ReadDecision(e)
 //	}
 func ReadDecision(e Entry) (tool.Ruling, error) {
-	if e.Kind != KindDecision {
+	if e.Kind != kindDecision {
 		return tool.Ruling{}, invalidf("entry %d is of kind %s, and no decision", e.Seq, e.Kind)
 	}
 	var d decision

@@ -89,7 +89,7 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	for e, err := range s.Entries(ctx, session.Query{Kinds: []session.Kind{session.KindDecision}}) {
+	for e, err := range s.Entries(ctx, session.Query{Kinds: []session.Kind{"decision"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,13 +102,13 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 	if got := strings.Join(said, ", "); got != "rejected a {}, approved a {}" {
 		t.Error(got)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: session.KindIntent, Body: []byte(`{"v":1}`)}); !errors.Is(err, session.ErrInvalid) {
+	if _, err := session.ReadDecision(session.Entry{Kind: "intent", Body: []byte(`{"v":1}`)}); !errors.Is(err, session.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: session.KindDecision, Body: []byte(`{"v":2}`)}); !errors.Is(err, session.ErrNewer) {
+	if _, err := session.ReadDecision(session.Entry{Kind: "decision", Body: []byte(`{"v":2}`)}); !errors.Is(err, session.ErrNewer) {
 		t.Error(err)
 	}
-	if err := s.Append(ctx, session.Entry{Kind: session.KindDecision, Body: []byte(`{}`)}); !errors.Is(err, session.ErrInvalid) {
+	if err := s.Append(ctx, session.Entry{Kind: "decision", Body: []byte(`{}`)}); !errors.Is(err, session.ErrInvalid) {
 		t.Errorf("a decision in other words: %v", err)
 	}
 }

@@ -10,36 +10,36 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Kind says what an [Entry] is: one of the constants from [KindMessage] to
-// [KindRewind], or a word of an application's own.
+// Kind says what an [Entry] is: one of the constants from "message" to
+// "rewind", or a word of an application's own.
 type Kind string
 
 // The kinds that this module writes. Others are kept, and nobody here reads them.
 const (
-	// KindMessage is a message of the conversation.
-	KindMessage Kind = "message"
-	// KindNative is a native history that an action replaced.
-	KindNative Kind = "native"
-	// KindDecision is what a human, or a rule in their place, decided on a call that
+	// kindMessage is a message of the conversation.
+	kindMessage Kind = "message"
+	// kindNative is a native history that an action replaced.
+	kindNative Kind = "native"
+	// kindDecision is what a human, or a rule in their place, decided on a call that
 	// needed approval: see [ReadDecision].
-	KindDecision Kind = "decision"
-	// KindIntent says that a tool is about to run, KindResult what it came to.
-	KindIntent Kind = "intent"
-	KindResult Kind = "result"
-	// KindState is the state of a run.
-	KindState Kind = "state"
-	// KindMeta is a change of the session's metadata.
-	KindMeta Kind = "meta"
-	// KindRewind takes the conversation back to how it was at an earlier entry.
-	KindRewind Kind = "rewind"
-	// KindOutput is a tool output that was too long for the model, or a chunk of one:
+	kindDecision Kind = "decision"
+	// kindIntent says that a tool is about to run, KindResult what it came to.
+	kindIntent Kind = "intent"
+	kindResult Kind = "result"
+	// kindState is the state of a run.
+	kindState Kind = "state"
+	// kindMeta is a change of the session's metadata.
+	kindMeta Kind = "meta"
+	// kindRewind takes the conversation back to how it was at an earlier entry.
+	kindRewind Kind = "rewind"
+	// kindOutput is a tool output that was too long for the model, or a chunk of one:
 	// see [Session.Spill].
-	KindOutput Kind = "output"
-	// KindAttachment is the content of media that messages refer to: see
+	kindOutput Kind = "output"
+	// kindAttachment is the content of media that messages refer to: see
 	// [Session.Expand].
-	KindAttachment Kind = "attachment"
-	// KindRecords are records of tool calls: see [Session.Records].
-	KindRecords Kind = "records"
+	kindAttachment Kind = "attachment"
+	// kindRecords are records of tool calls: see [Session.Records].
+	kindRecords Kind = "records"
 )
 
 // Entry is one line of a session's log. Nobody changes it once it is written.

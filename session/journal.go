@@ -81,7 +81,7 @@ func intentEntry(key string, in tool.Intent) Entry {
 		w.BoolField("idempotent", true)
 	}
 	w.EndObject()
-	return Entry{Kind: KindIntent, Key: key, Body: w.Buf}
+	return Entry{Kind: kindIntent, Key: key, Body: w.Buf}
 }
 
 func writeRef(w *jsonwire.Writer, c tool.CallRef) {
@@ -108,7 +108,7 @@ func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry
 	w.Key("result")
 	w.Known(body)
 	w.EndObject()
-	return Entry{Kind: KindResult, Key: key, Body: w.Buf}, nil
+	return Entry{Kind: kindResult, Key: key, Body: w.Buf}, nil
 }
 
 // record is what is read of an intent or a result.
@@ -121,7 +121,7 @@ type record struct {
 
 // prior folds the entries of a call. Rewinding does not take any of them away.
 func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err error) {
-	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []Kind{KindIntent, KindResult}}) {
+	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []Kind{kindIntent, kindResult}}) {
 		if err != nil {
 			return p, err
 		}
@@ -129,11 +129,11 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 		if err := unmarshal(&e, &r, &r.V); err != nil {
 			return p, err
 		}
-		if p.Attempts > 0 && r.Arguments != p.Arguments || p.Attempts == 0 && e.Kind == KindResult {
+		if p.Attempts > 0 && r.Arguments != p.Arguments || p.Attempts == 0 && e.Kind == kindResult {
 			return p, fmt.Errorf("%w: entry %d is of a call that was not begun with its arguments", ErrCorrupt, e.Seq)
 		}
 		p.Arguments = r.Arguments
-		if e.Kind == KindIntent {
+		if e.Kind == kindIntent {
 			p.Attempts++
 			continue
 		}

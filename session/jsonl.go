@@ -242,14 +242,14 @@ func (l *lines) entry(line []byte, seq int64) (Entry, error) {
 // which a session could not be opened or loaded.
 func (e *Entry) checkBody() (err error) {
 	switch e.Kind {
-	case KindMessage:
+	case kindMessage:
 		_, err = readMessage(e)
-	case KindRewind:
+	case kindRewind:
 		if e.Key != rewindKey {
 			return invalidf("a rewind has the key %q", e.Key)
 		}
 		_, err = readRewind(e)
-	case KindMeta:
+	case kindMeta:
 		_, err = metaEntry(e.Body)
 	}
 	return err

@@ -120,11 +120,11 @@ func TestS1_NewerAndCorruptEntriesAreTyped(t *testing.T) {
 		want error
 		open bool // it is found when the session is opened
 	}{
-		"a newer message": {session.Entry{Kind: session.KindMessage, Body: []byte(`{"v":99,"role":"user"}`)}, session.ErrNewer, false},
-		"no message":      {session.Entry{Kind: session.KindMessage, Body: []byte(`{"role":"user"}`)}, session.ErrCorrupt, false},
-		"a newer rewind":  {session.Entry{Kind: session.KindRewind, Key: "rewind", Body: []byte(`{"v":2}`)}, session.ErrNewer, true},
-		"no rewind":       {session.Entry{Kind: session.KindRewind, Key: "rewind", Body: []byte(`{"to":0}`)}, session.ErrCorrupt, true},
-		"a rewind ahead":  {session.Entry{Kind: session.KindRewind, Key: "rewind", Body: []byte(`{"v":1,"to":9}`)}, session.ErrCorrupt, true},
+		"a newer message": {session.Entry{Kind: "message", Body: []byte(`{"v":99,"role":"user"}`)}, session.ErrNewer, false},
+		"no message":      {session.Entry{Kind: "message", Body: []byte(`{"role":"user"}`)}, session.ErrCorrupt, false},
+		"a newer rewind":  {session.Entry{Kind: "rewind", Key: "rewind", Body: []byte(`{"v":2}`)}, session.ErrNewer, true},
+		"no rewind":       {session.Entry{Kind: "rewind", Key: "rewind", Body: []byte(`{"to":0}`)}, session.ErrCorrupt, true},
+		"a rewind ahead":  {session.Entry{Kind: "rewind", Key: "rewind", Body: []byte(`{"v":1,"to":9}`)}, session.ErrCorrupt, true},
 	} {
 		id := strings.ReplaceAll(name, " ", "-")
 		tc.e.Time = info.Created

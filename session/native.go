@@ -16,7 +16,7 @@ import (
 // them replays what is still valid and rebuilds the rest. What is kept here beside
 // them is a native history that an action has replaced, for one origin.
 
-// native is the body of an entry of [KindNative].
+// native is the body of an entry of "native".
 type native struct {
 	V int `json:"v"`
 	// Covers is how many messages of the conversation it stands for, and Mirror
@@ -77,7 +77,7 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 	if known := s.native.Load(); known != 0 {
 		return known == someNative, nil
 	}
-	for _, err := range s.Entries(ctx, Query{Kinds: []Kind{KindNative}, Last: 1}) {
+	for _, err := range s.Entries(ctx, Query{Kinds: []Kind{kindNative}, Last: 1}) {
 		if err == nil {
 			s.native.Store(someNative)
 		}
@@ -88,7 +88,7 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 
 // replaced is what stands for the messages of a conversation toward a target.
 func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
-	last, err := v.last(ctx, Query{Kinds: []Kind{KindNative}, Key: originKey(target, match), Last: 1})
+	last, err := v.last(ctx, Query{Kinds: []Kind{kindNative}, Key: originKey(target, match), Last: 1})
 	if err != nil || len(last) == 0 {
 		return messages, err
 	}
@@ -161,5 +161,5 @@ func nativeEntry(key string, covered, instead []dragoman.Message) (Entry, error)
 	w.StringField("mirror", mirror(covered))
 	w.RawField("messages", list)
 	w.EndObject()
-	return Entry{Kind: KindNative, Key: key, Body: w.Buf}, w.Err()
+	return Entry{Kind: kindNative, Key: key, Body: w.Buf}, w.Err()
 }

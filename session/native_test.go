@@ -338,8 +338,8 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	a := acting{when: []extension.Trigger{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
 		ran++
 		c := in.Context
-		if !strings.Contains(string(c[extension.LayerLifecycle]), "session_save_prepare") || !strings.Contains(string(c[extension.LayerSession]), s.ID()) ||
-			string(c[extension.LayerConfig]) != `{"a":1}` || string(c[extension.LayerApp]) != `"app"` || string(c[extension.LayerBase]) != `"base"` || string(c["mine"]) != `2` || string(in.Session.Metadata()["title"]) != `"T"` {
+		if !strings.Contains(string(c["lifecycle"]), "session_save_prepare") || !strings.Contains(string(c["session"]), s.ID()) ||
+			string(c["config"]) != `{"a":1}` || string(c["app"]) != `"app"` || string(c["base_config"]) != `"base"` || string(c["mine"]) != `2` || string(in.Session.Metadata()["title"]) != `"T"` {
 			t.Errorf("%s %s", c, in.Session.Metadata())
 		}
 		return extension.ActionResult{Metadata: json.RawMessage(`{"seen":true,"gone":null}`)}, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// recordsBody is the body of an entry of [KindRecords].
+// recordsBody is the body of an entry of "records".
 type recordsBody struct {
 	V       int           `json:"v"`
 	Run     string        `json:"run"`
@@ -29,7 +29,7 @@ func recordsEntry(run string, records []tool.Record) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w: the records of run %.80q: %w", ErrInvalid, run, err)
 	}
-	return Entry{Kind: KindRecords, Key: recordsKey(run), Body: body}, nil
+	return Entry{Kind: kindRecords, Key: recordsKey(run), Body: body}, nil
 }
 
 // SaveRecords does what [Session.Save] does and adds records of a run's tool calls, all or
@@ -53,7 +53,7 @@ func (s *Session) Records(ctx context.Context, run string) ([]tool.Record, error
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{KindRecords}, Key: recordsKey(run)})
+	entries, err := v.last(ctx, Query{Kinds: []Kind{kindRecords}, Key: recordsKey(run)})
 	if err != nil {
 		return nil, about("reading the records of", s.ID(), err)
 	}

@@ -81,7 +81,7 @@ func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	}
 	s := &Session{store: store, created: info}
 	s.writer.head = info.Head
-	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []Kind{KindRewind}}) {
+	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []Kind{kindRewind}}) {
 		if err != nil {
 			return nil, about("opening", id, err)
 		}
@@ -150,7 +150,7 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	if err != nil {
 		return nil, nil, about("loading", s.ID(), err)
 	}
-	last, err := v.last(ctx, Query{Kinds: []Kind{KindState}, Last: 1})
+	last, err := v.last(ctx, Query{Kinds: []Kind{kindState}, Last: 1})
 	if err != nil {
 		return nil, nil, about("loading", s.ID(), err)
 	}
@@ -194,11 +194,11 @@ func (s *Session) save(ctx context.Context, messages []dragoman.Message, state [
 		if err != nil {
 			return fmt.Errorf("%w: message %d of those to save in session %s: %w", ErrInvalid, i, s.ID(), err)
 		}
-		entries = append(entries, Entry{Kind: KindMessage, Body: body})
+		entries = append(entries, Entry{Kind: kindMessage, Body: body})
 	}
 	entries = append(entries, more...)
 	if state != nil {
-		entries = append(entries, Entry{Kind: KindState, Body: state})
+		entries = append(entries, Entry{Kind: kindState, Body: state})
 	}
 	return aboutIf("saving", s.ID(), s.writeWith(ctx, &d, entries))
 }
@@ -218,7 +218,7 @@ func (s *Session) Last(ctx context.Context, n int) ([]Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{KindMessage}, Last: n})
+	entries, err := v.last(ctx, Query{Kinds: []Kind{kindMessage}, Last: n})
 	if err != nil {
 		return nil, about("reading", s.ID(), err)
 	}
@@ -247,7 +247,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
-		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput, KindAttachment, KindRecords:
+		case kindMessage, kindNative, kindDecision, kindIntent, kindResult, kindState, kindMeta, kindRewind, kindOutput, kindAttachment, kindRecords:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
 		e.Body = slices.Clone(e.Body)
@@ -275,7 +275,7 @@ func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] 
 // as it is.
 func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []Kind{KindMeta}}) {
+	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []Kind{kindMeta}}) {
 		if err != nil {
 			return nil, about("reading", s.ID(), err)
 		}
@@ -319,5 +319,5 @@ func metaEntry(patch json.RawMessage) (Entry, error) {
 	if err := json.Unmarshal(patch, &members); err != nil || members == nil {
 		return Entry{}, invalidf("metadata is a JSON object, not %.80s", patch)
 	}
-	return Entry{Kind: KindMeta, Key: metaKey, Body: slices.Clone(patch)}, nil
+	return Entry{Kind: kindMeta, Key: metaKey, Body: slices.Clone(patch)}, nil
 }

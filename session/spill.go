@@ -36,7 +36,7 @@ func (s *Session) Spill() tool.SpillStore { return spill{s} }
 
 type spill struct{ s *Session }
 
-// output is the body of an entry of [KindOutput] that names an output. The chunks are
+// output is the body of an entry of "output" that names an output. The chunks are
 // in entries of their own, found by the hash of the content.
 type output struct {
 	V      int    `json:"v"`
@@ -76,7 +76,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 		if err := w.Err(); err != nil {
 			return "", fmt.Errorf("session: the output of call %s: %w", of.CallID, err)
 		}
-		entries = append(entries, Entry{Kind: KindOutput, Key: o.chunkKey(len(o.Starts)), Body: w.Buf})
+		entries = append(entries, Entry{Kind: kindOutput, Key: o.chunkKey(len(o.Starts)), Body: w.Buf})
 		o.Starts = append(o.Starts, at)
 		at = end
 	}
@@ -84,7 +84,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 	if err != nil {
 		return "", err
 	}
-	entries = append(entries, Entry{Kind: KindOutput, Key: outputKey(name), Body: body})
+	entries = append(entries, Entry{Kind: kindOutput, Key: outputKey(name), Body: body})
 	if err := p.s.write(ctx, entries); err != nil {
 		return "", about("storing an output in", p.s.ID(), err)
 	}
@@ -94,7 +94,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 // find returns the entry that names an output.
 func (p spill) find(ctx context.Context, name string) (o output, err error) {
 	err = tool.ErrNoSpill
-	for e, failed := range p.s.Entries(ctx, Query{Key: outputKey(name), Kinds: []Kind{KindOutput}, Last: 1}) {
+	for e, failed := range p.s.Entries(ctx, Query{Key: outputKey(name), Kinds: []Kind{kindOutput}, Last: 1}) {
 		if failed != nil {
 			return o, failed
 		}
@@ -146,7 +146,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 
 func (p spill) chunk(ctx context.Context, o *output, i int) (text string, err error) {
 	err = fmt.Errorf("%w: chunk %d of output %s is missing", ErrCorrupt, i, o.Hash)
-	for e, failed := range p.s.Entries(ctx, Query{Key: o.chunkKey(i), Kinds: []Kind{KindOutput}, Last: 1}) {
+	for e, failed := range p.s.Entries(ctx, Query{Key: o.chunkKey(i), Kinds: []Kind{kindOutput}, Last: 1}) {
 		if failed != nil {
 			return "", failed
 		}

@@ -113,7 +113,7 @@ func runsOf(ctx context.Context, store Store, info Info) ([]string, error) {
 	}
 	var runs []string
 	seen := map[string]bool{}
-	for e, err := range store.Read(ctx, info.ID, Query{Until: info.Head, Kinds: []Kind{KindIntent}}) {
+	for e, err := range store.Read(ctx, info.ID, Query{Until: info.Head, Kinds: []Kind{kindIntent}}) {
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func (r rewind) entry() Entry {
 	w.IntField("v", 1)
 	w.IntField("to", r.to)
 	w.EndObject()
-	return Entry{Kind: KindRewind, Key: rewindKey, Body: w.Buf}
+	return Entry{Kind: kindRewind, Key: rewindKey, Body: w.Buf}
 }
 
 func readRewind(e *Entry) (rewind, error) {
@@ -92,7 +92,7 @@ func (s *Session) view() (view, error) {
 // messages are those of the conversation.
 func (v view) messages(ctx context.Context) (out []dragoman.Message, err error) {
 	for _, sp := range v.spans {
-		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{KindMessage}}) {
+		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{kindMessage}}) {
 			if err != nil {
 				return nil, err
 			}

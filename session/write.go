@@ -88,7 +88,7 @@ func (s *Session) stamp(entries []Entry) error {
 		}
 		check := e.Check
 		switch e.Kind {
-		case KindMessage, KindNative, KindIntent, KindResult, KindRewind, KindOutput, KindAttachment, KindRecords: // just written
+		case kindMessage, kindNative, kindIntent, kindResult, kindRewind, kindOutput, kindAttachment, kindRecords: // just written
 			check = e.checkFrame
 		}
 		if err := check(); err != nil {
@@ -107,7 +107,7 @@ func (s *Session) commit(ctx context.Context, entries []Entry) error {
 	switch {
 	case err == nil:
 		for i := range entries {
-			if entries[i].Kind == KindRewind {
+			if entries[i].Kind == kindRewind {
 				r, _ := readRewind(&Entry{Seq: head + int64(i) + 1, Body: entries[i].Body})
 				s.rewinds = append(s.rewinds, r)
 			}

@@ -36,7 +36,7 @@
 //
 //	sim/planner?fault=c2
 //
-// by the header [FaultHeader], by "fault" in the URL, or for all with
+// by the header "X-Dragoman-Fault", by "fault" in the URL, or for all with
 // [Config].Fault.
 //
 // # Real traffic

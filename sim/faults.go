@@ -18,12 +18,12 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Intact: the answer is the one that was meant.
-	Intact Outcome = "intact"
-	// Barred: the answer is read, and its calls must not run.
-	Barred Outcome = "barred"
-	// Fails: reading the answer is an error, and no call of it may run.
-	Fails Outcome = "fails"
+	// intact: the answer is the one that was meant.
+	intact Outcome = "intact"
+	// barred: the answer is read, and its calls must not run.
+	barred Outcome = "barred"
+	// fails: reading the answer is an error, and no call of it may run.
+	fails Outcome = "fails"
 )
 
 // Fault is something that goes wrong on demand: a habit of real servers that
@@ -106,8 +106,8 @@ func streamFaults() []Fault {
 		{ID: "c10", frames: blankTail, About: "White space follows arguments that were whole already."},
 		{ID: "c11", frames: doneTwice, About: "Everything that is done is said to be done twice."},
 		{ID: "c12", frames: chatOddFinish, About: "Chunks in the middle have an empty reason for the end, and data follows the mark at the end."},
-		{ID: "c13", frames: noEnd, Outcome: Fails, About: "The stream ends without the event that says so."},
-		{ID: "c14", events: failsMidway, Outcome: Fails, About: "An error comes in the middle of a stream that began with 200."},
+		{ID: "c13", frames: noEnd, Outcome: fails, About: "The stream ends without the event that says so."},
+		{ID: "c14", events: failsMidway, Outcome: fails, About: "An error comes in the middle of a stream that began with 200."},
 		{ID: "c15", frames: comments, About: "Comments stand between all events."},
 		{ID: "c16", frames: bytewise, About: "Each byte is sent by itself, so that characters are cut in two."},
 		{ID: "c17", frames: loneSurrogate, About: "The text holds half of a character; it is read as U+FFFD."},
@@ -119,7 +119,7 @@ func streamFaults() []Fault {
 		{ID: "c23", frames: vendorEvents, About: "Events have no names outside of their data, and some are a vendor's own."},
 		{ID: "c24", frames: emptyOutput, About: "The response that is complete lists no output."},
 		{ID: "c25", frames: chatSparseIndex, About: "The indexes of calls start at three and leave gaps."},
-		{ID: "c26", frames: endIncomplete, Outcome: Barred, About: "The response ends as incomplete, its calls whole."},
+		{ID: "c26", frames: endIncomplete, Outcome: barred, About: "The response ends as incomplete, its calls whole."},
 		{ID: "c27", frames: callsApart, About: "Each parallel call comes in a chunk of its own, without an id, and one of them twice."},
 		{ID: "c28", frames: partialArgs, About: "Arguments come as paths and values, texts in pieces."},
 		{ID: "c29", frames: otherFraming, About: "A JSON array is streamed where events were asked for, and the reverse."},
@@ -127,12 +127,12 @@ func streamFaults() []Fault {
 		{ID: "c31", frames: vanishingUsage, About: "The counts of usage are there in some chunks, and gone in the last."},
 		{ID: "c32", frames: bareLines, About: "Calls have no ids and a line each, and the end gives no reason."},
 		{ID: "c33", frames: oddFrames, About: "Blocks of text have no end, and all frames a member that nobody documented."},
-		{ID: "c34", events: endsWithLength, Outcome: Barred, About: "The output limit ended the answer behind a call that looks whole."},
+		{ID: "c34", events: endsWithLength, Outcome: barred, About: "The output limit ended the answer behind a call that looks whole."},
 		{ID: "c35", events: singleCharacters, About: "Everything comes one character at a time."},
 		{ID: "c36", events: twoChoices, About: "Two answers come at once, their fragments taking turns."},
-		{ID: "c37", frames: secondStart, Outcome: Fails, About: "Another message begins before the first has ended."},
+		{ID: "c37", frames: secondStart, Outcome: fails, About: "Another message begins before the first has ended."},
 		{ID: "c38", frames: together, About: "One chunk has text and a call."},
-		{ID: "c39", frames: openEnd, Outcome: Fails, About: "The stream ends while a part is open."},
+		{ID: "c39", frames: openEnd, Outcome: fails, About: "The stream ends while a part is open."},
 		{ID: "c40", frames: sameNumbers, About: "Events have the same sequence number, or none."},
 		{ID: "c41", frames: emptyFirst, About: "The stream begins with events that say nothing."},
 	}
@@ -140,7 +140,7 @@ func streamFaults() []Fault {
 		list[i].StreamOnly = true
 		list[i].Dialects = dialectsWith(list[i].ID)
 		if list[i].Outcome == "" {
-			list[i].Outcome = Intact
+			list[i].Outcome = intact
 		}
 	}
 	return list
@@ -185,14 +185,14 @@ func failures() []Fault {
 		}},
 		{ID: "malformed", About: "JSON in the middle of the answer is not JSON.", script: (*script).malform},
 		{ID: "truncated", About: "The JSON at the end of the answer is cut off, and the connection ends as if it were whole.", script: func(s *script, _ dialect.Codec) { s.truncate() }},
-		{ID: "slow-first-byte", Outcome: Intact, About: "The first byte takes half a minute.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
+		{ID: "slow-first-byte", Outcome: intact, About: "The first byte takes half a minute.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
 	}
 	for i := range list {
 		for _, codec := range dialects.All() {
 			list[i].Dialects = append(list[i].Dialects, codec.Dialect())
 		}
 		if list[i].Outcome == "" {
-			list[i].Outcome = Fails
+			list[i].Outcome = fails
 		}
 	}
 	return list

@@ -181,13 +181,13 @@ func legacyFunctions(codec dialect.Codec, req *dragoman.Request) bool {
 	return legacy != nil && legacy(req)
 }
 
-// FaultHeader is the header in which a client can ask a [Handler] for a fault.
-const FaultHeader = "X-Dragoman-Fault"
+// faultHeader is the header in which a client can ask a [Handler] for a fault.
+const faultHeader = "X-Dragoman-Fault"
 
 // fault is the one that a request asks for, by the name of its model, a header or
 // its URL, or that all requests get; nil for none.
 func (s *server) fault(r *http.Request, spec modelSpec, d dragoman.Dialect, stream bool) (*Fault, error) {
-	id := cmp.Or(spec.fault, r.Header.Get(FaultHeader), r.URL.Query().Get("fault"), s.Fault)
+	id := cmp.Or(spec.fault, r.Header.Get(faultHeader), r.URL.Query().Get("fault"), s.Fault)
 	if id == "" {
 		return nil, nil
 	}

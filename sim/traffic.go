@@ -76,7 +76,7 @@ const redacted = "REDACTED"
 // credential: which one does is up to the server.
 var publicHeaders = []string{
 	"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Connection", "Content-Length", "Content-Type",
-	"Openai-Beta", "User-Agent", FaultHeader,
+	"Openai-Beta", "User-Agent", faultHeader,
 }
 
 // secretWords stand in the names of headers and parameters that hold credentials,

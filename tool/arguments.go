@@ -25,19 +25,19 @@ type StepName string
 
 // The steps, in their order. What is checked and found right leaves none.
 const (
-	// StepParse is a payload that cannot be read, or was cut off.
-	StepParse    StepName = "parse"
-	StepRepair   StepName = "repair"
-	StepUnwrap   StepName = "unwrap"
-	StepComplete StepName = "complete"
-	StepValidate StepName = "validate"
-	// StepPolicy is an argument that the policy set, StepHook a change by hooks,
-	// StepEdit one by a human.
-	StepPolicy StepName = "policy"
-	StepHook   StepName = "hook"
-	StepEdit   StepName = "edit"
-	// StepMatch is a text that its tool's grammar does not take.
-	StepMatch StepName = "grammar"
+	// stepParse is a payload that cannot be read, or was cut off.
+	stepParse    StepName = "parse"
+	stepRepair   StepName = "repair"
+	stepUnwrap   StepName = "unwrap"
+	stepComplete StepName = "complete"
+	stepValidate StepName = "validate"
+	// stepPolicy is an argument that the policy set, StepHook a change by hooks,
+	// stepEdit one by a human.
+	stepPolicy StepName = "policy"
+	stepHook   StepName = "hook"
+	stepEdit   StepName = "edit"
+	// stepMatch is a text that its tool's grammar does not take.
+	stepMatch StepName = "grammar"
 )
 
 // failure ends a call before its tool is reached, or says how its run failed.
@@ -66,7 +66,7 @@ func failf(kind ErrorKind, format string, args ...any) *failure {
 func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
 	if p := c.Problem; p != nil && p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemNotObject {
-		return Input{}, []Step{{StepParse, string(p.Code)}}, notRun(e, p)
+		return Input{}, []Step{{stepParse, string(p.Code)}}, notRun(e, p)
 	}
 	if e.spec.Kind == dragoman.ToolFreeform {
 		return x.readText(ctx)
@@ -82,7 +82,7 @@ func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	}
 	mended, how, what := mend(c.Arguments, p)
 	if how == "" {
-		return Input{}, []Step{{StepParse, p.Message}}, e.badArguments(p.Message)
+		return Input{}, []Step{{stepParse, p.Message}}, e.badArguments(p.Message)
 	}
 	steps = nil
 	for _, w := range what {
@@ -102,12 +102,12 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 	if e.settings.Coerce {
 		if inner := e.unwrap(args); inner != nil {
 			args = inner
-			steps = append(steps, Step{StepUnwrap, "the arguments stood inside of one member"})
+			steps = append(steps, Step{stepUnwrap, "the arguments stood inside of one member"})
 		}
 	}
 	args, told := e.complete(args)
 	for _, t := range told {
-		steps = append(steps, Step{StepComplete, t})
+		steps = append(steps, Step{stepComplete, t})
 	}
 	in := Input{Arguments: args}
 	f := x.check(ctx, &in, &steps)
@@ -142,12 +142,12 @@ func mend(text string, p *dragoman.CallProblem) (mended string, step StepName, w
 		r := jsonwire.NewReader([]byte(text))
 		if r.Kind() == '"' {
 			if inner := r.String(); r.End() == nil && dragoman.CheckArguments(inner) == nil {
-				return inner, StepUnwrap, []string{"the arguments were a string that held them"}
+				return inner, stepUnwrap, []string{"the arguments were a string that held them"}
 			}
 		}
 	case dragoman.ProblemInvalidJSON:
 		if mended, what, ok := repairJSON(text); ok {
-			return mended, StepRepair, what
+			return mended, stepRepair, what
 		}
 	}
 	return "", "", nil
@@ -187,10 +187,10 @@ func (x *execution) readText(ctx context.Context) (Input, []Step, *failure) {
 		text, ok := wrappedText(c.Arguments)
 		if !ok {
 			const want = `the tool takes text: {"input": "…"}`
-			return in, []Step{{StepParse, want}}, e.badArguments(want)
+			return in, []Step{{stepParse, want}}, e.badArguments(want)
 		}
 		in.Text = text
-		steps = append(steps, Step{StepUnwrap, "the text stood in an object"})
+		steps = append(steps, Step{stepUnwrap, "the text stood in an object"})
 	}
 	f := x.check(ctx, &in, &steps)
 	return in, steps, f
@@ -216,11 +216,11 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 			return failf(ErrorArguments, "%s takes text, not arguments", e.key.QualifiedName())
 		}
 		if err := e.matches(in.Text); err != nil {
-			*steps = append(*steps, Step{StepMatch, err.Error()})
+			*steps = append(*steps, Step{stepMatch, err.Error()})
 			return e.badArguments(err.Error())
 		}
 	} else if err := e.validate(in); err != nil {
-		*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
+		*steps = append(*steps, Step{stepValidate, firstLine(err.Error())})
 		return e.badArguments(err.Error())
 	}
 	if b, ok := e.tool.(binder); ok {
@@ -229,7 +229,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 		case err != nil && ctx.Err() != nil:
 			return x.cancelled(ctx)
 		case err != nil:
-			*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
+			*steps = append(*steps, Step{stepValidate, firstLine(err.Error())})
 			return e.badArguments(err.Error())
 		}
 		in.bound = bound

@@ -1095,7 +1095,7 @@ func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 		t.Errorf("a definition that is not known: %+v", c)
 	}
 	pinned := asked
-	pinned.Changed = &tool.PinChange{Tool: "pay", Kind: tool.PinNew}
+	pinned.Changed = &tool.PinChange{Tool: "pay", Kind: "new"}
 	if c := resume(before, pinned).Changed; c != nil {
 		t.Errorf("a change from a pin that is not checked any more: %+v", c)
 	}

@@ -329,7 +329,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 		return failf(ErrorDenied, "%s did not run: a policy's edit does not fit: %v", x.key.QualifiedName(), err)
 	}
 	for _, e := range edits {
-		x.steps = append(x.steps, Step{StepPolicy, e.Argument + " is set"})
+		x.steps = append(x.steps, Step{stepPolicy, e.Argument + " is set"})
 	}
 	x.input = in
 	return x.check(ctx, &x.input, &x.steps)
@@ -357,7 +357,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 		return false, nil
 	}
 	x.input = in
-	x.steps = append(x.steps, Step{StepHook, "a hook changed the arguments"})
+	x.steps = append(x.steps, Step{stepHook, "a hook changed the arguments"})
 	return true, x.check(ctx, &x.input, &x.steps)
 }
 
@@ -574,7 +574,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	switch {
 	case a.Edited != nil:
 		x.input = a.Edited.clone()
-		x.steps = append(x.steps, Step{StepEdit, "by the user"})
+		x.steps = append(x.steps, Step{stepEdit, "by the user"})
 	case x.request.Wanted != nil && len(a.Value) == 0:
 		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), x.request.Wanted.Argument)
 	case x.request.Wanted != nil:
@@ -583,7 +583,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 			return failf(ErrorRejected, "%s did not run: the user's value does not fit: %v", x.key.QualifiedName(), err)
 		}
 		x.input = in
-		x.steps = append(x.steps, Step{StepEdit, x.request.Wanted.Argument + ", by the user"})
+		x.steps = append(x.steps, Step{stepEdit, x.request.Wanted.Argument + ", by the user"})
 	default:
 		return nil
 	}

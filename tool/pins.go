@@ -42,9 +42,9 @@ type PinKind string
 
 // The kinds of difference.
 const (
-	PinNew     PinKind = "new"
-	PinChanged PinKind = "changed"
-	PinRemoved PinKind = "removed"
+	pinNew     PinKind = "new"
+	pinChanged PinKind = "changed"
+	pinRemoved PinKind = "removed"
 	// ChangedWhilePending is a tool that changed after approval of a call was requested.
 	// Fields lists the differences from the definition at that time.
 	ChangedWhilePending PinKind = "changed_while_pending"
@@ -76,9 +76,9 @@ type FieldChange struct {
 // String describes the change in one line.
 func (c PinChange) String() string {
 	switch c.Kind {
-	case PinNew:
+	case pinNew:
 		return c.Tool + " is not pinned"
-	case PinRemoved:
+	case pinRemoved:
 		return c.Tool + " is pinned, but not in the toolbox"
 	}
 	text := c.Tool + " changed since it was pinned"
@@ -263,7 +263,7 @@ func (p *Pins) Check(b *Box) []PinChange {
 	defer p.mu.RUnlock()
 	for _, key := range slices.Sorted(maps.Keys(p.tools)) {
 		if !seen[key] {
-			out = append(out, PinChange{Tool: key, Kind: PinRemoved})
+			out = append(out, PinChange{Tool: key, Kind: pinRemoved})
 		}
 	}
 	return out
@@ -279,10 +279,10 @@ func (p *Pins) check(e *entry) *PinChange {
 	was, ok := p.tools[key]
 	p.mu.RUnlock()
 	if !ok {
-		return &PinChange{Tool: key, Kind: PinNew}
+		return &PinChange{Tool: key, Kind: pinNew}
 	}
 	if fields := difference(was, is); fields != nil {
-		return &PinChange{Tool: key, Kind: PinChanged, Fields: fields}
+		return &PinChange{Tool: key, Kind: pinChanged, Fields: fields}
 	}
 	return nil
 }

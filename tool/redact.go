@@ -17,15 +17,15 @@ import (
 // of common keys and tokens. It is safe for concurrent use.
 type Redactor struct {
 	// Secrets are values to take out wherever they stand, also as JSON, URLs and
-	// base64 write them, alone or among other text. Those shorter than [MinSecret] are not looked for: they
+	// base64 write them, alone or among other text. Those shorter than 6 are not looked for: they
 	// would blot ordinary text.
 	Secrets []string
 	// NoShapes turns the common shapes off.
 	NoShapes bool
 }
 
-// MinSecret is the length in bytes that a secret must have to be looked for.
-const MinSecret = 6
+// minSecret is the length in bytes that a secret must have to be looked for.
+const minSecret = 6
 
 // Mask stands where a secret was.
 const Mask = "[redacted]"
@@ -102,7 +102,7 @@ func (r *Redactor) Redact(s string) string {
 func redactSecrets(s string, secrets []string) string {
 	var written []string
 	for _, secret := range secrets {
-		if len(secret) >= MinSecret {
+		if len(secret) >= minSecret {
 			written = append(written, spellings(secret)...)
 		}
 	}

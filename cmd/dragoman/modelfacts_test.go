@@ -68,7 +68,7 @@ func TestConvertProviderAndGatewayAgreeOnEveryModel(t *testing.T) {
 	config := &provider.Config{Getenv: env, HTTP: &http.Client{Transport: wire}}
 	routes := []gateway.Route{}
 	for _, name := range []string{"openai-chat", "openai", "anthropic", "gemini", "ollama", "bedrock"} {
-		routes = append(routes, gateway.Route{Pattern: name + "/*", To: name + "/*", Repair: gateway.RepairAlways})
+		routes = append(routes, gateway.Route{Pattern: name + "/*", To: name + "/*", Repair: "always"})
 	}
 	g, err := gateway.New(&gateway.Config{Routes: routes, Models: config}, gateway.Options{})
 	if err != nil {

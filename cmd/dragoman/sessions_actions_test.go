@@ -79,7 +79,7 @@ func TestX9_SessionsActionsAndRunAction(t *testing.T) {
 	if r := do(nil, "--session", "trip", "--model", "work/m", "q4"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	if got, want := (*sent)[len(*sent)-1], extension.SummaryHead+"they agreed|q3|r3|q4"; got != want {
+	if got, want := (*sent)[len(*sent)-1], "Summary of the conversation before this message:\n\n"+"they agreed|q3|r3|q4"; got != want {
 		t.Errorf("the next run sent %q, want %q", got, want)
 	}
 	if r := sessionsOf(nil, "show", "trip"); !strings.Contains(r.out, "q1") {

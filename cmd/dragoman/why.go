@@ -298,7 +298,7 @@ func (o *whyFlags) resolveModel() error {
 // rules returns the policy of --policy, or the default one, for the tools of a box.
 func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 	if o.policy == "" {
-		p, err := policy.New(policy.Config{Default: policy.DefaultAskDestructive})
+		p, err := policy.New(policy.Config{Default: "ask_destructive"})
 		if err != nil {
 			return nil, failed("%w", err)
 		}

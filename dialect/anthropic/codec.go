@@ -23,13 +23,13 @@ import (
 
 const name = dragoman.Anthropic
 
-// DefaultMaxTokens is the max_tokens written where the request asks for none:
+// defaultMaxTokens is the max_tokens written where the request asks for none:
 // the wire demands a number. Every model since Claude 3 takes it; of one that takes more
 // [dragoman.Capabilities].DefaultMaxTokens says so.
-const DefaultMaxTokens = 4096
+const defaultMaxTokens = 4096
 
-// MinThinkingBudget is the least thinking budget the API takes.
-const MinThinkingBudget = 1024
+// minThinkingBudget is the least thinking budget the API takes.
+const minThinkingBudget = 1024
 
 // The formats of native records that are no tool objects.
 const (

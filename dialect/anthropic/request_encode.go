@@ -111,12 +111,12 @@ func (e *requestEncoder) encode() error {
 
 // maxTokens writes the bound that the wire demands.
 func (e *requestEncoder) maxTokens() {
-	n := int64(DefaultMaxTokens)
+	n := int64(defaultMaxTokens)
 	if e.req.MaxOutputTokens != nil {
 		n = *e.req.MaxOutputTokens
 	} else {
 		if r := e.reasoning(); r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
-			n = wirekit.Sum(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
+			n = wirekit.Sum(max(*r.BudgetTokens, minThinkingBudget), n) // thinking counts against it
 		}
 		n = max(n, e.target.Caps.DefaultMaxTokens)
 		e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the API requires max_tokens; %d written", n)
@@ -256,9 +256,9 @@ func (e *requestEncoder) budget(n int64) int64 {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below max_tokens, which is %d", n, *most)
 		n = *most - 1
 	}
-	if n < MinThinkingBudget {
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the API takes", n, MinThinkingBudget)
-		n = MinThinkingBudget
+	if n < minThinkingBudget {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the API takes", n, minThinkingBudget)
+		n = minThinkingBudget
 	}
 	return n
 }
@@ -275,7 +275,7 @@ func (e *requestEncoder) ownBudget() bool {
 // roomToThink reports whether any budget fits below max_tokens.
 func (e *requestEncoder) roomToThink() bool {
 	most := e.req.MaxOutputTokens
-	return most == nil || *most > MinThinkingBudget || e.ownBudget()
+	return most == nil || *most > minThinkingBudget || e.ownBudget()
 }
 
 // thinks is the API's word for how to think; empty for none.
@@ -296,7 +296,7 @@ func (e *requestEncoder) thinking() {
 	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
 	case s.Mode == dragoman.ReasoningBudget && typ == "":
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "max_tokens leaves no room for the least budget, %d", MinThinkingBudget)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "max_tokens leaves no room for the least budget, %d", minThinkingBudget)
 	case s.Mode == dragoman.ReasoningDefault && typ == "disabled":
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
 	}

@@ -31,8 +31,8 @@ import (
 
 const name = dragoman.Bedrock
 
-// MinThinkingBudget is the least thinking budget that Claude takes.
-const MinThinkingBudget = 1024
+// minThinkingBudget is the least thinking budget that Claude takes.
+const minThinkingBudget = 1024
 
 // defaultMaxTokens is the bound that Converse applies to Claude where a request has none.
 const defaultMaxTokens = 4096

@@ -211,7 +211,7 @@ func (e *requestEncoder) maxTokens() (int64, bool) {
 	if e.thinks() != "enabled" || e.ownBudget() {
 		return 0, false
 	}
-	n := wirekit.Sum(max(*e.reasoning().BudgetTokens, MinThinkingBudget), defaultMaxTokens)
+	n := wirekit.Sum(max(*e.reasoning().BudgetTokens, minThinkingBudget), defaultMaxTokens)
 	n = max(n, e.target.Caps.DefaultMaxTokens)
 	e.rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the maximum must exceed the thinking budget; %d written", n)
 	return n, true
@@ -250,9 +250,9 @@ func (e *requestEncoder) budget(n int64) int64 {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below maxTokens, which is %d", n, *most)
 		n = *most - 1
 	}
-	if n < MinThinkingBudget {
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the model takes", n, MinThinkingBudget)
-		n = MinThinkingBudget
+	if n < minThinkingBudget {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the model takes", n, minThinkingBudget)
+		n = minThinkingBudget
 	}
 	return n
 }
@@ -260,7 +260,7 @@ func (e *requestEncoder) budget(n int64) int64 {
 // roomToThink reports whether any budget fits below maxTokens.
 func (e *requestEncoder) roomToThink() bool {
 	most := e.req.MaxOutputTokens
-	return most == nil || *most > MinThinkingBudget || e.ownBudget()
+	return most == nil || *most > minThinkingBudget || e.ownBudget()
 }
 
 // thinks is Claude's word for how to think; empty for none.
@@ -275,7 +275,7 @@ func (e *requestEncoder) thinkingType() string {
 	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
 	case s.Mode == dragoman.ReasoningBudget && typ == "":
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "maxTokens leaves no room for the least budget, %d", MinThinkingBudget)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "maxTokens leaves no room for the least budget, %d", minThinkingBudget)
 	case s.Mode == dragoman.ReasoningDefault && typ == "disabled":
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
 	}

@@ -272,7 +272,7 @@ func TestNothingThatSaysSomethingFollowsTheTerminalEvent(t *testing.T) {
 					t.Errorf("%s after the end", ev.Type())
 				}
 				typ := ev.Type()
-				ended = ended || typ == dragoman.EventResponseEnd || typ == dragoman.EventStreamError
+				ended = ended || typ == "response_end" || typ == "stream_error"
 				return nil
 			}
 			if err := d.Feed([]byte(body), emit); err != nil {

@@ -86,7 +86,7 @@ func FuzzDecodeError(f *testing.F) {
 		}
 		evs, _, _ := decodeStream(body, 5, dialect.DecodeOptions{})
 		last := evs[len(evs)-1]
-		if _, ok := last.(*dragoman.Chunk); !ok && last.Type() != dragoman.EventStreamError && last.Type() != dragoman.EventResponseEnd {
+		if _, ok := last.(*dragoman.Chunk); !ok && last.Type() != "stream_error" && last.Type() != "response_end" {
 			t.Fatalf("last event %T", last)
 		}
 	})

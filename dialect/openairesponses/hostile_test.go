@@ -405,7 +405,7 @@ func TestNothingThatSaysAnythingFollowsTheTerminalEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := evs[len(evs)-3].Type(); last != dragoman.EventResponseEnd && last != dragoman.EventStreamError {
+		if last := evs[len(evs)-3].Type(); last != "response_end" && last != "stream_error" {
 			t.Errorf("%v: the last event before [DONE] and a keep-alive is a %s", list, last)
 		}
 		// What comes behind the end is not written.

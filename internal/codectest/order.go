@@ -32,13 +32,13 @@ type order struct {
 }
 
 func (o *order) add(ev dragoman.Event) error {
-	if ev.Type() == dragoman.EventChunk {
+	if ev.Type() == "chunk" {
 		return nil
 	}
 	if o.ended {
 		return errors.New("after the end")
 	}
-	if (ev.Type() == dragoman.EventResponseStart) == o.started {
+	if (ev.Type() == "response_start") == o.started {
 		return fmt.Errorf("a start must come first and once; it did: %v", o.started)
 	}
 	o.started = true

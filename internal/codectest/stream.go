@@ -57,7 +57,7 @@ func Cut(stream []byte, sizes ...int) [][]byte {
 
 // Bare are events without chunks, as another dialect's stream would have them.
 func Bare(evs []dragoman.Event) []dragoman.Event {
-	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk })
+	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == "chunk" })
 }
 
 // Told are the events of a stream that tells a whole response.

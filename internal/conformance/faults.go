@@ -36,15 +36,15 @@ func judge(t *testing.T, want sim.Outcome, whole, resp *dragoman.Response, err e
 	t.Helper()
 	run := runnable(resp)
 	switch want {
-	case sim.Intact:
+	case "intact":
 		if err != nil || !slices.Equal(run, runnable(whole)) {
 			t.Errorf("%v: %q would run, want %q", err, run, runnable(whole))
 		}
-	case sim.Barred:
+	case "barred":
 		if err != nil || len(run) > 0 {
 			t.Errorf("%v: %q would run", err, run)
 		}
-	case sim.Fails:
+	case "fails":
 		if err == nil || len(run) > 0 {
 			t.Errorf("%v: %q would run", err, run)
 		}

@@ -457,7 +457,7 @@ func (s *session) readOne(ctx context.Context, cancel func(), req *dragoman.Requ
 		if err != nil {
 			return err
 		}
-		if ev.Type() == dragoman.EventPartDelta {
+		if ev.Type() == "part_delta" {
 			cancel()
 		}
 	}

@@ -108,8 +108,8 @@ type ActionError struct {
 
 func (e *ActionError) Error() string { return "extension: " + e.Message + " (" + e.Code + ")" }
 
-// CodeParams is the code of parameters that an action does not take.
-const CodeParams = "invalid_params"
+// codeParams is the code of parameters that an action does not take.
+const codeParams = "invalid_params"
 
 // ErrNoAction says that no extension that is on has an action.
 var ErrNoAction = errors.New("extension: there is no such action")
@@ -121,35 +121,35 @@ type Layers map[string]json.RawMessage
 // caller supplies under them is not taken. The first seven are there for every
 // action; those of the application where it has something to say.
 const (
-	// LayerCore is {"extension", "version", "action"}.
-	LayerCore = "core"
-	// LayerConfig is the settings of the extension, {} where it has none.
-	LayerConfig = "config"
-	// LayerTrigger is {"source"}: "call" for who asked for the action, "lifecycle"
+	// layerCore is {"extension", "version", "action"}.
+	layerCore = "core"
+	// layerConfig is the settings of the extension, {} where it has none.
+	layerConfig = "config"
+	// layerTrigger is {"source"}: "call" for who asked for the action, "lifecycle"
 	// for one that runs by itself.
-	LayerTrigger = "trigger"
-	// LayerSession is {"id", "messages", "native", "dialect", "provider", "model"}: how
+	layerTrigger = "trigger"
+	// layerSession is {"id", "messages", "native", "dialect", "provider", "model"}: how
 	// many messages there are, and whose the native history is.
-	LayerSession = "session"
-	// LayerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action
+	layerSession = "session"
+	// layerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action
 	// that was asked for.
-	LayerLifecycle = "lifecycle"
-	// LayerRequest is {"tags", "model", "run", "turn"}: the tags that the extensions
+	layerLifecycle = "lifecycle"
+	// layerRequest is {"tags", "model", "run", "turn"}: the tags that the extensions
 	// were resolved for, the model, and the run and turn where there is one.
-	LayerRequest = "request"
-	// LayerRuntime is {"extensions", "model", "encode", "values"}: the extensions that
+	layerRequest = "request"
+	// layerRuntime is {"extensions", "model", "encode", "values"}: the extensions that
 	// are on, whether there are a model and an encoder, and the names of live values. The
 	// values themselves are in [Runtime].
-	LayerRuntime = "runtime"
-	// LayerApp and LayerBase are what the application supplies about itself and its base
+	layerRuntime = "runtime"
+	// layerApp and LayerBase are what the application supplies about itself and its base
 	// configuration.
-	LayerApp  = "app"
-	LayerBase = "base_config"
+	layerApp  = "app"
+	layerBase = "base_config"
 )
 
 func reserved(name string) bool {
 	switch name {
-	case LayerCore, LayerConfig, LayerTrigger, LayerSession, LayerLifecycle, LayerRequest, LayerRuntime, LayerApp, LayerBase:
+	case layerCore, layerConfig, layerTrigger, layerSession, layerLifecycle, layerRequest, layerRuntime, layerApp, layerBase:
 		return true
 	default:
 		return false
@@ -226,7 +226,7 @@ func (a Action) check(params json.RawMessage) error {
 		return fmt.Errorf("the schema of its inputs: %w", err)
 	}
 	if err := v.Validate(params); err != nil {
-		return &ActionError{CodeParams, "the parameters are not what the action takes: " + err.Error()}
+		return &ActionError{codeParams, "the parameters are not what the action takes: " + err.Error()}
 	}
 	return nil
 }
@@ -260,25 +260,25 @@ func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layer
 		runtime["values"] = slices.Sorted(maps.Keys(in.Runtime.Values))
 	}
 	out := Layers{
-		LayerCore:      layer(map[string]any{"extension": a.Extension, "version": version, "action": a.ID}),
-		LayerConfig:    layer(nil),
-		LayerTrigger:   layer(map[string]any{"source": "call"}),
-		LayerSession:   layer(session),
-		LayerLifecycle: layer(nil),
-		LayerRequest:   layer(request),
-		LayerRuntime:   layer(runtime),
+		layerCore:      layer(map[string]any{"extension": a.Extension, "version": version, "action": a.ID}),
+		layerConfig:    layer(nil),
+		layerTrigger:   layer(map[string]any{"source": "call"}),
+		layerSession:   layer(session),
+		layerLifecycle: layer(nil),
+		layerRequest:   layer(request),
+		layerRuntime:   layer(runtime),
 	}
 	if set := in.Settings[a.Extension]; len(set) > 0 {
-		out[LayerConfig] = set
+		out[layerConfig] = set
 	}
 	if moment != "" {
-		out[LayerTrigger], out[LayerLifecycle] = layer(map[string]any{"source": "lifecycle"}), layer(map[string]any{"moment": moment})
+		out[layerTrigger], out[layerLifecycle] = layer(map[string]any{"source": "lifecycle"}), layer(map[string]any{"moment": moment})
 	}
 	if in.App != nil {
-		out[LayerApp] = in.App
+		out[layerApp] = in.App
 	}
 	if in.Base != nil {
-		out[LayerBase] = in.Base
+		out[layerBase] = in.Base
 	}
 	return out
 }

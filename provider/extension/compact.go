@@ -128,29 +128,29 @@ func (c Compact) Actions(env Env) []Action {
 
 // The codes of what [CompactID] cannot do.
 const (
-	// CodeUneven: the native history does not line up with the session's.
-	CodeUneven = "not_aligned"
-	// CodeNoModel: a summary was requested, but the session is not connected to a model.
-	CodeNoModel = "no_model"
-	// CodeNoSummary: the model wrote no summary.
-	CodeNoSummary = "no_summary"
+	// codeUneven: the native history does not line up with the session's.
+	codeUneven = "not_aligned"
+	// codeNoModel: a summary was requested, but the session is not connected to a model.
+	codeNoModel = "no_model"
+	// codeNoSummary: the model wrote no summary.
+	codeNoSummary = "no_summary"
 )
 
 const metadataKey = CompactName
 
 func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) {
-	c, err := c.with(in.Context[LayerConfig])
+	c, err := c.with(in.Context[layerConfig])
 	if err != nil {
-		return ActionResult{}, &ActionError{CodeParams, err.Error()}
+		return ActionResult{}, &ActionError{codeParams, err.Error()}
 	}
 	if len(in.Params) > 0 {
 		var params compactParams
 		if err := json.Unmarshal(in.Params, &params); err != nil {
-			return ActionResult{}, &ActionError{CodeParams, `the parameters must be like {"keep": 40, "instructions": "Keep the decisions."}`}
+			return ActionResult{}, &ActionError{codeParams, `the parameters must be like {"keep": 40, "instructions": "Keep the decisions."}`}
 		}
 		c = c.and(params)
 		if params.Instructions != nil && !c.Summarize {
-			return ActionResult{}, &ActionError{CodeParams, "instructions need a summary, but summarize is false: remove one of them"}
+			return ActionResult{}, &ActionError{codeParams, "instructions need a summary, but summarize is false: remove one of them"}
 		}
 	}
 	if c.Keep <= 0 {
@@ -161,7 +161,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		messages = in.Session.Messages()
 	}
 	if len(messages) != len(in.Native) {
-		return ActionResult{}, &ActionError{CodeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be cut", len(in.Native), len(messages))}
+		return ActionResult{}, &ActionError{codeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be cut", len(in.Native), len(messages))}
 	}
 	head := 0 // instructions stay
 	for head < len(messages) && (messages[head].Role == dragoman.RoleSystem || messages[head].Role == dragoman.RoleDeveloper) {
@@ -189,7 +189,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 // lifecycle reports whether an action runs automatically.
 func lifecycle(l Layers) bool {
 	var t struct{ Source string }
-	return json.Unmarshal(l[LayerTrigger], &t) == nil && t.Source == "lifecycle"
+	return json.Unmarshal(l[layerTrigger], &t) == nil && t.Source == "lifecycle"
 }
 
 // cutFor returns the index of the first message to keep, so that at least keep messages
@@ -211,8 +211,8 @@ func cutFor(messages []dragoman.Message, keep int) int {
 	return from
 }
 
-// SummaryHead is the first line of the message that replaces the summarized messages.
-const SummaryHead = "Summary of the conversation before this message:\n\n"
+// summaryHead is the first line of the message that replaces the summarized messages.
+const summaryHead = "Summary of the conversation before this message:\n\n"
 
 const (
 	summaryInstructions = "You summarize conversations between a user and an assistant with tools. Write what someone needs to continue the conversation: " +
@@ -226,7 +226,7 @@ const (
 // summary asks the model for a summary and returns it as a native message.
 func (c Compact) summary(ctx context.Context, in ActionInput, messages []dragoman.Message) ([]json.RawMessage, error) {
 	if in.Runtime.Model == nil || in.Runtime.Encode == nil {
-		return nil, &ActionError{CodeNoModel, "a summary needs a model: connect the session to one"}
+		return nil, &ActionError{codeNoModel, "a summary needs a model: connect the session to one"}
 	}
 	instructions := summaryInstructions
 	if c.Instructions != "" {
@@ -242,9 +242,9 @@ func (c Compact) summary(ctx context.Context, in ActionInput, messages []dragoma
 	}
 	text := strings.TrimSpace(resp.Text())
 	if text == "" || resp.Stop.Reason != dragoman.StopEnd {
-		return nil, &ActionError{CodeNoSummary, fmt.Sprintf("the model did not finish the summary: it stopped with %q", resp.Stop.Reason)}
+		return nil, &ActionError{codeNoSummary, fmt.Sprintf("the model did not finish the summary: it stopped with %q", resp.Stop.Reason)}
 	}
-	native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(SummaryHead + text)})
+	native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(summaryHead + text)})
 	if err == nil && len(native) != 1 {
 		err = fmt.Errorf("the summary becomes %d messages in %s: want one", len(native), in.Origin.Dialect)
 	}

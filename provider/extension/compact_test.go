@@ -51,14 +51,14 @@ func TestX9_CompactingCutsWhereNoCallIsPartedFromItsResult(t *testing.T) {
 			t.Errorf("%s: %s beside %s", params, res.Metadata, res.Native)
 		}
 	}
-	for params, code := range map[string]string{`{"keep":0}`: extension.CodeParams, `[]`: extension.CodeParams} {
+	for params, code := range map[string]string{`{"keep":0}`: "invalid_params", `[]`: "invalid_params"} {
 		var coded *extension.ActionError
 		if _, _, err := run(params, whole); !errors.As(err, &coded) || coded.Code != code {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
 	var coded *extension.ActionError
-	if _, _, err := run("", extension.ActionInput{Session: session, Native: native[1:]}); !errors.As(err, &coded) || coded.Code != extension.CodeUneven {
+	if _, _, err := run("", extension.ActionInput{Session: session, Native: native[1:]}); !errors.As(err, &coded) || coded.Code != "not_aligned" {
 		t.Error(err)
 	}
 	r := resolve(t, set(t, extension.Compact{Keep: 2, OnSave: true}, extension.Extension(plain{Name: "x"})), extension.Switches{})

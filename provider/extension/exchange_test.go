@@ -284,9 +284,9 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 
 func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T) {
 	var log bytes.Buffer
-	core := extension.Layers{extension.LayerCore: json.RawMessage(`"v1"`)}
-	got := core.With(extension.Layers{extension.LayerCore: json.RawMessage(`"mine"`), extension.LayerApp: json.RawMessage(`1`), "page": json.RawMessage(`2`)}, slog.New(slog.NewTextHandler(&log, nil)))
-	if string(got[extension.LayerCore]) != `"v1"` || got[extension.LayerApp] != nil || string(got["page"]) != "2" {
+	core := extension.Layers{"core": json.RawMessage(`"v1"`)}
+	got := core.With(extension.Layers{"core": json.RawMessage(`"mine"`), "app": json.RawMessage(`1`), "page": json.RawMessage(`2`)}, slog.New(slog.NewTextHandler(&log, nil)))
+	if string(got["core"]) != `"v1"` || got["app"] != nil || string(got["page"]) != "2" {
 		t.Errorf("%s", got)
 	}
 	if strings.Count(log.String(), "reserved") != 2 || core["page"] != nil {
@@ -402,7 +402,7 @@ func TestX9_TheParametersOfAnActionAreHeldAgainstItsInputs(t *testing.T) {
 		before := ran
 		_, err := r.Run(t.Context(), "mine", "strict", extension.ActionInput{Params: json.RawMessage(params)})
 		var coded *extension.ActionError
-		if ok != (err == nil) || ok != (ran > before) || err != nil && (!errors.As(err, &coded) || coded.Code != extension.CodeParams) {
+		if ok != (err == nil) || ok != (ran > before) || err != nil && (!errors.As(err, &coded) || coded.Code != "invalid_params") {
 			t.Errorf("%s: %v", params, err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // asking makes every call wait for a human.
 func asking(t *testing.T) *Policy {
-	return mustNew(t, Config{Default: DefaultAsk})
+	return mustNew(t, Config{Default: defaultAsk})
 }
 
 func approved() tool.Answer { return tool.Answer{Verdict: tool.Approved} }
@@ -91,7 +91,7 @@ func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := NewLedger()
-	runner := &tool.Runner{Policy: mustNew(t, Config{Default: DefaultAskDestructive}), Approver: l, Parallel: 1}
+	runner := &tool.Runner{Policy: mustNew(t, Config{Default: defaultAskDestructive}), Approver: l, Parallel: 1}
 	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Name: "a"}, {ID: "2", Name: "b"}, {ID: "3", Name: "c"}}}
 	batch, err := runner.Start("r").Do(context.Background(), box, turn)
 	if err != nil || len(batch.Pending) != 2 || len(batch.Settled()) != 1 || !ran["b"] {

@@ -63,7 +63,7 @@ func TestAttack_ForgedApprovalToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	flipped := base64.RawURLEncoding.EncodeToString(bytes.Replace(raw, []byte("rejected"), []byte("approved"), 1))
-	thief, err := NewSigner(SigningKey{ID: "k1", Secret: bytes.Repeat([]byte("x"), MinSecret)})
+	thief, err := NewSigner(SigningKey{ID: "k1", Secret: bytes.Repeat([]byte("x"), minSecret)})
 	if err != nil {
 		t.Fatal(err)
 	}

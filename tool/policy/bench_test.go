@@ -146,7 +146,7 @@ func BenchmarkGrowth(b *testing.B) {
 func BenchmarkExpressions(b *testing.B) {
 	for _, e := range benchExpressions {
 		b.Run(e.name, func(b *testing.B) {
-			x, err := newExpressions(DefaultCostLimit)
+			x, err := newExpressions(defaultCostLimit)
 			if err != nil {
 				b.Fatal(err)
 			}

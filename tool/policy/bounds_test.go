@@ -19,7 +19,7 @@ import (
 // The tests in this file hold bounds and branches that mutation testing showed to be untested.
 
 func TestP5_LargeNumbersAreComparedExactlyOrRefused(t *testing.T) {
-	p := mustNew(t, Config{Default: DefaultAllow, Rules: []Rule{{ID: "large", Effect: tool.Deny, When: When{Expression: "args.n > 9007199254740992"}}}})
+	p := mustNew(t, Config{Default: defaultAllow, Rules: []Rule{{ID: "large", Effect: tool.Deny, When: When{Expression: "args.n > 9007199254740992"}}}})
 	zeros := func(n int) string { return "1." + strings.Repeat("0", n-len("1.")-len("e16")) + "e16" }
 	for _, tc := range []struct {
 		n    string
@@ -105,8 +105,8 @@ func TestP7_ALineThatFailedWholeLeavesNoGap(t *testing.T) {
 
 func TestP6_FilesRulesAndExpressionsHaveABound(t *testing.T) {
 	text := "version: 1\n"
-	if _, err := Parse("f", []byte(text+strings.Repeat("#", MaxFile-len(text)))); err != nil {
-		t.Errorf("a file of %d bytes: %v", MaxFile, err)
+	if _, err := Parse("f", []byte(text+strings.Repeat("#", maxFile-len(text)))); err != nil {
+		t.Errorf("a file of %d bytes: %v", maxFile, err)
 	}
 	expression := func(n int) error {
 		p, err := New(Config{Rules: []Rule{{ID: "a", Effect: tool.Deny, When: When{Expression: `args.a == "` + strings.Repeat("x", n-len(`args.a == ""`)) + `"`}}}})
@@ -291,7 +291,7 @@ func TestA5_ALedgerForgetsOneRun(t *testing.T) {
 }
 
 func TestA4_TheLongestKeysAndTokensAreTaken(t *testing.T) {
-	secret := bytes.Repeat([]byte{1}, MinSecret)
+	secret := bytes.Repeat([]byte{1}, minSecret)
 	if _, err := NewSigner(SigningKey{ID: strings.Repeat("k", maxField), Secret: secret}); err != nil {
 		t.Errorf("an id of %d bytes: %v", maxField, err)
 	}

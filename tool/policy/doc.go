@@ -124,7 +124,7 @@
 //
 // An annotation that a tool does not have is no proof of anything: it matches
 // neither true nor false. Annotations of an MCP server are what the server says
-// of itself; see [DefaultAskDestructive].
+// of itself; see "ask_destructive".
 //
 // An agent glob without a slash is matched against the name of the agent that
 // calls, one with a slash against the whole path of agents, outermost first,

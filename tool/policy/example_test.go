@@ -104,7 +104,7 @@ func Example_approval() {
 	fmt.Println("pending:", string(pending.Input.Arguments))
 
 	// The human edits the path and approves. The token covers exactly that.
-	signer, err := policy.NewSigner(policy.SigningKey{ID: "2026-01", Secret: bytes.Repeat([]byte("k"), policy.MinSecret)})
+	signer, err := policy.NewSigner(policy.SigningKey{ID: "2026-01", Secret: bytes.Repeat([]byte("k"), 32)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -141,7 +141,7 @@ func Example_approval() {
 
 // Why a call is decided as it is.
 func ExamplePolicy_Explain() {
-	p, err := policy.New(policy.Config{Default: policy.DefaultAskDestructive, Rules: []policy.Rule{
+	p, err := policy.New(policy.Config{Default: "ask_destructive", Rules: []policy.Rule{
 		{ID: "reads", Effect: tool.Allow, When: policy.When{ReadOnly: new(true)}},
 		{ID: "night", Effect: tool.Deny, Priority: 10, When: policy.When{Metadata: map[string]string{"shift": "night"}}},
 	}})

@@ -179,7 +179,7 @@ func oneOf(list []string) string {
 
 // String is the default's name in a file.
 func (d Default) String() string {
-	if d == DefaultAllow {
+	if d == defaultAllow {
 		return "allow"
 	}
 	return string(d)

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// MaxFile is how long a policy file may be, in bytes.
-const MaxFile = 8 << 20
+// maxFile is how long a policy file may be, in bytes.
+const maxFile = 8 << 20
 
 // Load makes a policy of a file. Its format is in the package comment. The error says
 // everything that is wrong, each with its line and column, in the order of the file.
@@ -49,8 +49,8 @@ func (e *FileError) Unwrap() error { return ErrRule }
 // not be used, in the order of the file. Where all can be read, [New] says what is
 // wrong with the rules, with the same places.
 func Parse(name string, data []byte) (Config, error) {
-	if len(data) > MaxFile {
-		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)}
+	if len(data) > maxFile {
+		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", maxFile)}
 	}
 	root, errs := filetree.Read(data)
 	r := reader{file: name, Reader: filetree.Reader{Errs: errs}}
@@ -188,14 +188,14 @@ func (r *reader) config(root *node) Config {
 func (r *reader) fallback(n *node) Default {
 	switch d := Default(r.String(n, "default")); d {
 	case "allow":
-		return DefaultAllow
-	case DefaultDeny, DefaultAsk, DefaultAskDestructive:
+		return defaultAllow
+	case defaultDeny, defaultAsk, defaultAskDestructive:
 		return d
 	default:
 		if n.Kind == filetree.String {
 			r.Bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
 		}
-		return DefaultDeny
+		return defaultDeny
 	}
 }
 

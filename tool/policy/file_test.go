@@ -57,7 +57,7 @@ const wholeJSON = `{
  ]}`
 
 func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
-	want := Config{Default: DefaultAskDestructive, CostLimit: 5000, Rules: []Rule{
+	want := Config{Default: defaultAskDestructive, CostLimit: 5000, Rules: []Rule{
 		{
 			ID: "all", Effect: tool.Allow, Priority: -7, Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff}, Reason: "because",
 			When: When{
@@ -157,7 +157,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Parse("f", bytes.Repeat([]byte("#"), MaxFile+1)); err == nil {
+	if _, err := Parse("f", bytes.Repeat([]byte("#"), maxFile+1)); err == nil {
 		t.Error("a file has no bound")
 	}
 }
@@ -207,7 +207,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()
-	if _, err = Parse("p.yaml", []byte("version: 1\n"+names(MaxFile/12, 0))); err == nil || time.Since(began) > 30*time.Second {
+	if _, err = Parse("p.yaml", []byte("version: 1\n"+names(maxFile/12, 0))); err == nil || time.Since(began) > 30*time.Second {
 		t.Errorf("as many as a file can hold, after %v: %v", time.Since(began), err)
 	}
 	flow := "version: 1\nrules: [{id: a, effect: deny, when: {metadata: {" + strings.ReplaceAll(names(most+1, 0), "\n", ", ") + "}}}]\n"

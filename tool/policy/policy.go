@@ -68,14 +68,14 @@ func build(config Config) (*Policy, []error) {
 	p := &Policy{fallback: config.Default, defaultAt: config.defaultAt}
 	var errs []error
 	switch config.Default {
-	case DefaultAllow, DefaultDeny, DefaultAsk, DefaultAskDestructive:
+	case defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive:
 	default:
 		errs = append(errs, fmt.Errorf("%w: %q is no default; want deny, ask, ask_destructive, or none to allow", ErrRule, config.Default))
 	}
 	if len(config.Rules) > maxRules {
 		return nil, append(errs, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules))
 	}
-	limit := cmp.Or(config.CostLimit, DefaultCostLimit)
+	limit := cmp.Or(config.CostLimit, defaultCostLimit)
 	c := compiler{limit: limit, first: map[string]int{}}
 	for i := range config.Rules {
 		rule, wrong := c.compile(i, &config.Rules[i])
@@ -399,7 +399,7 @@ func isFalse(b *bool) bool { return b != nil && !*b }
 // byDefault decides if no rule matched. The default covers model calls only if the policy
 // has rules on them, so that a policy that lists tools does not end every run.
 func (p *Policy) byDefault(q *tool.Question) tool.Decision {
-	if q.Subject == tool.SubjectModelCall && !(p.decidesModels && p.fallback == DefaultDeny) {
+	if q.Subject == tool.SubjectModelCall && !(p.decidesModels && p.fallback == defaultDeny) {
 		return tool.Decision{Effect: tool.Allow}
 	}
 	return p.fallback.decide(q)
@@ -408,11 +408,11 @@ func (p *Policy) byDefault(q *tool.Question) tool.Decision {
 // decide returns the decision on a call that the default covers.
 func (d Default) decide(q *tool.Question) tool.Decision {
 	switch d {
-	case DefaultAllow:
+	case defaultAllow:
 		return tool.Decision{Effect: tool.Allow}
-	case DefaultAsk:
+	case defaultAsk:
 		return tool.Decision{Effect: tool.Ask, Reason: "no rule covers this call"}
-	case DefaultAskDestructive:
+	case defaultAskDestructive:
 		if q.Subject == tool.SubjectToolCall && mayDestroy(q) {
 			return tool.Decision{Effect: tool.Ask, Reason: "the tool may change or destroy something"}
 		}

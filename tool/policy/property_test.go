@@ -72,7 +72,7 @@ func drawRules(t *rapid.T) []Rule {
 }
 
 func drawDefault(t *rapid.T) Default {
-	return rapid.SampledFrom([]Default{DefaultAllow, DefaultDeny, DefaultAsk, DefaultAskDestructive}).Draw(t, "default")
+	return rapid.SampledFrom([]Default{defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive}).Draw(t, "default")
 }
 
 func drawQuestion(t *rapid.T) *tool.Question {

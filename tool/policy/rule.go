@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// AnySubject among a rule's subjects makes it apply to all of them.
-const AnySubject tool.Subject = "any"
+// anySubject among a rule's subjects makes it apply to all of them.
+const anySubject tool.Subject = "any"
 
 // Rule says what to do with calls of a kind. The package comment has the meaning
 // of each field.
@@ -25,7 +25,7 @@ type Rule struct {
 	Priority int
 	// Disabled rules never match, and do not change the policy's version.
 	Disabled bool
-	// Subjects the rule applies to. None, or [AnySubject], means every subject that
+	// Subjects the rule applies to. None, or "any", means every subject that
 	// the effect and the conditions can apply to: an ask does not cover model calls,
 	// and neither does a condition on the tool.
 	Subjects []tool.Subject
@@ -73,14 +73,14 @@ type Default string
 
 // The defaults.
 const (
-	DefaultAllow Default = ""
-	DefaultDeny  Default = "deny"
-	DefaultAsk   Default = "ask"
-	// DefaultAskDestructive asks before tool calls that may destroy something:
+	defaultAllow Default = ""
+	defaultDeny  Default = "deny"
+	defaultAsk   Default = "ask"
+	// defaultAskDestructive asks before tool calls that may destroy something:
 	// all but those of tools of this program that say that they are read-only, or
 	// that they are not destructive. What an MCP server says of its own tools is
 	// no proof. It is meant for the command line.
-	DefaultAskDestructive Default = "ask_destructive"
+	defaultAskDestructive Default = "ask_destructive"
 )
 
 // Config is a whole policy.
@@ -88,15 +88,15 @@ type Config struct {
 	Rules   []Rule
 	Default Default
 	// CostLimit bounds each run of an expression, in CEL's units; zero means
-	// [DefaultCostLimit].
+	// 1000000.
 	CostLimit uint64
 
 	// defaultAt is the position of the default in a file.
 	defaultAt *place
 }
 
-// DefaultCostLimit bounds an expression to about a tenth of a second.
-const DefaultCostLimit = 1_000_000
+// defaultCostLimit bounds an expression to about a tenth of a second.
+const defaultCostLimit = 1_000_000
 
 // Bounds of a policy, far above what anybody writes.
 const (
@@ -165,7 +165,7 @@ func (r *Rule) check(index int) []error {
 	}
 	for _, s := range r.Subjects {
 		switch s {
-		case tool.SubjectToolCall, tool.SubjectModelCall, tool.SubjectHandoff, AnySubject:
+		case tool.SubjectToolCall, tool.SubjectModelCall, tool.SubjectHandoff, anySubject:
 		default:
 			bad("subjects", "%q is no subject; want tool_call, model_call, handoff or any", s)
 		}

@@ -257,7 +257,7 @@ func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
 		change(&r)
 		see(name, Config{Rules: []Rule{r}})
 	}
-	see("another default", Config{Rules: []Rule{base}, Default: DefaultDeny})
+	see("another default", Config{Rules: []Rule{base}, Default: defaultDeny})
 	see("another limit", Config{Rules: []Rule{base}, CostLimit: 7})
 	see("another rule", Config{Rules: []Rule{base, {ID: "s", Effect: tool.Allow}}})
 }
@@ -274,16 +274,16 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 		q        *tool.Question
 		want     tool.Effect
 	}{
-		{DefaultAllow, about("t", `{}`), tool.Allow},
-		{DefaultDeny, about("t", `{}`), tool.Deny},
-		{DefaultAsk, about("t", `{}`), tool.Ask},
-		{DefaultAskDestructive, hinted("", nil, nil), tool.Ask}, // nothing proves that it is harmless
-		{DefaultAskDestructive, hinted("", new(false), nil), tool.Ask},
-		{DefaultAskDestructive, hinted("", new(true), nil), tool.Allow},
-		{DefaultAskDestructive, hinted("", nil, new(false)), tool.Allow},
-		{DefaultAskDestructive, hinted("", new(true), new(true)), tool.Ask},
-		{DefaultAskDestructive, hinted(tool.FromMCP, new(true), new(false)), tool.Ask}, // its own word
-		{DefaultAskDestructive, &tool.Question{Subject: tool.SubjectModelCall}, tool.Allow},
+		{defaultAllow, about("t", `{}`), tool.Allow},
+		{defaultDeny, about("t", `{}`), tool.Deny},
+		{defaultAsk, about("t", `{}`), tool.Ask},
+		{defaultAskDestructive, hinted("", nil, nil), tool.Ask}, // nothing proves that it is harmless
+		{defaultAskDestructive, hinted("", new(false), nil), tool.Ask},
+		{defaultAskDestructive, hinted("", new(true), nil), tool.Allow},
+		{defaultAskDestructive, hinted("", nil, new(false)), tool.Allow},
+		{defaultAskDestructive, hinted("", new(true), new(true)), tool.Ask},
+		{defaultAskDestructive, hinted(tool.FromMCP, new(true), new(false)), tool.Ask}, // its own word
+		{defaultAskDestructive, &tool.Question{Subject: tool.SubjectModelCall}, tool.Allow},
 	} {
 		d, err := mustNew(t, Config{Default: tc.fallback}).Decide(context.Background(), tc.q)
 		if err != nil || d.Effect != tc.want || d.Rule != "" {
@@ -296,7 +296,7 @@ func TestP1_RulesApplyToTheirSubjects(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{
 		{ID: "calls", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectToolCall}},
 		{ID: "models", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectModelCall, tool.SubjectHandoff}},
-		{ID: "any", Effect: tool.Deny, Subjects: []tool.Subject{AnySubject}},
+		{ID: "any", Effect: tool.Deny, Subjects: []tool.Subject{anySubject}},
 		{ID: "unsaid", Effect: tool.Deny},
 	}})
 	for subject, want := range map[tool.Subject]string{
@@ -478,7 +478,7 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 	}
 	for name, f := range failures {
 		for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask, tool.AskInput} {
-			for _, fallback := range []Default{DefaultAllow, DefaultAsk, DefaultDeny, DefaultAskDestructive} {
+			for _, fallback := range []Default{defaultAllow, defaultAsk, defaultDeny, defaultAskDestructive} {
 				r := Rule{ID: "fails", Effect: effect, When: When{Expression: f.source}}
 				if effect == tool.AskInput {
 					r.Input = &tool.InputRequest{Argument: "ticket"}

@@ -11,7 +11,7 @@ import (
 // Expressions that allow by a list are safe whatever the command is, and so are
 // those that deny.
 func TestP1_RulesOnShellCommandsAreSafeOnBothSides(t *testing.T) {
-	allow := mustNew(t, Config{Default: DefaultDeny, Rules: []Rule{{ID: "allow", Effect: tool.Allow, When: When{
+	allow := mustNew(t, Config{Default: defaultDeny, Rules: []Rule{{ID: "allow", Effect: tool.Allow, When: When{
 		Expression: `cel.bind(c, shell(args.command), c.redirects.size() == 0 && c.programs.all(p, p in ["ls", "cat", "grep"]))`,
 	}}}})
 	deny := mustNew(t, Config{Rules: []Rule{{ID: "deny", Effect: tool.Deny, When: When{

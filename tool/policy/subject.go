@@ -59,7 +59,7 @@ func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) 
 }
 
 // open reports whether the subjects of a rule follow from its effect and conditions.
-func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Subjects, AnySubject) }
+func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Subjects, anySubject) }
 
 // ofTools are the variables that only calls of tools have, handoffs included.
 var ofTools = []string{"args", "text", "tool", "ns", "source", "tags"}
@@ -192,7 +192,7 @@ func (p *Policy) For(h Host) (*Policy, error) {
 			}
 		}
 	}
-	if h.Unattended && (p.fallback == DefaultAsk || p.fallback == DefaultAskDestructive) {
+	if h.Unattended && (p.fallback == defaultAsk || p.fallback == defaultAskDestructive) {
 		bad(p.defaultError("default: %s asks a human, and %s cannot; want allow or deny", p.fallback, name))
 	}
 	if all != nil {

@@ -57,7 +57,7 @@ func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
 		want string
 	}{
 		{"no condition", Rule{Effect: tool.Deny}, "tool_call handoff model_call"},
-		{"any", Rule{Effect: tool.Allow, Subjects: []tool.Subject{AnySubject}}, "tool_call handoff model_call"},
+		{"any", Rule{Effect: tool.Allow, Subjects: []tool.Subject{anySubject}}, "tool_call handoff model_call"},
 		{"ask", Rule{Effect: tool.Ask}, "tool_call handoff"},
 		{"input", Rule{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "x"}}, "tool_call handoff"},
 		{"a tool", Rule{Effect: tool.Deny, When: When{Tools: []string{"x"}}}, "tool_call handoff"},
@@ -92,11 +92,11 @@ func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
 		host   Host
 		want   tool.Effect
 	}{
-		{"deny, and no rule on models", Config{Default: DefaultDeny}, Host{}, tool.Allow},
-		{"deny, and a rule that is off", Config{Default: DefaultDeny, Rules: []Rule{off}}, Host{}, tool.Allow},
-		{"deny, and a rule on models", Config{Default: DefaultDeny, Rules: []Rule{rule}}, Host{}, tool.Deny},
-		{"deny, in a gateway", Config{Default: DefaultDeny}, Host{Subjects: []tool.Subject{tool.SubjectModelCall}}, tool.Deny},
-		{"ask", Config{Default: DefaultAsk, Rules: []Rule{rule}}, Host{}, tool.Allow},
+		{"deny, and no rule on models", Config{Default: defaultDeny}, Host{}, tool.Allow},
+		{"deny, and a rule that is off", Config{Default: defaultDeny, Rules: []Rule{off}}, Host{}, tool.Allow},
+		{"deny, and a rule on models", Config{Default: defaultDeny, Rules: []Rule{rule}}, Host{}, tool.Deny},
+		{"deny, in a gateway", Config{Default: defaultDeny}, Host{Subjects: []tool.Subject{tool.SubjectModelCall}}, tool.Deny},
+		{"ask", Config{Default: defaultAsk, Rules: []Rule{rule}}, Host{}, tool.Allow},
 	} {
 		p, err := mustNew(t, tc.config).For(tc.host)
 		if err != nil {

@@ -25,8 +25,8 @@ type SigningKey struct {
 	Secret []byte
 }
 
-// MinSecret is the length that a signing key must have, in bytes.
-const MinSecret = 32
+// minSecret is the length that a signing key must have, in bytes.
+const minSecret = 32
 
 // Signer makes tokens of humans' decisions and takes them back. A token carries a
 // decision to another process or across stateless HTTP: it covers exactly one
@@ -59,8 +59,8 @@ func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
 			return nil, errors.New("policy: a signing key needs an id")
 		case len(k.ID) > maxField:
 			return nil, errors.New("policy: a signing key's id is too long")
-		case len(k.Secret) < MinSecret:
-			return nil, fmt.Errorf("policy: signing key %q has %d bytes, and needs %d", k.ID, len(k.Secret), MinSecret)
+		case len(k.Secret) < minSecret:
+			return nil, fmt.Errorf("policy: signing key %q has %d bytes, and needs %d", k.ID, len(k.Secret), minSecret)
 		case s.keys[k.ID] != nil:
 			return nil, fmt.Errorf("policy: there are two signing keys %q", k.ID)
 		}

@@ -33,20 +33,20 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{RuleSpec, (*checker).spec},
-		{RuleTargets, (*checker).targets},
-		{RuleExamples, (*checker).examples},
-		{RuleArguments, (*checker).arguments},
-		{RuleCases, (*checker).cases},
-		{RulePanic, (*checker).panics},
-		{RuleOutput, (*checker).output},
-		{RuleLimits, (*checker).limits},
-		{RuleReadOnly, (*checker).readOnly},
-		{RuleIdempotent, (*checker).idempotent},
-		{RuleConcurrent, (*checker).concurrent},
-		{RuleCancel, (*checker).cancel},
-		{RuleTimeout, (*checker).timeout},
-		{RuleStable, (*checker).stable},
+		{ruleSpec, (*checker).spec},
+		{ruleTargets, (*checker).targets},
+		{ruleExamples, (*checker).examples},
+		{ruleArguments, (*checker).arguments},
+		{ruleCases, (*checker).cases},
+		{rulePanic, (*checker).panics},
+		{ruleOutput, (*checker).output},
+		{ruleLimits, (*checker).limits},
+		{ruleReadOnly, (*checker).readOnly},
+		{ruleIdempotent, (*checker).idempotent},
+		{ruleConcurrent, (*checker).concurrent},
+		{ruleCancel, (*checker).cancel},
+		{ruleTimeout, (*checker).timeout},
+		{ruleStable, (*checker).stable},
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *checker) check(r rule) (found []*Finding, skip string) {
 	if why, out := c.Without[r.name]; out {
 		return nil, "left out: " + why
 	}
-	if r.name != RuleSpec && c.open() != nil {
+	if r.name != ruleSpec && c.open() != nil {
 		return nil, "the definition is not valid"
 	}
 	if err := c.ctx.Err(); err != nil {

@@ -92,40 +92,40 @@ type Rule string
 
 // The rules, in the order in which they are checked.
 const (
-	// RuleSpec: a toolbox accepts the definition: its names, texts and schemas. Without
+	// ruleSpec: a toolbox accepts the definition: its names, texts and schemas. Without
 	// that nothing else is checked.
-	RuleSpec Rule = "spec"
-	// RuleTargets: every dialect, and every server with a schema profile, is sent the tool.
-	RuleTargets Rule = "targets"
-	// RuleExamples: the examples of the definition are valid arguments.
-	RuleExamples Rule = "examples"
-	// RuleArguments: invalid arguments do not reach the tool.
-	RuleArguments Rule = "arguments"
-	// RuleCases: every case ends as it says.
-	RuleCases Rule = "cases"
-	// RulePanic: no call panics.
-	RulePanic Rule = "panic"
-	// RuleOutput: the output can be sent, and fits the declared output schema.
-	RuleOutput Rule = "output"
-	// RuleLimits: the output is within its limits, so that models read all of it.
-	RuleLimits Rule = "limits"
-	// RuleReadOnly: a tool that is annotated as read-only does not change the state, and
+	ruleSpec Rule = "spec"
+	// ruleTargets: every dialect, and every server with a schema profile, is sent the tool.
+	ruleTargets Rule = "targets"
+	// ruleExamples: the examples of the definition are valid arguments.
+	ruleExamples Rule = "examples"
+	// ruleArguments: invalid arguments do not reach the tool.
+	ruleArguments Rule = "arguments"
+	// ruleCases: every case ends as it says.
+	ruleCases Rule = "cases"
+	// rulePanic: no call panics.
+	rulePanic Rule = "panic"
+	// ruleOutput: the output can be sent, and fits the declared output schema.
+	ruleOutput Rule = "output"
+	// ruleLimits: the output is within its limits, so that models read all of it.
+	ruleLimits Rule = "limits"
+	// ruleReadOnly: a tool that is annotated as read-only does not change the state, and
 	// is not annotated as destructive.
-	RuleReadOnly Rule = "read-only"
-	// RuleIdempotent: a second call of a tool that is annotated as idempotent has the
+	ruleReadOnly Rule = "read-only"
+	// ruleIdempotent: a second call of a tool that is annotated as idempotent has the
 	// same output, and leaves the same state.
-	RuleIdempotent Rule = "idempotent"
-	// RuleConcurrent: concurrent calls end like single ones. It does not apply to
+	ruleIdempotent Rule = "idempotent"
+	// ruleConcurrent: concurrent calls end like single ones. It does not apply to
 	// exclusive tools.
-	RuleConcurrent Rule = "concurrent"
-	// RuleCancel: a call returns soon after its context is canceled.
-	RuleCancel Rule = "cancel"
-	// RuleTimeout: a call past its time limit has an error result, and the tool returns
+	ruleConcurrent Rule = "concurrent"
+	// ruleCancel: a call returns soon after its context is canceled.
+	ruleCancel Rule = "cancel"
+	// ruleTimeout: a call past its time limit has an error result, and the tool returns
 	// soon after.
-	RuleTimeout Rule = "timeout"
-	// RuleStable: Spec returns the same definition every time, also concurrently and
+	ruleTimeout Rule = "timeout"
+	// ruleStable: Spec returns the same definition every time, also concurrently and
 	// after calls.
-	RuleStable Rule = "stable"
+	ruleStable Rule = "stable"
 )
 
 // Finding is a rule that a tool does not keep.

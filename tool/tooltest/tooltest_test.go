@@ -132,80 +132,80 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 		want  tooltest.Rule
 		text  string
 	}{
-		"no tool":         {tooltest.Suite{}, tooltest.RuleSpec, "nil"},
-		"no name":         {tooltest.Suite{Tool: tool.New("", "Nameless.", echo)}, tooltest.RuleSpec, "name"},
-		"no schema":       {tooltest.Suite{Tool: tool.Raw("raw", "Raw.", json.RawMessage(`{"type":"nothing"}`), nil)}, tooltest.RuleSpec, "function"},
-		"panicking spec":  {tooltest.Suite{Tool: shifty{spec: func() *dragoman.ToolSpec { panic("no spec") }}}, tooltest.RuleSpec, "no spec"},
-		"unknown keyword": {tooltest.Suite{Tool: raw(`{"type":"object","properties":{"a":{"type":"nothing"}}}`)}, tooltest.RuleSpec, "schema"},
+		"no tool":         {tooltest.Suite{}, "spec", "nil"},
+		"no name":         {tooltest.Suite{Tool: tool.New("", "Nameless.", echo)}, "spec", "name"},
+		"no schema":       {tooltest.Suite{Tool: tool.Raw("raw", "Raw.", json.RawMessage(`{"type":"nothing"}`), nil)}, "spec", "function"},
+		"panicking spec":  {tooltest.Suite{Tool: shifty{spec: func() *dragoman.ToolSpec { panic("no spec") }}}, "spec", "no spec"},
+		"unknown keyword": {tooltest.Suite{Tool: raw(`{"type":"object","properties":{"a":{"type":"nothing"}}}`)}, "spec", "schema"},
 
-		"array of arguments": {tooltest.Suite{Tool: raw(`{"type":"array"}`)}, tooltest.RuleTargets, "openai.chat_completions, "},
+		"array of arguments": {tooltest.Suite{Tool: raw(`{"type":"array"}`)}, "targets", "openai.chat_completions, "},
 
-		"example of another tool": {tooltest.Suite{Tool: named(echo, tool.Example(json.RawMessage(`{"txt":"x"}`)))}, tooltest.RuleExamples, "example 0"},
+		"example of another tool": {tooltest.Suite{Tool: named(echo, tool.Example(json.RawMessage(`{"txt":"x"}`)))}, "examples", "example 0"},
 
-		"open schema": {tooltest.Suite{Tool: raw(`{"type":"object"}`), Invalid: []string{`{}`}}, tooltest.RuleArguments, "{}"},
+		"open schema": {tooltest.Suite{Tool: raw(`{"type":"object"}`), Invalid: []string{`{}`}}, "arguments", "{}"},
 		"refusal by hook": {tooltest.Suite{Tool: raw(`{"type":"object"}`, tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			return tool.Input{}, errors.New("no")
-		})), Invalid: []string{`{}`}}, tooltest.RuleArguments, "denied"},
+		})), Invalid: []string{`{}`}}, "arguments", "denied"},
 
-		"misfit":         {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{"note":"a"}`}}}, tooltest.RuleCases, "lacks"},
-		"misfit as case": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{}`, Fails: true}}}, tooltest.RuleCases, "Suite.Invalid"},
+		"misfit":         {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{"note":"a"}`}}}, "cases", "lacks"},
+		"misfit as case": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{}`, Fails: true}}}, "cases", "Suite.Invalid"},
 		"fails": {tooltest.Suite{
 			Tool:  named(func(context.Context, note) (string, error) { return "", errors.New("out of ink") }),
 			Cases: []tooltest.Case{one},
-		}, tooltest.RuleCases, "out of ink"},
-		"succeeds":     {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Fails: true}}}, tooltest.RuleCases, "want an error"},
-		"other output": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Want: "b"}}}, tooltest.RuleCases, "noted: a"},
+		}, "cases", "out of ink"},
+		"succeeds":     {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Fails: true}}}, "cases", "want an error"},
+		"other output": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Want: "b"}}}, "cases", "noted: a"},
 		"slow": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
-		}), Cases: []tooltest.Case{one}, Within: 200 * time.Millisecond}, tooltest.RuleCases, "too long"},
+		}), Cases: []tooltest.Case{one}, Within: 200 * time.Millisecond}, "cases", "too long"},
 		"reset": {tooltest.Suite{
 			Tool: named(echo, tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one},
 			State: func(context.Context) (string, error) { return "", errors.New("no disk") },
-		}, tooltest.RuleCases, "no disk"},
+		}, "cases", "no disk"},
 
 		"panics": {tooltest.Suite{
 			Tool:  named(func(context.Context, note) (string, error) { panic("out of ink") }),
 			Cases: []tooltest.Case{one},
-		}, tooltest.RulePanic, "out of ink"},
+		}, "panic", "out of ink"},
 		"panics the second time": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) {
 			if calls++; calls == 2 {
 				panic("once only")
 			}
 			return "", nil
-		}), Cases: []tooltest.Case{one}}, tooltest.RulePanic, "once only"},
+		}), Cases: []tooltest.Case{one}}, "panic", "once only"},
 
 		"undeclared output": {tooltest.Suite{Tool: tool.Remote(dragoman.ToolSpec{
 			Name: "note", Parameters: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object","required":["length"]}`),
 		}, func(context.Context, tool.Input) (tool.Output, error) {
 			return tool.Output{Content: []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(`{}`)}}}, nil
-		}, tool.Set(func(s *tool.Settings) { s.Structured = true })), Cases: []tooltest.Case{{Arguments: `{}`}}}, tooltest.RuleOutput, "length"},
+		}, tool.Set(func(s *tool.Settings) { s.Structured = true })), Cases: []tooltest.Case{{Arguments: `{}`}}}, "output", "length"},
 		"text for data": {tooltest.Suite{Tool: tool.Remote(dragoman.ToolSpec{
 			Name: "note", Parameters: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 		}, func(context.Context, tool.Input) (tool.Output, error) {
 			return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "five"}}}, nil
-		}), Cases: []tooltest.Case{{Arguments: `{}`}}}, tooltest.RuleOutput, "output schema"},
+		}), Cases: []tooltest.Case{{Arguments: `{}`}}}, "output", "output schema"},
 
 		"long output": {tooltest.Suite{
 			Tool:  named(func(context.Context, note) (string, error) { return strings.Repeat("x", 50_001), nil }),
 			Cases: []tooltest.Case{one},
-		}, tooltest.RuleLimits, "50001 characters"},
+		}, "limits", "50001 characters"},
 		"longer than its own limit": {tooltest.Suite{
 			Tool:  named(echo, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 5 })),
 			Cases: []tooltest.Case{one},
-		}, tooltest.RuleLimits, "limit is 5"},
+		}, "limits", "limit is 5"},
 		"many parts": {tooltest.Suite{Tool: tool.New("parts", "Many parts.", func(context.Context, note) ([]dragoman.Part, error) {
 			return slices.Repeat([]dragoman.Part{&dragoman.Text{Text: "x"}}, 101), nil
-		}), Cases: []tooltest.Case{one}}, tooltest.RuleLimits, "101 parts"},
+		}), Cases: []tooltest.Case{one}}, "limits", "101 parts"},
 
 		"writing reader": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { state++; return "", nil },
-			tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}, State: number}, tooltest.RuleReadOnly, "changed the state"},
-		"read-only and destructive": {tooltest.Suite{Tool: named(echo, tool.Destructive(), tool.ReadOnly())}, tooltest.RuleReadOnly, "destructive"},
+			tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}, State: number}, "read-only", "changed the state"},
+		"read-only and destructive": {tooltest.Suite{Tool: named(echo, tool.Destructive(), tool.ReadOnly())}, "read-only", "destructive"},
 
 		"counter": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { calls++; return fmt.Sprint(calls), nil },
-			tool.Idempotent(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}}, tooltest.RuleIdempotent, "another output"},
+			tool.Idempotent(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}}, "idempotent", "another output"},
 		"appender": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { state++; return "appended", nil },
-			tool.Idempotent(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}, State: number}, tooltest.RuleIdempotent, "state again"},
+			tool.Idempotent(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one}, State: number}, "idempotent", "state again"},
 
 		"one at a time": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			defer inside.Add(-1)
@@ -220,15 +220,15 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 				}
 			}
 			return "done", nil
-		}), Cases: []tooltest.Case{one}}, tooltest.RuleConcurrent, "busy"},
+		}), Cases: []tooltest.Case{one}}, "concurrent", "busy"},
 
 		"ignores its context": {tooltest.Suite{
 			Tool:  named(func(context.Context, note) (string, error) { <-release; return "", nil }),
 			Cases: []tooltest.Case{blocked}, Within: 20 * time.Millisecond,
-		}, tooltest.RuleCancel, "still runs"},
+		}, "cancel", "still runs"},
 		"does not block": {
-			tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{blocked}, Without: map[tooltest.Rule]string{tooltest.RuleTimeout: "it ends"}},
-			tooltest.RuleCancel, "says Blocks",
+			tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{blocked}, Without: map[tooltest.Rule]string{"timeout": "it ends"}},
+			"cancel", "says Blocks",
 		},
 		"ignores short limits": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			done := ctx.Done()
@@ -237,14 +237,14 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 			}
 			<-done
 			return "", ctx.Err()
-		}), Cases: []tooltest.Case{blocked}, Within: 200 * time.Millisecond}, tooltest.RuleTimeout, "time limit"},
+		}), Cases: []tooltest.Case{blocked}, Within: 200 * time.Millisecond}, "timeout", "time limit"},
 		"immediate and blocking": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
-		}, tool.Immediately()), Cases: []tooltest.Case{blocked}}, tooltest.RuleTimeout, "immediate"},
+		}, tool.Immediately()), Cases: []tooltest.Case{blocked}}, "timeout", "immediate"},
 
-		"new definition each time": {tooltest.Suite{Tool: counting()}, tooltest.RuleStable, "Version"},
-		"edits its definition":     {tooltest.Suite{Tool: editsItself(), Cases: []tooltest.Case{{Arguments: `{}`}}}, tooltest.RuleStable, "Took a note."},
+		"new definition each time": {tooltest.Suite{Tool: counting()}, "stable", "Version"},
+		"edits its definition":     {tooltest.Suite{Tool: editsItself(), Cases: []tooltest.Case{{Arguments: `{}`}}}, "stable", "Took a note."},
 
 		"unknown rule": {tooltest.Suite{Tool: named(echo), Without: map[tooltest.Rule]string{"cancle": "typing error"}}, "", "cancle"},
 	} {
@@ -264,7 +264,7 @@ func raw(schema string, opts ...tool.Option) tool.Tool {
 
 func TestLeftOutRulesAreNotChecked(t *testing.T) {
 	s := tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Fails: true}}}
-	s.Without = map[tooltest.Rule]string{tooltest.RuleCases: "known"}
+	s.Without = map[tooltest.Rule]string{"cases": "known"}
 	if found := tooltest.Check(t.Context(), s); len(found) > 0 {
 		t.Error(found)
 	}
