@@ -11,24 +11,21 @@ package dragoman
 // that says nothing ([DONE], a keep-alive) may come. A part that was open when a stream broke
 // still gets its PartEnd, with what had arrived.
 type Event interface {
-	// Type is the stable name of the event in stored JSON.
-	Type() EventType
+	// Type is the stable name of the event in stored JSON: "response_start",
+	// "part_start", "part_delta", "part_end", "response_end", "stream_error" or "chunk".
+	Type() string
 	sealedEvent()
 }
 
-// EventType names a kind of event: one of the constants from
-// "response_start" to "chunk".
-type EventType string
-
 // The types of event.
 const (
-	eventResponseStart EventType = "response_start"
-	eventPartStart     EventType = "part_start"
-	eventPartDelta     EventType = "part_delta"
-	eventPartEnd       EventType = "part_end"
-	eventResponseEnd   EventType = "response_end"
-	eventStreamError   EventType = "stream_error"
-	eventChunk         EventType = "chunk"
+	eventResponseStart = "response_start"
+	eventPartStart     = "part_start"
+	eventPartDelta     = "part_delta"
+	eventPartEnd       = "part_end"
+	eventResponseEnd   = "response_end"
+	eventStreamError   = "stream_error"
+	eventChunk         = "chunk"
 )
 
 // ResponseStart opens a stream with what is known of the response so far:
@@ -127,13 +124,13 @@ type Chunk struct {
 }
 
 // Type implements [Event].
-func (*ResponseStart) Type() EventType { return eventResponseStart }
-func (*PartStart) Type() EventType     { return eventPartStart }   // Type implements [Event].
-func (*PartDelta) Type() EventType     { return eventPartDelta }   // Type implements [Event].
-func (*PartEnd) Type() EventType       { return eventPartEnd }     // Type implements [Event].
-func (*ResponseEnd) Type() EventType   { return eventResponseEnd } // Type implements [Event].
-func (*StreamError) Type() EventType   { return eventStreamError } // Type implements [Event].
-func (*Chunk) Type() EventType         { return eventChunk }       // Type implements [Event].
+func (*ResponseStart) Type() string { return eventResponseStart }
+func (*PartStart) Type() string     { return eventPartStart }   // Type implements [Event].
+func (*PartDelta) Type() string     { return eventPartDelta }   // Type implements [Event].
+func (*PartEnd) Type() string       { return eventPartEnd }     // Type implements [Event].
+func (*ResponseEnd) Type() string   { return eventResponseEnd } // Type implements [Event].
+func (*StreamError) Type() string   { return eventStreamError } // Type implements [Event].
+func (*Chunk) Type() string         { return eventChunk }       // Type implements [Event].
 
 func (*ResponseStart) sealedEvent() {}
 func (*PartStart) sealedEvent()     {}

@@ -118,7 +118,7 @@ type anyPart struct {
 	problem         *CallProblem
 	redacted        bool
 	signature       string
-	status          Status
+	status          string
 	summary         []string
 	synthetic       bool
 	text            string
@@ -200,7 +200,7 @@ func (v *anyPart) load(r *jsonwire.Reader) {
 		case "signature":
 			v.signature = r.String()
 		case "status":
-			v.status = Status(r.String())
+			v.status = r.String()
 		case "summary":
 			v.summary = loadList(r, loadWord[string])
 		case "synthetic":
@@ -807,7 +807,7 @@ func (m *Message) members(out *storer) {
 	out.str("role", string(m.Role))
 	out.str("name", m.Name)
 	out.str("phase", m.Phase)
-	out.str("status", string(m.Status))
+	out.str("status", m.Status)
 	if m.Parts != nil {
 		out.w.Key("parts")
 		out.w.BeginArray()
@@ -850,7 +850,7 @@ func loadMessage(r *jsonwire.Reader) (v Message) {
 		case "phase":
 			v.Phase = r.String()
 		case "status":
-			v.Status = Status(r.String())
+			v.Status = r.String()
 		case "parts":
 			v.Parts = loadList(r, loadPart)
 		case "cache":
@@ -872,7 +872,7 @@ func (m *Message) hash(h *hasher) {
 	h.str(string(m.Role))
 	h.str(m.Name)
 	h.str(m.Phase)
-	h.str(string(m.Status))
+	h.str(m.Status)
 	if h.present(m.Cache != nil) {
 		m.Cache.hash(h)
 	}
@@ -1167,7 +1167,7 @@ func (r *Reasoning) members(out *storer) {
 		}
 		out.w.EndArray()
 	}
-	out.str("status", string(r.Status))
+	out.str("status", r.Status)
 	if r.Origin != nil {
 		out.w.Key("origin")
 		r.Origin.store(out)
@@ -1193,7 +1193,7 @@ func (r *Reasoning) hash(h *hasher) {
 	for i := range r.Details {
 		h.bytes(r.Details[i])
 	}
-	h.str(string(r.Status))
+	h.str(r.Status)
 	if h.present(r.Extra != nil) {
 		r.Extra.hash(h)
 	}
@@ -2501,7 +2501,7 @@ func (t *ToolCall) members(out *storer) {
 		t.Problem.store(out)
 	}
 	out.flag("hosted", t.Hosted)
-	out.str("status", string(t.Status))
+	out.str("status", t.Status)
 	out.flag("async", t.Async)
 	out.bytes("caller", t.Caller)
 	out.str("signature", t.Signature)
@@ -2523,7 +2523,7 @@ func (t *ToolCall) hash(h *hasher) {
 	h.str(string(t.Payload))
 	h.str(t.Arguments)
 	h.bool(t.Hosted)
-	h.str(string(t.Status))
+	h.str(t.Status)
 	h.bool(t.Async)
 	h.bytes(t.Caller)
 	h.str(t.Signature)
@@ -2549,7 +2549,7 @@ func (c *CallProblem) UnmarshalJSON(b []byte) error {
 
 func (c *CallProblem) store(out *storer) {
 	out.w.BeginObject()
-	out.str("code", string(c.Code))
+	out.str("code", c.Code)
 	out.str("message", c.Message)
 	out.num("offset", c.Offset)
 	out.w.EndObject()
@@ -2559,7 +2559,7 @@ func loadCallProblem(r *jsonwire.Reader) (v CallProblem) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "code":
-			v.Code = ProblemCode(r.String())
+			v.Code = r.String()
 		case "message":
 			v.Message = r.String()
 		case "offset":
@@ -2598,7 +2598,7 @@ func (t *ToolResult) members(out *storer) {
 	}
 	out.flag("synthetic", t.Synthetic)
 	out.str("item_id", t.ItemID)
-	out.str("status", string(t.Status))
+	out.str("status", t.Status)
 	out.bytes("caller", t.Caller)
 	if t.Cache != nil {
 		out.w.Key("cache")
@@ -2624,7 +2624,7 @@ func (t *ToolResult) hash(h *hasher) {
 		t.Envelope.hash(h)
 	}
 	h.str(t.ItemID)
-	h.str(string(t.Status))
+	h.str(t.Status)
 	h.bytes(t.Caller)
 	if h.present(t.Cache != nil) {
 		t.Cache.hash(h)

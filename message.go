@@ -29,8 +29,8 @@ type Message struct {
 	// Phase is the part a message plays in a turn ("commentary",
 	// "final_answer") where a dialect says so.
 	Phase string `json:"phase,omitzero"`
-	// Status of a whole message: empty means complete.
-	Status Status `json:"status,omitzero"`
+	// Status of a whole message: empty means complete; else "incomplete" or "in_progress".
+	Status string `json:"status,omitzero"`
 	Parts  []Part `json:"parts,omitzero" hash:"after=Cache"`
 	// Cache asks the provider to remember the prompt up to and including this
 	// message. Nil asks for nothing.
@@ -43,15 +43,11 @@ type Message struct {
 	Extra *Extra `json:"extra,omitzero"`
 }
 
-// Status says whether a message or a call reached its end: [StatusComplete],
-// [StatusIncomplete] or [StatusInProgress].
-type Status string
-
 // The statuses. The zero value means complete.
 const (
-	StatusComplete   Status = ""
-	StatusIncomplete Status = "incomplete"
-	StatusInProgress Status = "in_progress"
+	StatusComplete   = ""
+	StatusIncomplete = "incomplete"
+	StatusInProgress = "in_progress"
 )
 
 // CacheHint asks for a prompt-cache breakpoint.

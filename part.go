@@ -61,7 +61,7 @@ type Reasoning struct {
 	// Details are native reasoning records that go back to their dialect
 	// unchanged and in order.
 	Details []json.RawMessage `json:"details,omitzero"`
-	Status  Status            `json:"status,omitzero"`
+	Status  string            `json:"status,omitzero"`
 	// Origin is what minted the opaque state; nil means that of the message.
 	Origin *Origin `json:"origin,omitzero" hash:"-"`
 	Extra  *Extra  `json:"extra,omitzero"`

@@ -202,7 +202,7 @@ type ToolCall struct {
 	Problem *CallProblem `json:"problem,omitzero" hash:"-"`
 	// Hosted calls are run by the provider; they are never dispatched.
 	Hosted bool   `json:"hosted,omitzero"`
-	Status Status `json:"status,omitzero"`
+	Status string `json:"status,omitzero"`
 	// Async says that the model does not wait for the result.
 	Async bool `json:"async,omitzero"`
 	// Caller is the native record of what made the call, echoed with its
@@ -222,36 +222,36 @@ func (c *ToolCall) QualifiedName() string {
 	return qualified(c.Namespace, c.Name)
 }
 
-// ProblemCode names what is wrong with a call: one of the constants from
-// [ProblemInvalidJSON] to [ProblemStopped].
-type ProblemCode string
-
 // The problems a call can have.
 const (
 	// ProblemInvalidJSON: the arguments are not JSON.
-	ProblemInvalidJSON ProblemCode = "invalid_json"
+	ProblemInvalidJSON = "invalid_json"
 	// ProblemDuplicateKey: an object in the arguments repeats a key, so that
 	// two readers could see two values.
-	ProblemDuplicateKey ProblemCode = "duplicate_key"
+	ProblemDuplicateKey = "duplicate_key"
 	// ProblemNotObject: the arguments are JSON, but not an object.
-	ProblemNotObject ProblemCode = "not_object"
+	ProblemNotObject = "not_object"
 	// ProblemTruncated: the output limit or the end of the stream cut the call.
-	ProblemTruncated ProblemCode = "truncated"
+	ProblemTruncated = "truncated"
 	// ProblemNoName: the call names no tool.
-	ProblemNoName ProblemCode = "no_name"
+	ProblemNoName = "no_name"
 	// ProblemUnreadable: a member that says what runs is not of the type it must
 	// be of.
-	ProblemUnreadable ProblemCode = "unreadable"
+	ProblemUnreadable = "unreadable"
 	// ProblemStopped: the response ended in a way after which nothing runs.
-	ProblemStopped ProblemCode = "stopped"
+	ProblemStopped = "stopped"
 )
 
 // CallProblem says why a call must not run, in words a model can act on.
 //
 //stored:value call problem
 type CallProblem struct {
-	Code    ProblemCode `json:"code,omitzero"`
-	Message string      `json:"message,omitzero"`
+	// Code is "invalid_json", "duplicate_key", "not_object", "truncated" (the output limit
+	// or the end of the stream cut the call), "no_name", "unreadable" (a field that says
+	// what runs has the wrong type) or "stopped" (the response ended in a way after which
+	// nothing runs).
+	Code    string `json:"code,omitzero"`
+	Message string `json:"message,omitzero"`
 	// Offset is the byte of Arguments at which the problem shows; -1 when it
 	// has no place.
 	Offset int64 `json:"offset,omitzero"`
@@ -261,7 +261,7 @@ func (p *CallProblem) Error() string {
 	if p == nil {
 		return "dragoman: no problem"
 	}
-	return string(p.Code) + ": " + p.Message
+	return p.Code + ": " + p.Message
 }
 
 // Outcome says whether a tool's run failed: [OutcomeUnknown], [OutcomeOK] or
@@ -295,7 +295,7 @@ type ToolResult struct {
 	// Synthetic says that we made the result because there was none.
 	Synthetic bool            `json:"synthetic,omitzero" hash:"-"`
 	ItemID    string          `json:"item_id,omitzero"`
-	Status    Status          `json:"status,omitzero"`
+	Status    string          `json:"status,omitzero"`
 	Caller    json.RawMessage `json:"caller,omitzero"`
 	Cache     *CacheHint      `json:"cache,omitzero"`
 	Extra     *Extra          `json:"extra,omitzero"`

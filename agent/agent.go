@@ -63,8 +63,8 @@ type Agent struct {
 	// Compact returns the messages to send for a conversation, such as a summary and the
 	// last turns. It gets the messages that would be sent without it: the whole
 	// conversation, or what the store has in its place for the model's origin, see
-	// [HistoryStore]. Media of earlier runs may be references to attachments, see
-	// [Expander]. Compact may edit its argument, a copy; the stored conversation does not
+	// historyStore. Media of earlier runs may be references to attachments, see
+	// expander. Compact may edit its argument, a copy; the stored conversation does not
 	// change. Nil sends the messages unchanged.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 

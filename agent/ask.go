@@ -221,7 +221,7 @@ func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out
 			return nil, errorf("Compact: %w", err)
 		}
 	}
-	if s, ok := r.store.(Expander); ok {
+	if s, ok := r.store.(expander); ok {
 		if out, err = s.Expand(ctx, out); err != nil {
 			return nil, errorf("building the request: %w", err)
 		}
@@ -258,14 +258,14 @@ func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 // hasNative reports whether the store may have native histories of the conversation. There
 // is no native history for a conversation that a handoff filtered.
 func (r *run) hasNative() bool {
-	_, kept := r.store.(HistoryStore)
+	_, kept := r.store.(historyStore)
 	return kept && r.state.Offset == 0
 }
 
 // instead returns the messages that the store has in place of the conversation for an
 // origin.
 func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
-	out, err := r.store.(HistoryStore).Instead(ctx, r.messages, origin, m.Limits().Replay.Messages)
+	out, err := r.store.(historyStore).Instead(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {
 		return nil, errorf("the native history: %w", err)
 	}

@@ -8,15 +8,15 @@ import (
 
 // detacher returns the store for the media of the run: its own store or that of the outer
 // run, or nil if neither stores media.
-func (r *run) detacher() Detacher {
-	if d, ok := r.store.(Detacher); ok {
+func (r *run) detacher() detacher {
+	if d, ok := r.store.(detacher); ok {
 		return d
 	}
 	return r.media
 }
 
 // detacherFrom returns the detacher of the run that calls a tool, or nil.
-func detacherFrom(ctx context.Context) Detacher {
+func detacherFrom(ctx context.Context) detacher {
 	if r := runFrom(ctx); r != nil {
 		return r.detacher()
 	}
@@ -25,7 +25,7 @@ func detacherFrom(ctx context.Context) Detacher {
 
 // detach replaces the content of large media with references. A nil d leaves the content in
 // the state. Other states that share messages with this one do not change.
-func (s *state) detach(ctx context.Context, d Detacher) error {
+func (s *state) detach(ctx context.Context, d detacher) error {
 	if d == nil || !s.hasMedia() {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *state) detach(ctx context.Context, d Detacher) error {
 }
 
 // expand replaces references with the content of the media.
-func (s *state) expand(ctx context.Context, e Expander) error {
+func (s *state) expand(ctx context.Context, e expander) error {
 	if e == nil || !s.hasMedia() {
 		return nil
 	}

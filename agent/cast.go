@@ -68,7 +68,7 @@ const maxMemorySpill = 16 << 20
 // in new memory.
 func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 	k := keepers{spill: o.spill}
-	if s, ok := o.store.(SpillKeeper); ok {
+	if s, ok := o.store.(spillKeeper); ok {
 		k.spill = s.Spill()
 	}
 	if k.spill == nil {
@@ -77,7 +77,7 @@ func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 		}
 		k.spill, k.memory = memory, memory
 	}
-	if s, ok := o.store.(TicketKeeper); ok {
+	if s, ok := o.store.(ticketKeeper); ok {
 		k.tickets = s.Tickets()
 	}
 	return k

@@ -311,7 +311,7 @@ func doneMeanwhile(ctx context.Context, tickets *tool.Tickets, run string) error
 		return err
 	}
 	for _, s := range open {
-		if s.State != tool.TicketOpen {
+		if s.State != "open" {
 			continue
 		}
 		if err := tickets.Fail(ctx, s.Ticket.ID, "could not be built"); err != nil {

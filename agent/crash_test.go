@@ -210,7 +210,7 @@ func (c *crashed) read(t *testing.T, at string) {
 func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 	t.Helper()
 	approved := map[string]bool{}
-	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision", "intent"}}) {
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []string{"decision", "intent"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

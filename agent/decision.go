@@ -10,8 +10,8 @@ import (
 
 // decisionStore is where the decisions on the run's calls are kept; nil: nowhere but
 // in its state.
-func (r *run) decisionStore() DecisionStore {
-	if s, ok := r.store.(DecisionStore); ok {
+func (r *run) decisionStore() decisionStore {
+	if s, ok := r.store.(decisionStore); ok {
 		return s
 	}
 	return r.decided
@@ -20,7 +20,7 @@ func (r *run) decisionStore() DecisionStore {
 // adopt takes the decisions that are kept on calls that wait, and were not acted upon:
 // the process that got them has ended. What is decided now goes before.
 func (r *run) adopt(ctx context.Context) error {
-	s, ok := r.store.(DecisionStore)
+	s, ok := r.store.(decisionStore)
 	if !ok {
 		return nil // a run inside of another has those of that one
 	}
@@ -42,7 +42,7 @@ func (r *run) adopt(ctx context.Context) error {
 // keepDecisions stores what humans said: by itself where that can be kept, and with
 // the state elsewhere.
 func (r *run) keepDecisions(ctx context.Context) error {
-	s, ok := r.store.(DecisionStore)
+	s, ok := r.store.(decisionStore)
 	if !ok {
 		return r.save(ctx)
 	}
@@ -59,7 +59,7 @@ func (r *run) keepDecisions(ctx context.Context) error {
 }
 
 // rule stores decisions. One that was made is stored also where the run is cancelled.
-func (r *run) rule(ctx context.Context, s DecisionStore, said ...tool.Ruling) error {
+func (r *run) rule(ctx context.Context, s decisionStore, said ...tool.Ruling) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if err := s.Decide(ctx, said...); err != nil {

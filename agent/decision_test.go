@@ -16,7 +16,7 @@ import (
 func logged(t *testing.T, s *session.Session) string {
 	t.Helper()
 	var out []string
-	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision", "intent"}}) {
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []string{"decision", "intent"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

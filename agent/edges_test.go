@@ -142,7 +142,7 @@ func TestS1_DecisionsOfAnApproverAreStoredAndItsSilenceIsNot(t *testing.T) {
 		a := agent.Agent{Model: model(calls("a ask")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}, Runner: &tool.Runner{Approver: answers(verdict)}}
 		_, _ = a.Run(t.Context(), "go", agent.In(s))
 		n := 0
-		for _, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"decision"}}) {
+		for _, err := range s.Entries(t.Context(), session.Query{Kinds: []string{"decision"}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestGuardrailsOfToolOutputReportWhatTheyReplace(t *testing.T) {
 			return agent.Verdict{Replace: true, Stop: stop, Text: "hidden"}, nil
 		}}
 		a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look")}, Guardrails: agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{rail}}}
-		var stages []agent.Stage
+		var stages []string
 		var failed error
 		for ev, err := range a.Stream(t.Context(), "go") {
 			if g, ok := ev.(*agent.Guarded); ok {

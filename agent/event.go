@@ -29,29 +29,28 @@ import (
 //		if end, ok := ev.Event.(tool.CallEnded); ok { … }
 //	}
 type Event interface {
-	// Type is the stable name of the event in JSON.
-	Type() EventType
+	// Type is the stable name of the event in JSON: "run_start", "turn_start", "model",
+	// "patch", "message_added", "tool_call", "tool", "tool_result", "handoff",
+	// "guardrail", "notice", "turn_end" or "run_end".
+	Type() string
 	event()
 }
 
-// EventType names the kind of an event.
-type EventType string
-
 // The types of events.
 const (
-	eventRunStart     EventType = "run_start"
-	eventTurnStart    EventType = "turn_start"
-	eventModel        EventType = "model"
-	eventPatched      EventType = "patch"
-	eventMessageAdded EventType = "message_added"
-	eventCalled       EventType = "tool_call"
-	eventTool         EventType = "tool"
-	eventAnswered     EventType = "tool_result"
-	eventHandedOff    EventType = "handoff"
-	eventGuarded      EventType = "guardrail"
-	eventNotice       EventType = "notice"
-	eventTurnEnd      EventType = "turn_end"
-	eventRunEnd       EventType = "run_end"
+	eventRunStart     = "run_start"
+	eventTurnStart    = "turn_start"
+	eventModel        = "model"
+	eventPatched      = "patch"
+	eventMessageAdded = "message_added"
+	eventCalled       = "tool_call"
+	eventTool         = "tool"
+	eventAnswered     = "tool_result"
+	eventHandedOff    = "handoff"
+	eventGuarded      = "guardrail"
+	eventNotice       = "notice"
+	eventTurnEnd      = "turn_end"
+	eventRunEnd       = "run_end"
 )
 
 // RunStart opens a run. Resumed says that it goes on with an earlier one.
@@ -133,9 +132,10 @@ type HandedOff struct {
 
 // Guarded is a guardrail that did not just let something pass.
 type Guarded struct {
-	Turn    int
-	Name    string
-	Stage   Stage
+	Turn int
+	Name string
+	// Stage is "input", "output", "tool_input" or "tool_output".
+	Stage   string
 	Verdict Verdict
 }
 
@@ -163,19 +163,19 @@ type RunEnd struct {
 	Result *Result
 }
 
-func (*RunStart) Type() EventType     { return eventRunStart }
-func (*TurnStart) Type() EventType    { return eventTurnStart }
-func (*ModelEvent) Type() EventType   { return eventModel }
-func (*Patched) Type() EventType      { return eventPatched }
-func (*MessageAdded) Type() EventType { return eventMessageAdded }
-func (*Called) Type() EventType       { return eventCalled }
-func (*ToolEvent) Type() EventType    { return eventTool }
-func (*Answered) Type() EventType     { return eventAnswered }
-func (*HandedOff) Type() EventType    { return eventHandedOff }
-func (*Guarded) Type() EventType      { return eventGuarded }
-func (*Notice) Type() EventType       { return eventNotice }
-func (*TurnEnd) Type() EventType      { return eventTurnEnd }
-func (*RunEnd) Type() EventType       { return eventRunEnd }
+func (*RunStart) Type() string     { return eventRunStart }
+func (*TurnStart) Type() string    { return eventTurnStart }
+func (*ModelEvent) Type() string   { return eventModel }
+func (*Patched) Type() string      { return eventPatched }
+func (*MessageAdded) Type() string { return eventMessageAdded }
+func (*Called) Type() string       { return eventCalled }
+func (*ToolEvent) Type() string    { return eventTool }
+func (*Answered) Type() string     { return eventAnswered }
+func (*HandedOff) Type() string    { return eventHandedOff }
+func (*Guarded) Type() string      { return eventGuarded }
+func (*Notice) Type() string       { return eventNotice }
+func (*TurnEnd) Type() string      { return eventTurnEnd }
+func (*RunEnd) Type() string       { return eventRunEnd }
 
 func (*RunStart) event()     {}
 func (*TurnStart) event()    {}

@@ -13,7 +13,7 @@ const eventVersion = 1
 // eventJSON is an event as JSON. Members that an event has not are left out.
 type eventJSON struct {
 	V       int               `json:"v"`
-	Type    EventType         `json:"type"`
+	Type    string            `json:"type"`
 	Run     string            `json:"run,omitempty"`
 	Turn    int               `json:"turn,omitempty"`
 	Agent   string            `json:"agent,omitempty"`
@@ -28,7 +28,7 @@ type eventJSON struct {
 	From    string            `json:"from,omitempty"`
 	To      string            `json:"to,omitempty"`
 	Name    string            `json:"name,omitempty"`
-	Stage   Stage             `json:"stage,omitempty"`
+	Stage   string            `json:"stage,omitempty"`
 	Verdict *Verdict          `json:"verdict,omitempty"`
 	Code    string            `json:"code,omitempty"`
 	Text    string            `json:"text,omitempty"`

@@ -11,15 +11,12 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Stage is where a guardrail stands.
-type Stage string
-
 // The stages.
 const (
-	stageInput      Stage = "input"
-	stageOutput     Stage = "output"
-	stageToolInput  Stage = "tool_input"
-	stageToolOutput Stage = "tool_output"
+	stageInput      = "input"
+	stageOutput     = "output"
+	stageToolInput  = "tool_input"
+	stageToolOutput = "tool_output"
 )
 
 // Guardrails look at what goes in and out, each in its order. One that fails has
@@ -75,8 +72,10 @@ type ToolOutputGuardrail struct {
 
 // GuardrailError says which guardrail stopped a run.
 type GuardrailError struct {
-	Name   string
-	Stage  Stage
+	Name string
+	// Stage is where the guardrail stands: "input", "output", "tool_input" or
+	// "tool_output".
+	Stage  string
 	Reason string
 	// Err is why the guardrail itself failed; nil: it did not.
 	Err error
@@ -149,7 +148,7 @@ func (r *run) guard(ctx context.Context, ev Guarded, stop *GuardrailError) {
 // storedStop is the stored form of a [GuardrailError].
 type storedStop struct {
 	Name   string `json:"name"`
-	Stage  Stage  `json:"stage"`
+	Stage  string `json:"stage"`
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
@@ -172,7 +171,7 @@ func (s *storedStop) err() *GuardrailError {
 }
 
 // verdict asks a guardrail. One that fails or panics has stopped the run.
-func verdict(name string, stage Stage, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
+func verdict(name string, stage string, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
 	failed := func(err error) *GuardrailError { return &GuardrailError{Name: name, Stage: stage, Err: err} }
 	defer func() {
 		if p := recover(); p != nil {

@@ -106,7 +106,7 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rails agent.Guardrails
 		want  string
-		stage agent.Stage
+		stage string
 	}{
 		"passed":   {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{})}}}, want: "secret"},
 		"replaced": {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Replace: true, Text: "—"})}}}, want: "—"},

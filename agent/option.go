@@ -24,10 +24,10 @@ type options struct {
 	chunks    bool
 	path      []string     // of the agents around this one
 	journal   tool.Journal // of the outer run
-	decided   DecisionStore
+	decided   decisionStore
 	spill     tool.SpillStore  // of the outer run
 	secrets   *tool.Run        // of the outer run, whose secrets are hidden here too
-	media     Detacher         // of the outer run
+	media     detacher         // of the outer run
 	policies  []*policy.Policy // of the outer runs
 	check     func(answer string) (correction string)
 	output    *structured
@@ -50,6 +50,20 @@ func optionsOf(opts []Option) options {
 // Store holds a run, so that another process can resume it. A session of package
 // session is a Store; a durable workflow engine can implement it. It must refuse a
 // second writer.
+//
+// A run also uses these methods of a Store that has them, as a session does:
+//
+//	Hold() (leave func(), err error)                                    // one run at a time
+//	Instead(ctx, []dragoman.Message, origin, match) ([]dragoman.Message, error) // a native history
+//	Decide(ctx, ...tool.Ruling) error                                   // with Decided: approvals
+//	Decided(ctx, tool.Binding) (*tool.Ruling, error)
+//	Spill() tool.SpillStore                                             // outputs that are too long
+//	Records(ctx, run string) ([]tool.Record, error)                     // with SaveRecords: records
+//	SaveRecords(ctx, []dragoman.Message, state []byte, run string, []tool.Record) error
+//	Tickets() tool.TicketStore                                          // background tools
+//	Expand(ctx, []dragoman.Message) ([]dragoman.Message, error)         // content stored separately
+//	Detach(ctx, []dragoman.Message) ([]dragoman.Message, error)
+//	BeforeSave(ctx, dragoman.Model, model string, []dragoman.Message) error // actions of extensions
 type Store interface {
 	// Journal prevents calls from running twice.
 	tool.Journal
@@ -62,28 +76,28 @@ type Store interface {
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 
-// Holder is a [Store] that several goroutines may have in their hands at once. Hold
+// holder is a [Store] that several goroutines may have in their hands at once. Hold
 // takes it for one run, until leave is called; the error says that another run has
 // it.
-type Holder interface {
+type holder interface {
 	Hold() (leave func(), err error)
 }
 
-// HistoryStore is a [Store] that may hold a native history to send in place of the
+// historyStore is a [Store] that may hold a native history to send in place of the
 // conversation to the origin that made it, such as a history that an action has compacted.
 // The run uses it for a model that knows its target, as a provider.Client does, and for
 // each such model of a provider.Chain; all others get the whole conversation.
-type HistoryStore interface {
+type historyStore interface {
 	// Instead returns what goes to a target in place of these messages, which are the
 	// whole conversation; the same where nothing does. match says which fields of an
 	// origin must agree.
 	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error)
 }
 
-// DecisionStore is a [Store] that also keeps what was decided on calls that needed
+// decisionStore is a [Store] that also keeps what was decided on calls that needed
 // approval, by the options of [Agent.Resume] or by an approver of the Runner: for those
 // who ask later what was let happen, and for the process that goes on with the run.
-type DecisionStore interface {
+type decisionStore interface {
 	// Decide keeps decisions. They are durable when it returns, and acted upon after
 	// that.
 	Decide(ctx context.Context, rulings ...tool.Ruling) error
@@ -91,18 +105,18 @@ type DecisionStore interface {
 	Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error)
 }
 
-// SpillKeeper is a [Store] that also stores tool outputs that are too long for the
+// spillKeeper is a [Store] that also stores tool outputs that are too long for the
 // model. A run uses it for every agent whose Runner has no Spill of its own, and then
 // gives the model the tool [tool.ReadOutputName] from the first request on. A session of
 // package session is one.
-type SpillKeeper interface {
+type spillKeeper interface {
 	Spill() tool.SpillStore
 }
 
-// RecordStore is a [Store] that also stores the records of tool calls, each once. The
+// recordStore is a [Store] that also stores the records of tool calls, each once. The
 // state, which is saved in every turn, then has no records; with any other store, it holds
 // the records of the last 200 calls. A session of package session is one.
-type RecordStore interface {
+type recordStore interface {
 	// SaveRecords does what Save does and adds records of a run, all or nothing. The
 	// records omit texts that the messages hold. SaveRecords must not retain the slice.
 	SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error
@@ -110,34 +124,34 @@ type RecordStore interface {
 	Records(ctx context.Context, run string) ([]tool.Record, error)
 }
 
-// TicketKeeper is a [Store] that also stores the tickets of background tools. A run uses
+// ticketKeeper is a [Store] that also stores the tickets of background tools. A run uses
 // it for every agent whose Runner has no Tickets of its own. Tickets may return nil if the
 // store cannot. A session of package session is one.
-type TicketKeeper interface {
+type ticketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
-// Expander is a [Store] whose messages refer to content that is stored apart, such as
+// expander is a [Store] whose messages refer to content that is stored apart, such as
 // images. A run has it put the content in place in every request that it builds; an error
 // ends the run. A session of package session is one.
-type Expander interface {
+type expander interface {
 	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
 
-// Detacher is an [Expander] that stores the content of large media separately. A run uses
+// detacher is an expander that stores the content of large media separately. A run uses
 // it to replace the content in the messages and results of its state with references.
 // Without it, the state holds the content. A session of package session is one.
-type Detacher interface {
-	Expander
+type detacher interface {
+	expander
 	// Detach stores the content of large media and returns the messages with references to
 	// it, for Expand. It does not change its argument.
 	Detach(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
 
-// SavePreparer is a [Store] that runs actions of the model's extensions before messages
+// savePreparer is a [Store] that runs actions of the model's extensions before messages
 // are saved, such as compacting its native history. A run calls it before it saves a
 // conversation whose calls are all answered. A session of package session is one.
-type SavePreparer interface {
+type savePreparer interface {
 	// BeforeSave gets the model of the current agent, its name if the agent's settings
 	// have one, and the messages that are about to be saved. An error is logged and
 	// reported as a [Notice]; the messages are saved anyway.

@@ -12,7 +12,7 @@ import (
 
 // maxStoredRecords bounds the records in a state. A run rewrites its state in every turn,
 // so this bounds what a long run writes; older records are rebuilt from the conversation.
-// A [RecordStore] stores all records, outside the state.
+// A recordStore stores all records, outside the state.
 const maxStoredRecords = 200
 
 // maxStoredError is the longest error text that a stored record repeats, in bytes.
@@ -50,7 +50,7 @@ func (s *storedRecord) UnmarshalJSON(b []byte) error {
 
 // keepRecords adds the records of settled calls to the next save.
 func (r *run) keepRecords(records []tool.Record) {
-	_, apart := r.store.(RecordStore)
+	_, apart := r.store.(recordStore)
 	for i := range records {
 		switch {
 		case records[i].Pending:
@@ -73,7 +73,7 @@ func (r *run) storedRecords(ctx context.Context) ([]tool.Record, error) {
 	for _, s := range r.state.Records {
 		out = append(out, stripped(*s.record))
 	}
-	s, ok := r.store.(RecordStore)
+	s, ok := r.store.(recordStore)
 	if !ok {
 		return out, nil
 	}

@@ -29,7 +29,7 @@ type Result struct {
 	Usage dragoman.Usage
 	// Records describe the outcome of each call, over all resumptions of the run. After a
 	// resumption, the records of earlier calls come from the store, the state and the
-	// conversation, and their Cause is nil. Without a [RecordStore], only the last 200 have
+	// conversation, and their Cause is nil. Without a recordStore, only the last 200 have
 	// times and decisions.
 	Records []tool.Record
 	// Degraded are the qualified names of the tools that [tool.FailureDegrade] removed

@@ -153,7 +153,7 @@ func TestT10_ASessionStoresEachRecordOnce(t *testing.T) {
 	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
-	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{"state"}}) {
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []string{"state"}}) {
 		if err != nil || len(e.Body) > 4000 {
 			t.Fatalf("the state in entry %d has %d bytes: %v", e.Seq, len(e.Body), err)
 		}

@@ -39,7 +39,7 @@ type run struct {
 	stored   state // as it was stored last; it is large, and written in each turn
 	result   Result
 	recorded [][]tool.Record // what became of the calls, batch by batch
-	unsaved  []tool.Record   // records for a [RecordStore] since the last save
+	unsaved  []tool.Record   // records for a recordStore since the last save
 	ledger   *policy.Ledger
 	memory   *tool.MemorySpill // long outputs of a run without a store for them
 	runners  map[string]*tool.Run
@@ -187,7 +187,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 // hold keeps other runs of this process away from the store, where it can: they
 // would write with one hand, and none would lose.
 func (r *run) hold() (leave func(), err error) {
-	h, ok := r.store.(Holder)
+	h, ok := r.store.(holder)
 	if !ok {
 		return func() {}, nil
 	}
@@ -509,7 +509,7 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	if s, ok := r.store.(RecordStore); ok && len(r.unsaved) > 0 {
+	if s, ok := r.store.(recordStore); ok && len(r.unsaved) > 0 {
 		err = s.SaveRecords(waits, r.messages[r.kept:], b, r.state.Run, r.unsaved)
 	} else {
 		err = r.store.Save(waits, r.messages[r.kept:], b)
@@ -527,7 +527,7 @@ func (r *run) save(ctx context.Context) error {
 // conversations with open calls, which must be followed by their results, and those that a
 // handoff filtered, which the store does not have.
 func (r *run) prepareSave(ctx context.Context) {
-	s, ok := r.store.(SavePreparer)
+	s, ok := r.store.(savePreparer)
 	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages[r.kept:])) > 0 {
 		return
 	}

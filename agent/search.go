@@ -97,7 +97,7 @@ func (r *run) specs() []dragoman.ToolSpec {
 // same name as a deferred tool, the deferred tool gets the namespace of its calls, so the
 // model can call both (requirement I2).
 func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
-	if k := tool.KeyOf(&s); k.Kind == tool.KindDeferred {
+	if k := tool.KeyOf(&s); k.Kind == "deferred_top_level" {
 		if _, sibling := p.box.Find(tool.Bare(k.Name)); sibling {
 			s.Namespace = k.CallNamespace()
 		}

@@ -12,7 +12,7 @@ import (
 // the client behind us: whether the answer is whole or streamed, as it came or
 // written anew. Sound arguments alone would make the client run the call.
 func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
-	for _, code := range []dragoman.ProblemCode{
+	for _, code := range []string{
 		dragoman.ProblemStopped, dragoman.ProblemTruncated, dragoman.ProblemNoName, dragoman.ProblemUnreadable,
 		dragoman.ProblemInvalidJSON, dragoman.ProblemNotObject, dragoman.ProblemDuplicateKey, "added_later",
 	} {

@@ -130,13 +130,15 @@ type Route struct {
 	// with commas between them, which stand in for each other. A * in it is the text
 	// that the one * of the pattern stands for.
 	To string
-	// Repair says when conversations are made valid before they are sent.
-	Repair Repair
+	// Repair says when conversations are made valid for their target: empty passes what
+	// needs no change through to its own dialect, "always" repairs everything.
+	Repair string
 	// LiftErrors takes "ERROR: " at the start of a tool's result for its error flag,
 	// for clients whose dialect has none.
 	LiftErrors bool
-	// Unfinished says what becomes of a stream without an end.
-	Unfinished Unfinished
+	// Unfinished says what a client gets if the stream of the upstream stops without its
+	// end: empty means an error, "end" an end, for upstreams that never send one.
+	Unfinished string
 	// NoRecall keeps no reasoning for clients that drop it.
 	NoRecall bool
 	// Set overrides what clients ask for.
@@ -149,27 +151,21 @@ type Route struct {
 	Capabilities map[string]string
 }
 
-// Repair says when a conversation is made valid for its target: "" or
-// "always".
-type Repair string
-
+// The values of [Route.Repair].
 const (
 	// repairAuto leaves what goes to its own dialect with nothing to change as it
 	// came.
-	repairAuto Repair = ""
+	repairAuto = ""
 	// repairAlways mends everything.
-	repairAlways Repair = "always"
+	repairAlways = "always"
 )
 
-// Unfinished says what a client is told where a stream of the upstream stops without
-// its end (quirks C13, J11): "" or "end".
-type Unfinished string
-
+// The values of [Route.Unfinished].
 const (
 	// unfinishedError tells it as the error it is.
-	unfinishedError Unfinished = ""
+	unfinishedError = ""
 	// unfinishedEnd writes an end, for upstreams that never do.
-	unfinishedEnd Unfinished = "end"
+	unfinishedEnd = "end"
 )
 
 // Overrides are what a route sets whatever clients ask for. Zero values leave it to

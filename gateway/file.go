@@ -591,9 +591,9 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 				to = n
 			}
 		},
-		"repair":      func(n *node) { route.Repair = Repair(r.word(n, "repair", "auto", "always")) },
+		"repair":      func(n *node) { route.Repair = r.word(n, "repair", "auto", "always") },
 		"lift_errors": func(n *node) { route.LiftErrors = r.Bool(n, "lift_errors") },
-		"unfinished":  func(n *node) { route.Unfinished = Unfinished(r.word(n, "unfinished", "error", "end")) },
+		"unfinished":  func(n *node) { route.Unfinished = r.word(n, "unfinished", "error", "end") },
 		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
 		"set":         func(n *node) { route.Set = r.overrides(n) },
 		"policy":      func(n *node) { route.Policy = r.policy(n) },

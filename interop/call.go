@@ -198,7 +198,7 @@ func unfence(s string) (string, bool) {
 
 // problemNoInput: the arguments are sound, but hold no text to take as a
 // freeform tool's input.
-const problemNoInput dragoman.ProblemCode = "no_input"
+const problemNoInput string = "no_input"
 
 func freeformText(arguments string) (text, how string, problem *dragoman.CallProblem) {
 	trimmed := strings.TrimSpace(arguments)

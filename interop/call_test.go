@@ -365,7 +365,7 @@ func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
 func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
-		code dragoman.ProblemCode
+		code string
 	}{
 		"no input":                 {`{"a":"x","b":"y"}`, "no_input"},
 		"an input that is no text": {`{"input":5}`, "no_input"},

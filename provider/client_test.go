@@ -383,7 +383,7 @@ func stalled(events int, meanwhile func()) step {
 
 func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	for _, tc := range []struct {
-		phase    provider.Phase
+		phase    string
 		timeouts provider.Timeouts
 		events   int
 	}{

@@ -168,7 +168,7 @@ func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 					return err
 				},
 			} {
-				for begin, phase := range map[string]provider.Phase{"": "first byte", "{": "idle"} {
+				for begin, phase := range map[string]string{"": "first byte", "{": "idle"} {
 					if begin != "" && blank[0] == ':' {
 						continue // no JSON
 					}

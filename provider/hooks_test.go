@@ -272,7 +272,7 @@ func (hasSchema) ConfigSchema() json.RawMessage {
 }
 
 func (hasElements) Elements(extension.Env) []extension.Element {
-	return []extension.Element{{Kind: extension.Toggle, Setting: "deep", Label: "think"}}
+	return []extension.Element{{Kind: "toggle", Setting: "deep", Label: "think"}}
 }
 
 func TestX3_EachHookIsOptional(t *testing.T) {

@@ -489,7 +489,7 @@ func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
 func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	for _, tc := range []struct {
-		phase    provider.Phase
+		phase    string
 		timeouts provider.Timeouts
 		begun    string
 	}{

@@ -110,7 +110,7 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 		name    string
 		status  int
 		ask     func(context.Context, *provider.Client) error
-		timeout provider.Phase
+		timeout string
 	}{
 		{"generate", http.StatusOK, generate, ""},
 		{"stream", http.StatusOK, stream, ""},

@@ -28,18 +28,15 @@ type Timeouts struct {
 	Total time.Duration
 }
 
-// Phase is a part of the life of a request.
-type Phase string
-
 // The phases.
 const (
-	phaseConnect   Phase = "connect"
-	phaseFirstByte Phase = "first byte"
-	phaseIdle      Phase = "idle"
-	phaseTotal     Phase = "total"
+	phaseConnect   = "connect"
+	phaseFirstByte = "first byte"
+	phaseIdle      = "idle"
+	phaseTotal     = "total"
 )
 
-func (t Timeouts) of(p Phase) time.Duration {
+func (t Timeouts) of(p string) time.Duration {
 	or := func(d, zero time.Duration) time.Duration {
 		if d == 0 {
 			return zero
@@ -61,12 +58,13 @@ func (t Timeouts) of(p Phase) time.Duration {
 // TimeoutError says that a phase took longer than its bound. Asking again may
 // help, except after the total.
 type TimeoutError struct {
-	Phase Phase
+	// Phase is "connect", "first byte", "idle" or "total".
+	Phase string
 	After time.Duration
 }
 
 func (e *TimeoutError) Error() string {
-	words := map[Phase]string{
+	words := map[string]string{
 		phaseConnect:   "no connection to the server within %v",
 		phaseFirstByte: "the server did not begin to answer within %v",
 		phaseIdle:      "the answer paused for more than %v",
@@ -74,7 +72,7 @@ func (e *TimeoutError) Error() string {
 	}
 	format := words[e.Phase]
 	if format == "" {
-		format = string(e.Phase) + " took more than %v"
+		format = e.Phase + " took more than %v"
 	}
 	return "provider: " + fmt.Sprintf(format, e.After)
 }
@@ -93,7 +91,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	timer   Timer
-	phase   Phase
+	phase   string
 	limit   time.Duration
 	stopped bool
 
@@ -130,10 +128,10 @@ func (w *watch) next() time.Duration {
 }
 
 // enter begins a phase.
-func (w *watch) enter(p Phase) { w.bound(p, w.limits.of(p)) }
+func (w *watch) enter(p string) { w.bound(p, w.limits.of(p)) }
 
 // bound begins a phase with a bound of its own.
-func (w *watch) bound(p Phase, limit time.Duration) {
+func (w *watch) bound(p string, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil { // an Auth asks for its token before there is anything to watch

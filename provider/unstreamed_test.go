@@ -54,7 +54,7 @@ func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var kinds []dragoman.EventType
+				var kinds []string
 				var collected dragoman.Collector
 				for ev, err := range c.Stream(t.Context(), question()) {
 					if err != nil {

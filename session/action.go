@@ -27,7 +27,7 @@ import (
 // nothing.
 type ActionContext struct {
 	// App and Base are what the application supplies about itself and its base
-	// configuration, as JSON: the layers [extension.LayerApp] and [extension.LayerBase].
+	// configuration, as JSON: the layers "app" and "base_config".
 	App, Base json.RawMessage
 	// Layers are further layers of the caller. A reserved name keeps the library's value,
 	// and a warning is logged.

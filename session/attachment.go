@@ -212,7 +212,7 @@ func (s *Session) hasAttachment(ctx context.Context, name string) (bool, error) 
 	if known {
 		return true, nil
 	}
-	for _, err := range s.Entries(ctx, Query{Key: attachmentKey(name), Kinds: []Kind{kindAttachment}, Last: 1}) {
+	for _, err := range s.Entries(ctx, Query{Key: attachmentKey(name), Kinds: []string{kindAttachment}, Last: 1}) {
 		if err == nil {
 			s.knowAttachments(name)
 		}
@@ -368,7 +368,7 @@ func (x *expansion) read(name string) (*attachment, error) {
 		return a, nil
 	}
 	err := fmt.Errorf("%w: %q is not in the session; attach the content again", dragoman.ErrAttachment, name)
-	for e, failed := range x.s.Entries(x.ctx, Query{Key: attachmentKey(name), Kinds: []Kind{kindAttachment}, Last: 1}) {
+	for e, failed := range x.s.Entries(x.ctx, Query{Key: attachmentKey(name), Kinds: []string{kindAttachment}, Last: 1}) {
 		if failed != nil {
 			return nil, failed
 		}

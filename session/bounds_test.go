@@ -42,7 +42,7 @@ func TestS1_BoundsOfEntriesAreExact(t *testing.T) {
 		"a": false, "z": false, "0": false, "9": false, "_": false, ".": false, "": true, "A": true,
 		"`": true, "{": true, "/": true, ":": true, strings.Repeat("k", 64): false, strings.Repeat("k", 65): true,
 	} {
-		refused(t, "kind "+kind, entry(func(e *session.Entry) { e.Kind = session.Kind(kind) }), bad)
+		refused(t, "kind "+kind, entry(func(e *session.Entry) { e.Kind = string(kind) }), bad)
 	}
 	for key, bad := range map[string]bool{
 		" ": false, "~": false, "\u00a0": false, "\x1f": true, "\x7f": true, "\u0080": true, "\u009f": true, "\xff": true,
@@ -405,7 +405,7 @@ func TestDecision17_AReopenedSessionStoresContentOnce(t *testing.T) {
 // unreadableStore is a store that fails to read entries of one kind.
 type unreadableStore struct {
 	session.Store
-	kind session.Kind
+	kind string
 }
 
 var errDisk = errors.New("disk failure")
@@ -423,7 +423,7 @@ func TestS1_ErrorsOfReadingAreReported(t *testing.T) {
 	w := compactable(t)
 	save(t, s, pair("q1", "r1")...)
 	origin, match := w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages
-	for kind, do := range map[session.Kind]func() error{
+	for kind, do := range map[string]func() error{
 		"attachment": func() error {
 			return s.Save(t.Context(), []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture(1, 5000)}}}, nil)
 		},
@@ -528,7 +528,7 @@ func TestT13_TicketsAreCheckedBeforeTheyAreStored(t *testing.T) {
 	for id, bad := range map[string]bool{"": true, "t": false, strings.Repeat("t", 256): false, strings.Repeat("t", 257): true, "a\nb": true} {
 		refused(t, fmt.Sprintf("ticket id %q", id), session.CheckTicketID(id), bad)
 	}
-	change := func(state tool.TicketState, expires time.Time) func(*tool.StoredTicket) error {
+	change := func(state string, expires time.Time) func(*tool.StoredTicket) error {
 		return func(s *tool.StoredTicket) error {
 			s.State, s.Ticket.Expires = state, expires
 			return nil

@@ -36,7 +36,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{kindDecision}, Key: decisionKey(b)})
+	entries, err := v.last(ctx, Query{Kinds: []string{kindDecision}, Key: decisionKey(b)})
 	if err != nil {
 		return nil, about("looking for a decision in", s.ID(), err)
 	}
@@ -56,7 +56,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 // ReadDecision reads an entry of "decision": who wants to know what was let
 // happen, and when, ranges over them.
 //
-//	for e, err := range s.Entries(ctx, session.Query{Kinds: []session.Kind{session.KindDecision}}) {
+//	for e, err := range s.Entries(ctx, session.Query{Kinds: []string{"decision"}}) {
 //		…
 //		ruling, err := session.ReadDecision(e)
 //	}

@@ -89,7 +89,7 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	for e, err := range s.Entries(ctx, session.Query{Kinds: []session.Kind{"decision"}}) {
+	for e, err := range s.Entries(ctx, session.Query{Kinds: []string{"decision"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,36 +10,32 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Kind says what an [Entry] is: one of the constants from "message" to
-// "rewind", or a word of an application's own.
-type Kind string
-
 // The kinds that this module writes. Others are kept, and nobody here reads them.
 const (
 	// kindMessage is a message of the conversation.
-	kindMessage Kind = "message"
+	kindMessage = "message"
 	// kindNative is a native history that an action replaced.
-	kindNative Kind = "native"
+	kindNative = "native"
 	// kindDecision is what a human, or a rule in their place, decided on a call that
 	// needed approval: see [ReadDecision].
-	kindDecision Kind = "decision"
+	kindDecision = "decision"
 	// kindIntent says that a tool is about to run, KindResult what it came to.
-	kindIntent Kind = "intent"
-	kindResult Kind = "result"
+	kindIntent = "intent"
+	kindResult = "result"
 	// kindState is the state of a run.
-	kindState Kind = "state"
+	kindState = "state"
 	// kindMeta is a change of the session's metadata.
-	kindMeta Kind = "meta"
+	kindMeta = "meta"
 	// kindRewind takes the conversation back to how it was at an earlier entry.
-	kindRewind Kind = "rewind"
+	kindRewind = "rewind"
 	// kindOutput is a tool output that was too long for the model, or a chunk of one:
 	// see [Session.Spill].
-	kindOutput Kind = "output"
+	kindOutput = "output"
 	// kindAttachment is the content of media that messages refer to: see
 	// [Session.Expand].
-	kindAttachment Kind = "attachment"
+	kindAttachment = "attachment"
 	// kindRecords are records of tool calls: see [Session.Records].
-	kindRecords Kind = "records"
+	kindRecords = "records"
 )
 
 // Entry is one line of a session's log. Nobody changes it once it is written.
@@ -48,7 +44,10 @@ type Entry struct {
 	Seq int64
 	// Time is when it was written, to the microsecond.
 	Time time.Time
-	Kind Kind
+	// Kind says what the entry is. This module writes "message", "native", "decision",
+	// "intent", "result", "state", "meta", "rewind", "output", "attachment" and "records";
+	// an application may write kinds of its own.
+	Kind string
 	// Key finds it again, see [Query]; empty: nobody looks for it by one.
 	Key string
 	// Body is JSON, of a form that belongs to the kind. It must not be changed.
@@ -106,9 +105,9 @@ func (e *Entry) checkFrame() error {
 // aTime reports whether every store can keep a time.
 func aTime(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9999 }
 
-// CheckID says whether a text can be a session's id: up to 128 letters, digits,
+// checkID says whether a text can be a session's id: up to 128 letters, digits,
 // dots, underscores, colons and hyphens, the first a letter or a digit.
-func CheckID(id string) error {
+func checkID(id string) error {
 	ok := id != "" && len(id) <= maxID && alnum(id[0])
 	for i := 0; ok && i < len(id); i++ {
 		c := id[i]
@@ -124,7 +123,7 @@ func alnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-func isKind(k Kind) bool {
+func isKind(k string) bool {
 	for i := range len(k) {
 		c := k[i]
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' {
@@ -164,11 +163,11 @@ type Info struct {
 
 // Check says whether a session can be created so. Stores call it.
 func (i *Info) Check() error {
-	if err := CheckID(i.ID); err != nil {
+	if err := checkID(i.ID); err != nil {
 		return err
 	}
 	if i.Parent != "" {
-		if err := CheckID(i.Parent); err != nil {
+		if err := checkID(i.Parent); err != nil {
 			return fmt.Errorf("%w (as the parent of %s)", err, i.ID)
 		}
 	}
@@ -190,7 +189,7 @@ type Query struct {
 	// means the end of the log as it is when reading begins.
 	After, Until int64
 	// Kinds are those that are read; none means all.
-	Kinds []Kind
+	Kinds []string
 	// Key is that of all entries that are read; empty means any. Reading by key
 	// costs no more than what is found.
 	Key string

@@ -121,7 +121,7 @@ type record struct {
 
 // prior folds the entries of a call. Rewinding does not take any of them away.
 func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err error) {
-	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []Kind{kindIntent, kindResult}}) {
+	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []string{kindIntent, kindResult}}) {
 		if err != nil {
 			return p, err
 		}

@@ -218,7 +218,7 @@ func (l *lines) entry(line []byte, seq int64) (Entry, error) {
 	var v struct {
 		Seq  int64           `json:"seq"`
 		Time time.Time       `json:"time"`
-		Kind Kind            `json:"kind"`
+		Kind string          `json:"kind"`
 		Key  string          `json:"key"`
 		Body json.RawMessage `json:"body"`
 	}

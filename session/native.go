@@ -77,7 +77,7 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 	if known := s.native.Load(); known != 0 {
 		return known == someNative, nil
 	}
-	for _, err := range s.Entries(ctx, Query{Kinds: []Kind{kindNative}, Last: 1}) {
+	for _, err := range s.Entries(ctx, Query{Kinds: []string{kindNative}, Last: 1}) {
 		if err == nil {
 			s.native.Store(someNative)
 		}
@@ -88,7 +88,7 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 
 // replaced is what stands for the messages of a conversation toward a target.
 func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
-	last, err := v.last(ctx, Query{Kinds: []Kind{kindNative}, Key: originKey(target, match), Last: 1})
+	last, err := v.last(ctx, Query{Kinds: []string{kindNative}, Key: originKey(target, match), Last: 1})
 	if err != nil || len(last) == 0 {
 		return messages, err
 	}

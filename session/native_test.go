@@ -349,7 +349,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	var log strings.Builder
 	s.ActionContext = session.ActionContext{
 		App: json.RawMessage(`"app"`), Base: json.RawMessage(`"base"`), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Layers: extension.Layers{"mine": json.RawMessage(`2`), extension.LayerSession: json.RawMessage(`"forged"`)},
+		Layers: extension.Layers{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
 	}
 
 	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // of an empty conversation too

@@ -53,7 +53,7 @@ func (s *Session) Records(ctx context.Context, run string) ([]tool.Record, error
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{kindRecords}, Key: recordsKey(run)})
+	entries, err := v.last(ctx, Query{Kinds: []string{kindRecords}, Key: recordsKey(run)})
 	if err != nil {
 		return nil, about("reading the records of", s.ID(), err)
 	}

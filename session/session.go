@@ -72,7 +72,7 @@ func begun(info Info) Info {
 
 // Open opens a session. The error is [ErrNotFound] where there is none.
 func Open(ctx context.Context, store Store, id string) (*Session, error) {
-	if err := CheckID(id); err != nil {
+	if err := checkID(id); err != nil {
 		return nil, err
 	}
 	info, err := store.Info(ctx, id)
@@ -81,7 +81,7 @@ func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	}
 	s := &Session{store: store, created: info}
 	s.writer.head = info.Head
-	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []Kind{kindRewind}}) {
+	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []string{kindRewind}}) {
 		if err != nil {
 			return nil, about("opening", id, err)
 		}
@@ -150,7 +150,7 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	if err != nil {
 		return nil, nil, about("loading", s.ID(), err)
 	}
-	last, err := v.last(ctx, Query{Kinds: []Kind{kindState}, Last: 1})
+	last, err := v.last(ctx, Query{Kinds: []string{kindState}, Last: 1})
 	if err != nil {
 		return nil, nil, about("loading", s.ID(), err)
 	}
@@ -218,7 +218,7 @@ func (s *Session) Last(ctx context.Context, n int) ([]Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := v.last(ctx, Query{Kinds: []Kind{kindMessage}, Last: n})
+	entries, err := v.last(ctx, Query{Kinds: []string{kindMessage}, Last: n})
 	if err != nil {
 		return nil, about("reading", s.ID(), err)
 	}
@@ -260,7 +260,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	head, err := s.known()
 	if err != nil {
-		return Fail[Entry](err)
+		return fail[Entry](err)
 	}
 	if q.Until <= 0 || q.Until > head {
 		q.Until = head
@@ -275,7 +275,7 @@ func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] 
 // as it is.
 func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []Kind{kindMeta}}) {
+	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []string{kindMeta}}) {
 		if err != nil {
 			return nil, about("reading", s.ID(), err)
 		}

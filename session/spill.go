@@ -94,7 +94,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 // find returns the entry that names an output.
 func (p spill) find(ctx context.Context, name string) (o output, err error) {
 	err = tool.ErrNoSpill
-	for e, failed := range p.s.Entries(ctx, Query{Key: outputKey(name), Kinds: []Kind{kindOutput}, Last: 1}) {
+	for e, failed := range p.s.Entries(ctx, Query{Key: outputKey(name), Kinds: []string{kindOutput}, Last: 1}) {
 		if failed != nil {
 			return o, failed
 		}
@@ -146,7 +146,7 @@ func (p spill) Read(ctx context.Context, _, name string, offset, n int) (string,
 
 func (p spill) chunk(ctx context.Context, o *output, i int) (text string, err error) {
 	err = fmt.Errorf("%w: chunk %d of output %s is missing", ErrCorrupt, i, o.Hash)
-	for e, failed := range p.s.Entries(ctx, Query{Key: o.chunkKey(i), Kinds: []Kind{kindOutput}, Last: 1}) {
+	for e, failed := range p.s.Entries(ctx, Query{Key: o.chunkKey(i), Kinds: []string{kindOutput}, Last: 1}) {
 		if failed != nil {
 			return "", failed
 		}

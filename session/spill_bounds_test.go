@@ -132,7 +132,7 @@ func TestS5_NativeHistoriesAreLookedForOnce(t *testing.T) {
 		}
 		looks := 0
 		for _, q := range store.queries {
-			if q.Key == "" && slices.Equal(q.Kinds, []session.Kind{"native"}) {
+			if q.Key == "" && slices.Equal(q.Kinds, []string{"native"}) {
 				looks++
 			}
 		}

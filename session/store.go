@@ -96,8 +96,8 @@ func (e *NewerError) Error() string {
 // Is reports whether target is [ErrNewer].
 func (e *NewerError) Is(target error) bool { return target == ErrNewer }
 
-// Fail is a sequence of nothing but an error, for what a [Store] returns.
-func Fail[T any](err error) iter.Seq2[T, error] {
+// fail is a sequence of nothing but an error, for what a [Store] returns.
+func fail[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		yield(none, err)

@@ -113,7 +113,7 @@ func runsOf(ctx context.Context, store Store, info Info) ([]string, error) {
 	}
 	var runs []string
 	seen := map[string]bool{}
-	for e, err := range store.Read(ctx, info.ID, Query{Until: info.Head, Kinds: []Kind{kindIntent}}) {
+	for e, err := range store.Read(ctx, info.ID, Query{Until: info.Head, Kinds: []string{kindIntent}}) {
 		if err != nil {
 			return nil, err
 		}

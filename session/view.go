@@ -92,7 +92,7 @@ func (s *Session) view() (view, error) {
 // messages are those of the conversation.
 func (v view) messages(ctx context.Context) (out []dragoman.Message, err error) {
 	for _, sp := range v.spans {
-		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{kindMessage}}) {
+		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []string{kindMessage}}) {
 			if err != nil {
 				return nil, err
 			}

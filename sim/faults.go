@@ -13,17 +13,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
-// Outcome says what a correct client makes of a fault.
-type Outcome string
-
 // The outcomes.
 const (
 	// intact: the answer is the one that was meant.
-	intact Outcome = "intact"
+	intact = "intact"
 	// barred: the answer is read, and its calls must not run.
-	barred Outcome = "barred"
+	barred = "barred"
 	// fails: reading the answer is an error, and no call of it may run.
-	fails Outcome = "fails"
+	fails = "fails"
 )
 
 // Fault is something that goes wrong on demand: a habit of real servers that
@@ -38,7 +35,9 @@ type Fault struct {
 	Dialects []dragoman.Dialect
 	// StreamOnly says that an answer that is not streamed cannot have it.
 	StreamOnly bool
-	Outcome    Outcome
+	// Outcome says what a correct client makes of the fault: "intact", the answer is the
+	// one that was meant; "barred", its calls must not run; "fails", reading it is an error.
+	Outcome string
 
 	events func([]dragoman.Event) []dragoman.Event
 	frames func(*wireStream)

@@ -16,28 +16,27 @@ import (
 // Step is one thing that was done on the way from a call's payload to the input
 // that runs, or the check that ended it.
 type Step struct {
-	Name   StepName `json:"step"`
-	Detail string   `json:"detail,omitempty"`
+	// Name is "parse", "repair", "unwrap", "complete", "validate", "policy" (an argument
+	// that the policy set), "hook", "edit" (a change by a human) or "grammar".
+	Name   string `json:"step"`
+	Detail string `json:"detail,omitempty"`
 }
-
-// StepName names a step of the way.
-type StepName string
 
 // The steps, in their order. What is checked and found right leaves none.
 const (
 	// stepParse is a payload that cannot be read, or was cut off.
-	stepParse    StepName = "parse"
-	stepRepair   StepName = "repair"
-	stepUnwrap   StepName = "unwrap"
-	stepComplete StepName = "complete"
-	stepValidate StepName = "validate"
+	stepParse    = "parse"
+	stepRepair   = "repair"
+	stepUnwrap   = "unwrap"
+	stepComplete = "complete"
+	stepValidate = "validate"
 	// stepPolicy is an argument that the policy set, StepHook a change by hooks,
 	// stepEdit one by a human.
-	stepPolicy StepName = "policy"
-	stepHook   StepName = "hook"
-	stepEdit   StepName = "edit"
+	stepPolicy = "policy"
+	stepHook   = "hook"
+	stepEdit   = "edit"
 	// stepMatch is a text that its tool's grammar does not take.
-	stepMatch StepName = "grammar"
+	stepMatch = "grammar"
 )
 
 // failure ends a call before its tool is reached, or says how its run failed.
@@ -66,7 +65,7 @@ func failf(kind ErrorKind, format string, args ...any) *failure {
 func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
 	if p := c.Problem; p != nil && p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemNotObject {
-		return Input{}, []Step{{stepParse, string(p.Code)}}, notRun(e, p)
+		return Input{}, []Step{{stepParse, p.Code}}, notRun(e, p)
 	}
 	if e.spec.Kind == dragoman.ToolFreeform {
 		return x.readText(ctx)
@@ -135,7 +134,7 @@ func (e *entry) fits(args json.RawMessage) bool {
 
 // mend makes sound arguments of unsound ones where that cannot change what they
 // mean. An empty step means that it cannot be done.
-func mend(text string, p *dragoman.CallProblem) (mended string, step StepName, what []string) {
+func mend(text string, p *dragoman.CallProblem) (mended string, step string, what []string) {
 	switch p.Code {
 	case dragoman.ProblemNotObject:
 		// Encoded twice: unwrapped once.

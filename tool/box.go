@@ -25,22 +25,20 @@ type Config struct {
 	// Timeout is the default timeout of a call, if neither the turn nor the tool sets one;
 	// zero means that of the runner. A tool may set a longer timeout.
 	Timeout time.Duration
-	// Collisions says what becomes of tools from different sources that have one
-	// name; zero means an error.
-	Collisions Collisions
+	// Collisions says what becomes of tools from different sources that have one name:
+	// empty means an error; with "win" handoffs win over local tools, and those over the
+	// tools of MCP servers, and [Box.Lost] says which gave way.
+	Collisions string
 	// Recent is how many records the toolbox keeps; zero means 100.
 	Recent int
 }
 
-// Collisions says what becomes of two tools from different sources with one name.
-type Collisions string
-
 // The settings of collisions.
 const (
-	CollisionsFail Collisions = ""
-	// CollisionsWin lets handoffs win over local tools and those over the tools
+	collisionsFail = ""
+	// collisionsWin lets handoffs win over local tools and those over the tools
 	// of MCP servers; [Box.Lost] says which gave way.
-	CollisionsWin Collisions = "win"
+	collisionsWin = "win"
 )
 
 // Box is a set of tools, in order, each found by its key. It does not change; it
@@ -100,18 +98,18 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 		}
 		out.entries = append(out.entries, e)
 	}
-	if c := b.config.Collisions; c != CollisionsFail && c != CollisionsWin {
+	if c := b.config.Collisions; c != collisionsFail && c != collisionsWin {
 		errs = append(errs, fmt.Errorf("%w: unknown collision policy %q; leave it empty or use win", ErrDefinition, string(c)))
 	}
-	if b.config.Collisions == CollisionsWin {
-		stay, lost := Winners(out.named())
+	if b.config.Collisions == collisionsWin {
+		stay, lost := winners(out.named())
 		kept := make([]*entry, len(stay))
 		for i, at := range stay {
 			kept[i] = out.entries[at]
 		}
 		out.entries, out.lost = kept, append(out.lost, lost...)
 	}
-	errs = append(errs, CheckNames(out.named()))
+	errs = append(errs, checkNames(out.named()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -119,10 +117,10 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 	return out, nil
 }
 
-func (b *Box) named() []Named {
-	out := make([]Named, len(b.entries))
+func (b *Box) named() []named {
+	out := make([]named, len(b.entries))
 	for i, e := range b.entries {
-		out[i] = Named{e.spec, e.settings.Source}
+		out[i] = named{e.spec, e.settings.Source}
 	}
 	return out
 }
@@ -385,7 +383,7 @@ func (b *Box) unknown(asked Key) *failure {
 	var keys []Key
 	if b != nil {
 		for _, e := range b.entries {
-			if e.key.Kind != KindDeferred {
+			if e.key.Kind != kindDeferred {
 				keys = append(keys, e.key)
 			}
 		}

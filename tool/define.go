@@ -460,7 +460,7 @@ func Immediately() Option { return func(d *definition) { d.settings.Immediate = 
 // NeedsApproval makes every call of the tool wait for a human, unless a rule of the
 // [Runner]'s policy allows or denies the call. A default of allow does not waive the
 // approval.
-func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }
+func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = approvalAlways } }
 
 // NeedsApprovalFor makes those calls wait for which f says so. Where f fails,
 // panics or takes too long, the call waits.

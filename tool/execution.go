@@ -211,7 +211,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 	return x.edit(ctx, d.Edits)
 }
 
-// judge asks a policy, and returns its decision and its version. An [Immediate]
+// judge asks a policy, and returns its decision and its version. An immediatePolicy
 // policy is called directly; others run on another goroutine with a time limit. If the
 // policy fails or its decision cannot be carried out, the decision is Deny.
 func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, version string, err error) {
@@ -303,7 +303,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 
 // immediate reports whether a policy says that it takes no time.
 func immediate(p Policy) bool {
-	q, ok := p.(Immediate)
+	q, ok := p.(immediatePolicy)
 	if !ok {
 		return false
 	}
@@ -412,9 +412,9 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		if ctx.Err() != nil {
 			return x.cancelled(ctx)
 		}
-	case s.Approval == ApprovalAlways:
+	case s.Approval == approvalAlways:
 		reason = "the tool needs approval"
-	case s.Approval != ApprovalNever:
+	case s.Approval != approvalNever:
 		reason = fmt.Sprintf("the tool's setting %q is unknown", s.Approval)
 	}
 	if reason != "" && x.decision != nil && x.decision.Reason != "" {

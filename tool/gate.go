@@ -100,11 +100,11 @@ type Policy interface {
 	Version() string
 }
 
-// Immediate is what a [Policy] may also be. Where Immediate reports true, Decide
+// immediatePolicy is what a [Policy] may also be. Where Immediate reports true, Decide
 // returns by itself and at once, whatever it is asked: it waits for nothing and has
 // little to compute. It is asked in place then, where others are watched from
 // another goroutine and given up after [Runner.PolicyTimeout].
-type Immediate interface {
+type immediatePolicy interface {
 	Immediate() bool
 }
 

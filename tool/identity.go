@@ -19,37 +19,37 @@ import (
 // namespace, the qualified name, the lookup key, the approval keys, the trace
 // name, and the id of the call, which is never a tool's identity.
 
-// KeyKind says which of the three ways of reaching a tool a [Key] is.
-type KeyKind string
-
 // The kinds of lookup keys.
 const (
-	KindBare       KeyKind = "bare"
-	KindNamespaced KeyKind = "namespaced"
-	// KindDeferred is a tool without a namespace that is hidden until a tool
+	kindBare       = "bare"
+	kindNamespaced = "namespaced"
+	// kindDeferred is a tool without a namespace that is hidden until a tool
 	// search finds it. Its calls carry its own name as their namespace, and it
 	// answers to no others.
-	KindDeferred KeyKind = "deferred_top_level"
+	kindDeferred = "deferred_top_level"
 )
 
 // Key is what a tool is looked up by. The zero Key is no tool's. Keys compare
 // with ==.
 type Key struct {
-	Kind      KeyKind
+	// Kind is "bare", "namespaced" or "deferred_top_level": a tool without a namespace that
+	// is hidden until a tool search finds it. Its calls carry its own name as their
+	// namespace.
+	Kind      string
 	Namespace string
 	Name      string
 }
 
 // Bare is the key of a tool without a namespace.
-func Bare(name string) Key { return Key{Kind: KindBare, Name: name} }
+func Bare(name string) Key { return Key{Kind: kindBare, Name: name} }
 
 // Namespaced is the key of a tool in a namespace.
 func Namespaced(namespace, name string) Key {
-	return Key{Kind: KindNamespaced, Namespace: namespace, Name: name}
+	return Key{Kind: kindNamespaced, Namespace: namespace, Name: name}
 }
 
 // DeferredTopLevel is the key of a deferred tool without a namespace.
-func DeferredTopLevel(name string) Key { return Key{Kind: KindDeferred, Name: name} }
+func DeferredTopLevel(name string) Key { return Key{Kind: kindDeferred, Name: name} }
 
 // KeyOf is the one key that a tool answers to.
 func KeyOf(s *dragoman.ToolSpec) Key {
@@ -83,7 +83,7 @@ func KeyOfCall(c *dragoman.ToolCall) Key {
 // QualifiedName is "namespace.name", or the name alone where there is no
 // namespace or only the synthetic one of a deferred tool.
 func (k Key) QualifiedName() string {
-	if k.Kind == KindNamespaced {
+	if k.Kind == kindNamespaced {
 		return k.Namespace + "." + k.Name
 	}
 	return k.Name
@@ -92,7 +92,7 @@ func (k Key) QualifiedName() string {
 // CallNamespace is the namespace that calls of the tool carry, the synthetic one
 // of a deferred tool included: what a call restored from a stored key gets.
 func (k Key) CallNamespace() string {
-	if k.Kind == KindDeferred {
+	if k.Kind == kindDeferred {
 		return k.Name
 	}
 	return k.Namespace
@@ -110,8 +110,8 @@ func (k Key) Call(c dragoman.ToolCall, forHandler bool) dragoman.ToolCall {
 
 // ApprovalKey is the canonical key that approvals are filed under.
 func (k Key) ApprovalKey() string {
-	if k.Kind == KindDeferred {
-		return string(KindDeferred) + ":" + k.Name
+	if k.Kind == kindDeferred {
+		return kindDeferred + ":" + k.Name
 	}
 	return k.QualifiedName()
 }
@@ -122,7 +122,7 @@ func (k Key) ApprovalKey() string {
 // status of a tool in a namespace never falls back to a bare name (requirement
 // I6).
 func (k Key) ApprovalKeys(bareSibling bool) []string {
-	if k.Kind == KindDeferred && !bareSibling {
+	if k.Kind == kindDeferred && !bareSibling {
 		return []string{k.ApprovalKey(), k.Name}
 	}
 	return []string{k.ApprovalKey()}
@@ -143,9 +143,9 @@ var keyEscapes = strings.NewReplacer("%", "%25", ":", "%3A")
 // between them. Two keys never have the same text, whatever their names hold.
 func (k Key) MarshalText() ([]byte, error) {
 	switch k.Kind {
-	case KindBare, KindDeferred:
+	case kindBare, kindDeferred:
 		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Name)), nil
-	case KindNamespaced:
+	case kindNamespaced:
 		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Namespace) + ":" + keyEscapes.Replace(k.Name)), nil
 	case "":
 		return nil, nil
@@ -163,11 +163,11 @@ func (k *Key) UnmarshalText(b []byte) error {
 		fields[i] = keyUnescapes.Replace(fields[i])
 	}
 	var out Key
-	switch kind := KeyKind(fields[0]); {
+	switch kind := fields[0]; {
 	case len(b) == 0:
-	case (kind == KindBare || kind == KindDeferred) && len(fields) == 2:
+	case (kind == kindBare || kind == kindDeferred) && len(fields) == 2:
 		out = Key{Kind: kind, Name: fields[1]}
-	case kind == KindNamespaced && len(fields) == 3:
+	case kind == kindNamespaced && len(fields) == 3:
 		out = Key{Kind: kind, Namespace: fields[1], Name: fields[2]}
 	default:
 		return fmt.Errorf("tool: %q is no lookup key; want kind:name, or namespaced:namespace:name", b)
@@ -217,18 +217,18 @@ func (s Source) rank() int {
 // beside each other.
 var ErrNames = errors.New("tool: names collide")
 
-// Named is what the identity of one tool consists of.
-type Named struct {
+// named is what the identity of one tool consists of.
+type named struct {
 	Spec   *dragoman.ToolSpec
 	Source Source
 }
 
-// CheckNames validates the names of a whole configuration and says everything
+// checkNames validates the names of a whole configuration and says everything
 // that is wrong with it (requirements I3 and I4): the reserved shape, two tools
 // under one key, one qualified name reached in two ways, one approval key for two tools,
 // a namespace with two descriptions. A bare tool and a deferred tool may share a name, as
 // may tools in different namespaces.
-func CheckNames(tools []Named) error {
+func checkNames(tools []named) error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrNames}, args...)...))
@@ -249,7 +249,7 @@ func CheckNames(tools []Named) error {
 		case plaintext.Name(k.Namespace) != nil:
 			bad("the namespace %q cannot be used: %v", k.Namespace, plaintext.Name(k.Namespace))
 			continue
-		case k.Kind == KindNamespaced && k.Namespace == k.Name:
+		case k.Kind == kindNamespaced && k.Namespace == k.Name:
 			bad("the namespace %q has a tool of the same name, which is the shape of a deferred tool's calls; rename one", k.Name)
 			continue
 		}
@@ -258,7 +258,7 @@ func CheckNames(tools []Named) error {
 			continue
 		}
 		keys[k] = t.Source
-		if k.Kind != KindDeferred {
+		if k.Kind != kindDeferred {
 			if other, twice := reached[k.QualifiedName()]; twice {
 				bad("%q is reached in two ways: as %s and as %s; rename one", k.QualifiedName(), other, k)
 				continue
@@ -270,7 +270,7 @@ func CheckNames(tools []Named) error {
 			continue
 		}
 		approved[k.ApprovalKey()] = k
-		if k.Kind == KindNamespaced {
+		if k.Kind == kindNamespaced {
 			said, known := described[k.Namespace]
 			if known && said != t.Spec.NamespaceDescription {
 				bad("the namespace %q is described as %q and as %q; give all its tools one description", k.Namespace, said, t.Spec.NamespaceDescription)
@@ -281,7 +281,7 @@ func CheckNames(tools []Named) error {
 	return errors.Join(errs...)
 }
 
-// dispatchMap maps each key to its tool. [CheckNames] has already refused duplicate keys.
+// dispatchMap maps each key to its tool. checkNames has already refused duplicate keys.
 func dispatchMap(entries []*entry) map[Key]*entry {
 	out := make(map[Key]*entry, len(entries))
 	for _, e := range entries {
@@ -291,17 +291,17 @@ func dispatchMap(entries []*entry) map[Key]*entry {
 }
 
 func twoTools(k Key) string {
-	if k.Kind == KindDeferred {
+	if k.Kind == kindDeferred {
 		return fmt.Sprintf("two deferred tools are named %q", k.Name)
 	}
 	return fmt.Sprintf("two tools are named %q", k.QualifiedName())
 }
 
-// Winners settles collisions between sources: of tools under one key the
+// winners settles collisions between sources: of tools under one key the
 // handoff wins over the local one, and that over the one of an MCP server. It
 // returns the places in tools of those that stay, in their order, and a line for
-// each that does not. Two of one source stay both, for [CheckNames] to refuse.
-func Winners(tools []Named) (stay []int, lost []string) {
+// each that does not. Two of one source stay both, for checkNames to refuse.
+func winners(tools []named) (stay []int, lost []string) {
 	best := map[string]int{}
 	for _, t := range tools {
 		name := KeyOf(t.Spec).ApprovalKey()

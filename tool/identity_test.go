@@ -119,7 +119,7 @@ func TestI4_EverythingWrongWithTheNamesIsToldAtOnce(t *testing.T) {
 
 func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
 	mcp := func(s *tool.Settings) { s.Source = tool.FromMCP }
-	box, err := tool.Config{Collisions: tool.CollisionsWin}.Box(echo("a", tool.Set(mcp)), echo("b", tool.Set(mcp)))
+	box, err := tool.Config{Collisions: "win"}.Box(echo("a", tool.Set(mcp)), echo("b", tool.Set(mcp)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,14 +51,14 @@ type Journal interface {
 	End(ctx context.Context, in Intent, result *dragoman.ToolResult) error
 }
 
-// Recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of
+// recaller is an optional interface of a [Journal]. Recall returns the earlier attempts of
 // a call without beginning it. A [Run] uses it for turns that may have been handed in before
 // ([Turn.Again]):
 //   - for calls that must not run: a call that a human rejects now may have run in a
 //     process that died before it stored the result;
 //   - for calls that are about to run: if one of them was begun with other arguments, none
 //     of them runs.
-type Recaller interface {
+type recaller interface {
 	Recall(ctx context.Context, call CallRef) (Prior, error)
 }
 
@@ -66,7 +66,7 @@ type Recaller interface {
 // arguments, in a turn that was handed in before. A human may change the arguments of a
 // call, so approved calls are not compared.
 func (b *batch) compareJournal(ctx context.Context) error {
-	j, ok := b.runner.Journal.(Recaller)
+	j, ok := b.runner.Journal.(recaller)
 	if !ok || !b.turn.Again {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (x *execution) otherArguments() error {
 // recalled answers a call that is not to run with what the journal knows of it. It
 // reports whether the call was begun before, or again behind where it is to go on from.
 func (x *execution) recalled(ctx context.Context) bool {
-	j, ok := x.runner.Journal.(Recaller)
+	j, ok := x.runner.Journal.(recaller)
 	if !ok || !x.turn.Again || x.begun || x.journalled {
 		return false
 	}

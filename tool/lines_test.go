@@ -42,16 +42,16 @@ func TestT4_WhoeverChangesArgumentsIsOnTheRecord(t *testing.T) {
 		runner *tool.Runner
 		opts   []tool.Option
 		ran    string
-		steps  []tool.StepName
+		steps  []string
 	}{
 		{"nobody", &tool.Runner{}, nil, `{"n":1}`, nil},
-		{"the policy", &tool.Runner{Policy: set(tool.Allow)}, nil, `{"n":2}`, []tool.StepName{"policy"}},
-		{"the policy and a hook", &tool.Runner{Policy: set(tool.Allow)}, []tool.Option{hook}, `{"n":3}`, []tool.StepName{"policy", "hook"}},
-		{"all of them", &tool.Runner{Policy: set(tool.Ask), Approver: answer(four)}, []tool.Option{hook}, `{"n":4}`, []tool.StepName{"policy", "hook", "edit"}},
-		{"a value that was asked for", &tool.Runner{Policy: set(tool.AskInput), Approver: answer(five)}, nil, `{"n":5}`, []tool.StepName{"edit"}},
+		{"the policy", &tool.Runner{Policy: set(tool.Allow)}, nil, `{"n":2}`, []string{"policy"}},
+		{"the policy and a hook", &tool.Runner{Policy: set(tool.Allow)}, []tool.Option{hook}, `{"n":3}`, []string{"policy", "hook"}},
+		{"all of them", &tool.Runner{Policy: set(tool.Ask), Approver: answer(four)}, []tool.Option{hook}, `{"n":4}`, []string{"policy", "hook", "edit"}},
+		{"a value that was asked for", &tool.Runner{Policy: set(tool.AskInput), Approver: answer(five)}, nil, `{"n":5}`, []string{"edit"}},
 	} {
 		res, rec := do(t, tc.runner, mustBox(t, given(schema, tc.opts...)), call("1", "f", `{"n":1}`))
-		var steps []tool.StepName
+		var steps []string
 		for _, s := range rec.Steps {
 			steps = append(steps, s.Name)
 		}
@@ -317,12 +317,12 @@ func TestQuirkI12_CutsFallOnWholeCharactersAndAreTold(t *testing.T) {
 func TestQuirkI13_TheTiersOfRepairComeInTheirOrder(t *testing.T) {
 	box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"},"d":{"enum":[1],"default":1}},"required":["n"],"additionalProperties":false}`,
 		tool.Set(func(s *tool.Settings) { s.Coerce = true })))
-	for args, want := range map[string][]tool.StepName{
+	for args, want := range map[string][]string{
 		"```\n{\"arguments\":{\"n\":2,}}\n```": {"repair", "repair", "unwrap", "complete"},
 		"```\n{\"n\":\"2\",}\n```":             {"repair", "repair", "complete", "complete"},
 	} {
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", args))
-		var steps []tool.StepName
+		var steps []string
 		for _, s := range rec.Steps {
 			steps = append(steps, s.Name)
 		}

@@ -37,17 +37,14 @@ type Pins struct {
 // pinned is a definition by field: each as compact JSON, and only those that are set.
 type pinned map[string]json.RawMessage
 
-// PinKind says how a tool differs from its pin.
-type PinKind string
-
 // The kinds of difference.
 const (
-	pinNew     PinKind = "new"
-	pinChanged PinKind = "changed"
-	pinRemoved PinKind = "removed"
+	pinNew     = "new"
+	pinChanged = "changed"
+	pinRemoved = "removed"
 	// ChangedWhilePending is a tool that changed after approval of a call was requested.
 	// Fields lists the differences from the definition at that time.
-	ChangedWhilePending PinKind = "changed_while_pending"
+	ChangedWhilePending = "changed_while_pending"
 )
 
 // PinChange is a tool that differs from its pin, or from the tool that approval was
@@ -55,8 +52,10 @@ const (
 type PinChange struct {
 	// Tool is the approval key of the tool: its qualified name, with a mark before it if
 	// the tool is deferred.
-	Tool string  `json:"tool"`
-	Kind PinKind `json:"kind"`
+	Tool string `json:"tool"`
+	// Kind is "new", "changed" or "removed"; "changed_while_pending" is a tool that changed
+	// after approval of a call was requested, and Fields lists the differences since then.
+	Kind string `json:"kind"`
 	// Fields lists the changed fields, sorted by name. It is empty if the tool is new or
 	// removed, or if its earlier definition is unknown.
 	Fields []FieldChange `json:"fields,omitempty"`

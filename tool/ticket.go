@@ -27,21 +27,19 @@ type Ticket struct {
 	Note string
 }
 
-// TicketState says how far the work of a ticket is.
-type TicketState string
-
 // The states of tickets.
 const (
-	TicketOpen     TicketState = "open"
-	TicketResolved TicketState = "resolved"
-	TicketFailed   TicketState = "failed"
-	TicketExpired  TicketState = "expired"
+	ticketOpen     = "open"
+	ticketResolved = "resolved"
+	ticketFailed   = "failed"
+	ticketExpired  = "expired"
 )
 
 // StoredTicket is a ticket with what became of it.
 type StoredTicket struct {
-	Ticket Ticket      `json:"ticket"`
-	State  TicketState `json:"state"`
+	Ticket Ticket `json:"ticket"`
+	// State is "open", "resolved", "failed" or "expired".
+	State string `json:"state"`
 	// Parts of the outcome, as stored JSON of parts.
 	Parts []json.RawMessage `json:"parts,omitempty"`
 	// Delivered says that the model was told.
@@ -99,7 +97,7 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: of, Expires: tickets.now().Add(ttl)}
 	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" {
-			*s = StoredTicket{Ticket: *t, State: TicketOpen}
+			*s = StoredTicket{Ticket: *t, State: ticketOpen}
 		}
 		*t = s.Ticket
 		return nil
@@ -111,19 +109,19 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 // outcome becomes a message to the model, which has no display text and no native form.
 // Resolving a settled or expired ticket is an error.
 func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
-	state := TicketResolved
+	state := ticketResolved
 	if out.Failed {
-		state = TicketFailed
+		state = ticketFailed
 	}
 	return t.settle(ctx, id, state, out.Content)
 }
 
 // Fail settles a ticket with an error.
 func (t *Tickets) Fail(ctx context.Context, id, message string) error {
-	return t.settle(ctx, id, TicketFailed, []dragoman.Part{&dragoman.Text{Text: message}})
+	return t.settle(ctx, id, ticketFailed, []dragoman.Part{&dragoman.Text{Text: message}})
 }
 
-func (t *Tickets) settle(ctx context.Context, id string, state TicketState, parts []dragoman.Part) error {
+func (t *Tickets) settle(ctx context.Context, id string, state string, parts []dragoman.Part) error {
 	if t == nil || t.Store == nil {
 		return fmt.Errorf("%w: %s", ErrNoTicket, id)
 	}
@@ -140,9 +138,9 @@ func (t *Tickets) settle(ctx context.Context, id string, state TicketState, part
 		switch {
 		case s.State == "":
 			return fmt.Errorf("%w: %s", ErrNoTicket, id)
-		case s.State == TicketOpen && now.After(s.Ticket.Expires):
+		case s.State == ticketOpen && now.After(s.Ticket.Expires):
 			return fmt.Errorf("%w: %s expired at %s", ErrTicketSettled, id, s.Ticket.Expires.Format(time.RFC3339))
-		case s.State != TicketOpen:
+		case s.State != ticketOpen:
 			return fmt.Errorf("%w: %s is %s", ErrTicketSettled, id, s.State)
 		}
 		s.State, s.Parts = state, stored
@@ -162,7 +160,7 @@ func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
 	}
 	var out []StoredTicket
 	for _, s := range open {
-		if s.State == TicketOpen && !t.now().After(s.Ticket.Expires) {
+		if s.State == ticketOpen && !t.now().After(s.Ticket.Expires) {
 			continue
 		}
 		taken := false
@@ -170,8 +168,8 @@ func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
 			if now.Delivered {
 				return nil
 			}
-			if now.State == TicketOpen {
-				now.State = TicketExpired
+			if now.State == ticketOpen {
+				now.State = ticketExpired
 			}
 			now.Delivered = true
 			s, taken = *now, true
@@ -260,11 +258,11 @@ func (r *Run) Outcomes(ctx context.Context, box *Box) (ms []dragoman.Message, ta
 		return nil, taken, err
 	}
 	for _, s := range open {
-		if s.State == TicketOpen {
+		if s.State == ticketOpen {
 			if !t.now().After(s.Ticket.Expires) {
 				continue
 			}
-			s.State = TicketExpired
+			s.State = ticketExpired
 		}
 		ids = append(ids, s.Ticket.ID)
 		ms = append(ms, r.delivery(ctx, box, s))
@@ -276,8 +274,8 @@ func (r *Run) Outcomes(ctx context.Context, box *Box) (ms []dragoman.Message, ta
 func (t *Tickets) deliver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		err := t.Store.Update(ctx, id, func(s *StoredTicket) error {
-			if s.State == TicketOpen {
-				s.State = TicketExpired
+			if s.State == ticketOpen {
+				s.State = ticketExpired
 			}
 			s.Delivered = true
 			return nil

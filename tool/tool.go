@@ -119,10 +119,10 @@ type Settings struct {
 	Timeout time.Duration
 	// Limits bound the output; a zero field means the toolbox's.
 	Limits Limits
-	// Approval says when a human must agree; zero means never, unless a policy
+	// Approval says when a human must agree: "always"; empty means never, unless a policy
 	// asks. A policy rule that allows the call settles it: no human is asked. A
 	// default that allows does not.
-	Approval Approval
+	Approval string
 	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
 	// Where it fails, panics or takes too long, approval is needed.
 	ApprovalFor func(ctx context.Context, in Input) (bool, error)
@@ -172,13 +172,10 @@ func (s *Settings) nativeResults() bool {
 	return s.Trusted || !s.remote && s.Source != FromMCP
 }
 
-// Approval says when a tool needs a human's approval.
-type Approval string
-
 // The settings of approval.
 const (
-	ApprovalNever  Approval = ""
-	ApprovalAlways Approval = "always"
+	approvalNever  = ""
+	approvalAlways = "always"
 )
 
 // Failure says what becomes of a turn when a call of it fails.

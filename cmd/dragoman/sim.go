@@ -186,7 +186,7 @@ type listedFault struct {
 	About      string             `json:"about"`
 	Dialects   []dragoman.Dialect `json:"dialects"`
 	StreamOnly bool               `json:"stream_only"`
-	Outcome    sim.Outcome        `json:"outcome"`
+	Outcome    string             `json:"outcome"`
 }
 
 func listFaults(w io.Writer, asJSON bool) error {

@@ -165,7 +165,7 @@ func TestQuirkC13_AStreamWithoutItsTerminalEventIsIncomplete(t *testing.T) {
 		}
 	}
 	evs, _ := drain(dialect.DecodeOptions{NoNative: true}, []byte(whole))
-	codes := map[string]dragoman.ProblemCode{}
+	codes := map[string]string{}
 	for _, ev := range evs {
 		if end, ok := ev.(*dragoman.PartEnd); ok {
 			c := end.Part.(*dragoman.ToolCall)

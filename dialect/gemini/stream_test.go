@@ -138,7 +138,7 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 		name   string
 		chunks []string
 		want   string
-		code   dragoman.ProblemCode
+		code   string
 	}{
 		{"none", []string{begin, end}, ``, ""},
 		{"a string in fragments", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x","willContinue":true}`), piece(true, `{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"xy"}`, ""},
@@ -172,7 +172,7 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			resp := collect(t, sseStream(append(c.chunks, stop)...))
 			k := resp.ToolCalls()[0]
-			code := dragoman.ProblemCode("")
+			code := ""
 			if k.Problem != nil {
 				code = k.Problem.Code
 			}

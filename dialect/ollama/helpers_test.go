@@ -183,7 +183,7 @@ func lossless(t testing.TB, rep dragoman.Report) {
 	}
 }
 
-func problem(t testing.TB, c dragoman.ToolCall, code dragoman.ProblemCode) {
+func problem(t testing.TB, c dragoman.ToolCall, code string) {
 	t.Helper()
 	if c.Problem == nil || c.Problem.Code != code {
 		t.Errorf("call %s(%s) has problem %v, want %s", c.Name, c.Arguments, c.Problem, code)

@@ -433,7 +433,7 @@ func TestQuirkB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) 
 }
 
 func TestQuirkB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) {
-	for args, code := range map[string]dragoman.ProblemCode{
+	for args, code := range map[string]string{
 		`{\"a\":`:              dragoman.ProblemInvalidJSON,
 		`{\"a\":1}{\"a\":2}`:   dragoman.ProblemInvalidJSON, // quirk B6
 		`{\"a\":1,\"a\":2}`:    dragoman.ProblemDuplicateKey,

@@ -276,7 +276,7 @@ func contentType(typ string) bool {
 
 // readStatus reads the status of an item. The word is kept, because it goes
 // back with the item's id.
-func readStatus(r *jsonwire.Reader, e **dragoman.Extra) dragoman.Status {
+func readStatus(r *jsonwire.Reader, e **dragoman.Extra) string {
 	raw := r.Raw()
 	extra.Add(e, name, "", []byte("status"), raw)
 	switch string(raw) {

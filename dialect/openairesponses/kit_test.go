@@ -43,7 +43,7 @@ type partView struct {
 type messageView struct {
 	Role   dragoman.Role
 	Phase  string
-	Status dragoman.Status
+	Status string
 	Parts  []partView
 	Extra  *dragoman.Extra `json:",omitempty"`
 }

@@ -45,7 +45,7 @@ func TestStopIsDerivedFromStatusReasonAndContent(t *testing.T) {
 	for _, c := range []struct {
 		name, members string
 		want          dragoman.StopReason
-		problem       dragoman.ProblemCode
+		problem       string
 	}{
 		{"completed", `"status":"completed","output":[]`, dragoman.StopEnd, ""},
 		{"quirk B18: completed with a call", `"status":"completed","output":[` + call + `]`, dragoman.StopToolCalls, ""},

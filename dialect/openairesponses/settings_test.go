@@ -212,7 +212,7 @@ func TestQuirkC26_IncompleteFailedAndCancelledAreNoSuccess(t *testing.T) {
 	for _, c := range []struct {
 		what, members string
 		want          dragoman.StopReason
-		problem       dragoman.ProblemCode
+		problem       string
 	}{
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`, dragoman.StopLength, dragoman.ProblemTruncated},
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, dragoman.StopContentFilter, dragoman.ProblemStopped},

@@ -83,7 +83,7 @@ func TestAfterAnErrorCloseDecodesNothingAndEndsTheStream(t *testing.T) {
 			checkBroken(t, evs, closed)
 			resp, _ := collect(evs)
 			for _, c := range resp.ToolCalls() {
-				if want := map[string]dragoman.ProblemCode{"c1": dragoman.ProblemStopped, "c2": dragoman.ProblemTruncated}[c.ID]; c.Problem.Code != want {
+				if want := map[string]string{"c1": dragoman.ProblemStopped, "c2": dragoman.ProblemTruncated}[c.ID]; c.Problem.Code != want {
 					t.Errorf("%s: %+v, want %s", c.ID, c.Problem, want)
 				}
 			}

@@ -32,7 +32,7 @@ func faults(t *testing.T, s *session) {
 }
 
 // judge says whether an answer with a fault is what a correct client makes of it.
-func judge(t *testing.T, want sim.Outcome, whole, resp *dragoman.Response, err error) {
+func judge(t *testing.T, want string, whole, resp *dragoman.Response, err error) {
 	t.Helper()
 	run := runnable(resp)
 	switch want {

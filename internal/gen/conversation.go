@@ -35,7 +35,7 @@ func (o Options) message(t *rapid.T, role dragoman.Role, parts ...dragoman.Part)
 	}
 	if role == dragoman.RoleAssistant && o.native(t) {
 		m.Phase = "commentary"
-		m.Status = rapid.SampledFrom([]dragoman.Status{"", dragoman.StatusIncomplete}).Draw(t, "status")
+		m.Status = rapid.SampledFrom([]string{"", dragoman.StatusIncomplete}).Draw(t, "status")
 	}
 	m.Native = o.sidecar(t, m.Fingerprint)
 	return m

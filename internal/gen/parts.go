@@ -40,7 +40,7 @@ func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 			p.Details = []json.RawMessage{Object().Draw(t, "detail"), nil, {}}
 		}
 		if !o.Tidy {
-			p.Status = rapid.SampledFrom([]dragoman.Status{"", dragoman.StatusIncomplete}).Draw(t, "status")
+			p.Status = rapid.SampledFrom([]string{"", dragoman.StatusIncomplete}).Draw(t, "status")
 		}
 		return p
 	})
@@ -142,7 +142,7 @@ func (o Options) result(t *rapid.T, c *dragoman.ToolCall) *dragoman.ToolResult {
 	}
 	if !o.Tidy {
 		r.Synthetic = seldom(t, "synthetic result")
-		r.Status = rapid.SampledFrom([]dragoman.Status{"", "", dragoman.StatusInProgress}).Draw(t, "result status")
+		r.Status = rapid.SampledFrom([]string{"", "", dragoman.StatusInProgress}).Draw(t, "result status")
 	}
 	var content []dragoman.Part
 	for range rapid.IntRange(0, 2).Draw(t, "contents") {

@@ -143,14 +143,14 @@ func (s Server) ConfigSchema() json.RawMessage {
 func (s Server) Elements(extension.Env) []extension.Element {
 	var out []extension.Element
 	for _, k := range s.Knobs {
-		e := extension.Element{Kind: extension.Line, Setting: k.Setting, Label: k.Label}
+		e := extension.Element{Kind: "line", Setting: k.Setting, Label: k.Label}
 		switch {
 		case k.Type == "boolean":
-			e.Kind = extension.Toggle
+			e.Kind = "toggle"
 		case k.Type == "integer":
-			e.Kind = extension.Number
+			e.Kind = "number"
 		case len(k.Choices) > 0:
-			e.Kind = extension.Select
+			e.Kind = "select"
 			for _, c := range k.Choices {
 				value, _ := json.Marshal(c) // a string always can be
 				e.Choices = append(e.Choices, extension.Choice{Value: value, Label: c})

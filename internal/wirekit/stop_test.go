@@ -12,18 +12,18 @@ import (
 )
 
 func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
-	const none, cut, stopped = dragoman.ProblemCode(""), dragoman.ProblemTruncated, dragoman.ProblemStopped
+	const none, cut, stopped = "", dragoman.ProblemTruncated, dragoman.ProblemStopped
 	for _, c := range []struct {
 		word     dragoman.StopReason
 		terminal bool
 		want     dragoman.StopReason
-		codes    [2]dragoman.ProblemCode
+		codes    [2]string
 	}{
-		{dragoman.StopEnd, true, dragoman.StopToolCalls, [2]dragoman.ProblemCode{none, none}},
-		{dragoman.StopToolCalls, true, dragoman.StopToolCalls, [2]dragoman.ProblemCode{none, none}},
-		{dragoman.StopLength, true, dragoman.StopLength, [2]dragoman.ProblemCode{stopped, cut}},
-		{dragoman.StopContentFilter, true, dragoman.StopContentFilter, [2]dragoman.ProblemCode{stopped, stopped}},
-		{dragoman.StopUnknown, true, dragoman.StopUnknown, [2]dragoman.ProblemCode{stopped, stopped}},
+		{dragoman.StopEnd, true, dragoman.StopToolCalls, [2]string{none, none}},
+		{dragoman.StopToolCalls, true, dragoman.StopToolCalls, [2]string{none, none}},
+		{dragoman.StopLength, true, dragoman.StopLength, [2]string{stopped, cut}},
+		{dragoman.StopContentFilter, true, dragoman.StopContentFilter, [2]string{stopped, stopped}},
+		{dragoman.StopUnknown, true, dragoman.StopUnknown, [2]string{stopped, stopped}},
 	} {
 		calls := []*dragoman.ToolCall{{ID: "a"}, {ID: "b"}}
 		if got := wirekit.SettleStop(all.Registry(interop.Options{}), c.word, c.terminal, calls); got != c.want {

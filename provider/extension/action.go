@@ -114,7 +114,18 @@ const codeParams = "invalid_params"
 // ErrNoAction says that no extension that is on has an action.
 var ErrNoAction = errors.New("extension: there is no such action")
 
-// Layers are what an action is told of where it was called from, by name.
+// Layers say where an action was called from, by name. These are reserved; a value that a
+// caller supplies under one of them is ignored:
+//
+//	core         {"extension", "version", "action"}
+//	config       the settings of the extension, {} without any
+//	trigger      {"source"}: "call", or "lifecycle" for an action that runs by itself
+//	session      {"id", "messages", "native", "dialect", "provider", "model"}
+//	lifecycle    {"moment"}, such as "session_save_prepare"; {} for a call
+//	request      {"tags", "model", "run", "turn"}
+//	runtime      {"extensions", "model", "encode", "values"}
+//	app          what the application says about itself
+//	base_config  its configuration
 type Layers map[string]json.RawMessage
 
 // The names of the layers that belong to the library and to the application. What a

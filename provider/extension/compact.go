@@ -69,10 +69,10 @@ func (Compact) ConfigSchema() json.RawMessage {
 // Elements returns the form of the settings.
 func (Compact) Elements(Env) []Element {
 	return []Element{
-		{Kind: Number, Setting: "keep", Label: "Messages to keep"},
-		{Kind: Toggle, Setting: "on_save", Label: "Compact before saving"},
-		{Kind: Toggle, Setting: "summarize", Label: "Summarize with the model"},
-		{Kind: Line, Setting: "instructions", Label: "Instructions for the summary", When: &Condition{Setting: "summarize", Equals: json.RawMessage("true")}},
+		{Kind: number, Setting: "keep", Label: "Messages to keep"},
+		{Kind: toggle, Setting: "on_save", Label: "Compact before saving"},
+		{Kind: toggle, Setting: "summarize", Label: "Summarize with the model"},
+		{Kind: line, Setting: "instructions", Label: "Instructions for the summary", When: &Condition{Setting: "summarize", Equals: json.RawMessage("true")}},
 	}
 }
 

@@ -2,28 +2,26 @@ package extension
 
 import "encoding/json"
 
-// ElementKind is how a setting is shown.
-type ElementKind string
-
 // The kinds of elements.
 const (
-	Toggle ElementKind = "toggle"
-	Select ElementKind = "select"
-	Number ElementKind = "number"
-	Line   ElementKind = "line"
-	Note   ElementKind = "note"
+	toggle = "toggle"
+	choose = "select"
+	number = "number"
+	line   = "line"
+	note   = "note"
 )
 
 // Element shows one setting of an extension. It is data, so that a terminal or a
 // page can show it without knowing the extension.
 type Element struct {
-	Kind ElementKind `json:"kind"`
+	// Kind says how the setting is shown: "toggle", "select", "number", "line" or "note".
+	Kind string `json:"kind"`
 	// Setting is the place of the setting in the extension's configuration; a
-	// [Note] has none.
+	// "note" has none.
 	Setting     string `json:"setting,omitempty"`
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
-	// Choices of a [Select], in order.
+	// Choices of a "select", in order.
 	Choices []Choice `json:"choices,omitempty"`
 	// When says what must hold for it to be shown; nil: always.
 	When *Condition `json:"when,omitempty"`

@@ -39,12 +39,12 @@ func (a adaptive) Elements(env extension.Env) []extension.Element {
 	if env.Model == "none" {
 		panic("no")
 	}
-	out := []extension.Element{{Kind: extension.Toggle, Setting: "deep", Label: "Think deeply on " + env.Model}}
+	out := []extension.Element{{Kind: "toggle", Setting: "deep", Label: "Think deeply on " + env.Model}}
 	for i := range env.Tools {
-		out = append(out, extension.Element{Kind: extension.Note, Label: env.Tools[i].Name})
+		out = append(out, extension.Element{Kind: "note", Label: env.Tools[i].Name})
 	}
 	if env.Config != nil {
-		out = append(out, extension.Element{Kind: extension.Number, Setting: "budget", Label: "Budget"})
+		out = append(out, extension.Element{Kind: "number", Setting: "budget", Label: "Budget"})
 	}
 	return out
 }

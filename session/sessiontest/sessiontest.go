@@ -161,7 +161,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 	}
 }
 
-func strings3(s string, n int) session.Kind { return session.Kind(strings.Repeat(s, n)) }
+func strings3(s string, n int) string { return strings.Repeat(s, n) }
 
 func batchesAreWhole(t *testing.T, s session.Store) {
 	create(t, s, "s")
@@ -249,7 +249,7 @@ func queriesRead(t *testing.T, s session.Store) {
 	create(t, s, "other")
 	var entries []session.Entry
 	for i := range 600 {
-		e := session.Entry{Seq: int64(i + 1), Time: begin(), Kind: []session.Kind{"a", "b", "c"}[i%3], Body: fmt.Appendf(nil, "%d", i)}
+		e := session.Entry{Seq: int64(i + 1), Time: begin(), Kind: []string{"a", "b", "c"}[i%3], Body: fmt.Appendf(nil, "%d", i)}
 		if i%7 == 0 {
 			e.Key = fmt.Sprint("k", i%5)
 		}
@@ -257,7 +257,7 @@ func queriesRead(t *testing.T, s session.Store) {
 	}
 	appendTo(t, s, "s", 0, entries...)
 	appendTo(t, s, "other", 0, entries...)
-	kinds := [][]session.Kind{nil, {"a"}, {"b", "c"}, {"nobody"}}
+	kinds := [][]string{nil, {"a"}, {"b", "c"}, {"nobody"}}
 	for _, after := range []int64{0, 5, 299, 600, 1000} {
 		for _, until := range []int64{0, -1, 5, 300, 600, 1000} {
 			for _, kinds := range kinds {

@@ -43,7 +43,7 @@ func openTicket(t *testing.T, s tool.TicketStore, id, run string, expires time.T
 		if st.State != "" {
 			return fmt.Errorf("ticket %s is known as %s", id, st.State)
 		}
-		*st = tool.StoredTicket{Ticket: tool.Ticket{ID: id, CallRef: ref, Expires: expires, Note: "wait"}, State: tool.TicketOpen}
+		*st = tool.StoredTicket{Ticket: tool.Ticket{ID: id, CallRef: ref, Expires: expires, Note: "wait"}, State: "open"}
 		return nil
 	})
 	if err != nil {
@@ -98,7 +98,7 @@ func ticketsSurvive(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 		t.Fatal(err)
 	}
 	all, err := open(t).List(t.Context(), "run")
-	if err != nil || len(all) != 2 || all[0].State != tool.TicketResolved || all[1].State != tool.TicketFailed {
+	if err != nil || len(all) != 2 || all[0].State != "resolved" || all[1].State != "failed" {
 		t.Fatalf("%+v %v", all, err)
 	}
 	p, err := dragoman.UnmarshalPart(all[0].Parts[0])
@@ -167,7 +167,7 @@ func failedChangesStoreNothing(t *testing.T, open func(t *testing.T) tool.Ticket
 	s := open(t)
 	no := errors.New("no")
 	wantErr(t, "a failed change", s.Update(t.Context(), "a", func(st *tool.StoredTicket) error {
-		st.State, st.Ticket.Run = tool.TicketOpen, "run"
+		st.State, st.Ticket.Run = "open", "run"
 		return no
 	}), no)
 	if err := s.Update(t.Context(), "b", func(st *tool.StoredTicket) error { return nil }); err != nil {
@@ -184,7 +184,7 @@ func ticketContexts(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 	if _, memory := s.(*tool.MemoryTickets); memory {
 		t.Skip("a store in memory never waits")
 	}
-	wantErr(t, "Update", s.Update(ctx, "a", func(st *tool.StoredTicket) error { st.State = tool.TicketOpen; return nil }), context.Canceled)
+	wantErr(t, "Update", s.Update(ctx, "a", func(st *tool.StoredTicket) error { st.State = "open"; return nil }), context.Canceled)
 	_, err := s.List(ctx, "run")
 	wantErr(t, "List", err, context.Canceled)
 }

@@ -28,7 +28,7 @@ func TestT13_DeliveredTicketsAreDeletedAfterTheirRetention(t *testing.T) {
 	put := func(id string) (known bool) {
 		err := s.Tickets().Update(t.Context(), id, func(st *tool.StoredTicket) error {
 			known = st.State != ""
-			*st = tool.StoredTicket{Ticket: tool.Ticket{ID: id, Expires: clock.Now()}, State: tool.TicketOpen, Delivered: true}
+			*st = tool.StoredTicket{Ticket: tool.Ticket{ID: id, Expires: clock.Now()}, State: "open", Delivered: true}
 			return nil
 		})
 		if err != nil {

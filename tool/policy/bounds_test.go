@@ -317,7 +317,7 @@ func TestA4_TheLongestKeysAndTokensAreTaken(t *testing.T) {
 
 	_, mac, _ := strings.Cut(token, ".")
 	_, mac, _ = strings.Cut(mac, ".")
-	for n, want := range map[int]error{maxToken: ErrTokenForged, maxToken + 4: ErrTokenMalformed} {
+	for n, want := range map[int]error{maxToken: errTokenForged, maxToken + 4: errTokenMalformed} {
 		forged := tokenPrefix + strings.Repeat("A", n-len(tokenPrefix)-1-len(mac)) + "." + mac
 		if _, err := s.Redeem(context.Background(), forged, binding(), nil); !errors.Is(err, want) {
 			t.Errorf("%d bytes that nobody signed: %v, want %v", n, err, want)
@@ -333,7 +333,7 @@ func TestA4_ATokenThatIsCutIsMalformed(t *testing.T) {
 	enc := base64.RawURLEncoding.EncodeToString
 	for n := range raw {
 		_, err := s.Redeem(context.Background(), tokenPrefix+enc(raw[:n])+"."+enc(sign(s.keys["k1"], raw[:n])), binding(), nil)
-		if !errors.Is(err, ErrTokenMalformed) && !errors.Is(err, ErrTokenForged) {
+		if !errors.Is(err, errTokenMalformed) && !errors.Is(err, errTokenForged) {
 			t.Errorf("%d of %d bytes: %v", n, len(raw), err)
 		}
 	}

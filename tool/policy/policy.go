@@ -32,10 +32,7 @@ type Policy struct {
 	defaultAt *place
 }
 
-var (
-	_ tool.Policy    = (*Policy)(nil)
-	_ tool.Immediate = (*Policy)(nil)
-)
+var _ tool.Policy = (*Policy)(nil)
 
 // compiled is a rule that is ready.
 type compiled struct {

@@ -236,7 +236,7 @@ func TestQuirkI9_TokensAreWrittenInjectively(t *testing.T) {
 	draw := func(t *rapid.T) tokenBody {
 		var b tokenBody
 		b.Binding = tool.Binding{Run: text.Draw(t, "run"), Turn: rapid.IntRange(-1, 70).Draw(t, "turn"), CallID: text.Draw(t, "call"), Policy: text.Draw(t, "policy")}
-		b.Binding.Key = tool.Key{Kind: tool.KindNamespaced, Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name")}
+		b.Binding.Key = tool.Key{Kind: "namespaced", Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name")}
 		b.Answer = tool.Answer{Verdict: tool.Approved, Message: text.Draw(t, "message")}
 		if rapid.Bool().Draw(t, "edited") {
 			b.edited = &tool.Hash{1}

@@ -85,15 +85,15 @@ type Grant struct {
 var (
 	// ErrToken is wrapped by all of them.
 	ErrToken = errors.New("policy: the approval token was refused")
-	// ErrTokenMalformed is a text that is no token.
-	ErrTokenMalformed = fmt.Errorf("%w: it is not a token", ErrToken)
-	// ErrTokenForged is a token that none of the keys signed.
-	ErrTokenForged  = fmt.Errorf("%w: its signature is wrong", ErrToken)
+	// errTokenMalformed is a text that is no token.
+	errTokenMalformed = fmt.Errorf("%w: it is not a token", ErrToken)
+	// errTokenForged is a token that none of the keys signed.
+	errTokenForged  = fmt.Errorf("%w: its signature is wrong", ErrToken)
 	ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrToken)
 	// ErrTokenReplayed is a token that was redeemed before.
 	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
-	// ErrTokenNonces says that it could not be found out whether a token was used.
-	ErrTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
+	// errTokenNonces says that it could not be found out whether a token was used.
+	errTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
 )
 
 // MismatchError is a token for something else than what it was redeemed for.
@@ -110,8 +110,8 @@ func (e *MismatchError) Error() string {
 // Unwrap lets errors.Is find [ErrToken].
 func (e *MismatchError) Unwrap() error { return ErrToken }
 
-// NonceSize is the length of a token's nonce in bytes.
-const NonceSize = 16
+// nonceSize is the length of a token's nonce in bytes.
+const nonceSize = 16
 
 const (
 	tokenPrefix = "dga1."
@@ -179,12 +179,12 @@ func (s *Signer) Redeem(ctx context.Context, token string, want tool.Binding, ed
 		return Grant{}, &MismatchError{Field: field}
 	}
 	if s.Nonces == nil {
-		return Grant{}, fmt.Errorf("%w: there is no store", ErrTokenNonces)
+		return Grant{}, fmt.Errorf("%w: there is no store", errTokenNonces)
 	}
 	fresh, err := s.Nonces.Use(ctx, body.nonce, time.UnixMilli(body.expires))
 	switch {
 	case err != nil:
-		return Grant{}, fmt.Errorf("%w: %w", ErrTokenNonces, err)
+		return Grant{}, fmt.Errorf("%w: %w", errTokenNonces, err)
 	case !fresh:
 		return Grant{}, ErrTokenReplayed
 	}
@@ -216,23 +216,23 @@ func (s *Signer) open(token string) (*tokenBody, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	payload, mac, dot := strings.Cut(text, ".")
 	if !ok || !dot || len(token) > maxToken {
-		return nil, ErrTokenMalformed
+		return nil, errTokenMalformed
 	}
 	enc := base64.RawURLEncoding.Strict()
 	raw, err1 := enc.DecodeString(payload)
 	sum, err2 := enc.DecodeString(mac)
 	if err1 != nil || err2 != nil || strings.ContainsAny(text, "\r\n") {
-		return nil, ErrTokenMalformed
+		return nil, errTokenMalformed
 	}
 	d := decoder{b: raw}
 	kid := d.str()
 	secret := s.keys[kid]
 	if d.bad || secret == nil || !hmac.Equal(sum, sign(secret, raw)) {
-		return nil, ErrTokenForged
+		return nil, errTokenForged
 	}
 	body := &tokenBody{}
 	if !body.decode(&d) {
-		return nil, ErrTokenMalformed
+		return nil, errTokenMalformed
 	}
 	return body, nil
 }
@@ -242,7 +242,7 @@ type tokenBody struct {
 	Grant
 	edited  *tool.Hash
 	expires int64 // Unix milliseconds
-	nonce   [NonceSize]byte
+	nonce   [nonceSize]byte
 }
 
 // encode writes the body in an injective form: every text has its length before
@@ -282,7 +282,7 @@ func (t *tokenBody) decode(d *decoder) bool {
 	b.Run = d.str()
 	b.Turn = int(d.num())
 	b.CallID = d.str()
-	b.Key = tool.Key{Kind: tool.KeyKind(d.str()), Namespace: d.str(), Name: d.str()}
+	b.Key = tool.Key{Kind: d.str(), Namespace: d.str(), Name: d.str()}
 	d.fixed(b.Tool[:])
 	d.fixed(b.Arguments[:])
 	b.Policy = d.str()
@@ -389,7 +389,7 @@ type NonceStore interface {
 	// Use reports whether the nonce is used for the first time, and remembers it
 	// until it expires: of several callers one gets true. An error refuses the
 	// token.
-	Use(ctx context.Context, nonce [NonceSize]byte, expires time.Time) (fresh bool, err error)
+	Use(ctx context.Context, nonce [nonceSize]byte, expires time.Time) (fresh bool, err error)
 }
 
 // Nonces keeps nonces in memory.
@@ -399,7 +399,7 @@ type Nonces struct {
 
 	most int
 	mu   sync.Mutex
-	used map[[NonceSize]byte]time.Time
+	used map[[nonceSize]byte]time.Time
 }
 
 // NewNonces makes a store that holds so many nonces of tokens that have not
@@ -408,14 +408,14 @@ func NewNonces(most int) *Nonces {
 	if most <= 0 {
 		most = 100_000
 	}
-	return &Nonces{most: most, used: map[[NonceSize]byte]time.Time{}}
+	return &Nonces{most: most, used: map[[nonceSize]byte]time.Time{}}
 }
 
-// ErrNoncesFull says that more tokens were redeemed than the store can remember.
-var ErrNoncesFull = errors.New("policy: too many tokens were redeemed")
+// errNoncesFull says that more tokens were redeemed than the store can remember.
+var errNoncesFull = errors.New("policy: too many tokens were redeemed")
 
 // Use implements [NonceStore].
-func (n *Nonces) Use(_ context.Context, nonce [NonceSize]byte, expires time.Time) (bool, error) {
+func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, used := n.used[nonce]; used {
@@ -429,7 +429,7 @@ func (n *Nonces) Use(_ context.Context, nonce [NonceSize]byte, expires time.Time
 			}
 		}
 		if len(n.used) >= n.most {
-			return false, ErrNoncesFull
+			return false, errNoncesFull
 		}
 	}
 	n.used[nonce] = expires

@@ -108,7 +108,7 @@ func TestA4_AForgedTokenIsRefused(t *testing.T) {
 		"another key":     tokenPrefix + enc(unknown.encode("k1")) + "." + enc(sign(key("k9").Secret, unknown.encode("k1"))),
 		"no key":          tokenPrefix + enc(unknown.encode("")) + "." + enc(sign(nil, unknown.encode(""))),
 	} {
-		if err := redeem(bad); !errors.Is(err, ErrTokenForged) {
+		if err := redeem(bad); !errors.Is(err, errTokenForged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestA4_AForgedTokenIsRefused(t *testing.T) {
 		"more behind it": tokenPrefix + enc(append(bytes.Clone(raw), 0)) + "." + enc(sign(s.keys["k1"], append(bytes.Clone(raw), 0))),
 		"less":           tokenPrefix + enc(raw[:len(raw)-1]) + "." + enc(sign(s.keys["k1"], raw[:len(raw)-1])),
 	} {
-		if err := redeem(bad); !errors.Is(err, ErrTokenMalformed) {
+		if err := redeem(bad); !errors.Is(err, errTokenMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestA4_KeysCanBeChanged(t *testing.T) {
 		t.Errorf("a token of the older key: %v", err)
 	}
 	token = mustSign(t, next, Grant{Binding: binding(), Answer: approved()})
-	if _, err := old.Redeem(context.Background(), token, binding(), nil); !errors.Is(err, ErrTokenForged) {
+	if _, err := old.Redeem(context.Background(), token, binding(), nil); !errors.Is(err, errTokenForged) {
 		t.Errorf("a token of an unknown key: %v", err)
 	}
 	for name, keys := range map[string][]SigningKey{
@@ -222,7 +222,7 @@ func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
 	s := signerAt(t, &clock)
 	for name, store := range map[string]NonceStore{"broken": brokenNonces{}, "none": nil} {
 		s.Nonces = store
-		if _, err := s.Redeem(context.Background(), mustSign(t, s, Grant{Binding: binding(), Answer: approved()}), binding(), nil); !errors.Is(err, ErrTokenNonces) {
+		if _, err := s.Redeem(context.Background(), mustSign(t, s, Grant{Binding: binding(), Answer: approved()}), binding(), nil); !errors.Is(err, errTokenNonces) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
 	}
 	use(1, time.Minute)
 	use(2, time.Hour)
-	if _, err := use(3, time.Hour); !errors.Is(err, ErrNoncesFull) {
+	if _, err := use(3, time.Hour); !errors.Is(err, errNoncesFull) {
 		t.Errorf("a full store: %v", err)
 	}
 	clock = clock.Add(time.Minute) // the first has expired, so its token has too

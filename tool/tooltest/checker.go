@@ -26,7 +26,7 @@ const (
 )
 
 type rule struct {
-	name Rule
+	name string
 	// check adds findings. It returns why there was nothing to check, or "".
 	check func(c *checker) (skip string)
 }
@@ -71,7 +71,7 @@ type checker struct {
 	stuck map[int]bool
 
 	// These belong to the rule that is being checked.
-	rule  Rule
+	rule  string
 	found []*Finding
 }
 

@@ -9,7 +9,7 @@
 //	}
 //
 // The suite makes every call through a [tool.Box] and a [tool.Runner], as an agent does,
-// and approves calls that need approval. Each [Rule] is one subtest. A rule that nothing
+// and approves calls that need approval. Each rule is one subtest. A rule that nothing
 // in the suite can check is skipped, and the subtest says what to add: a case that
 // blocks, or a State function. Run the test with -race: data races are found then, too.
 //
@@ -52,8 +52,10 @@ type Suite struct {
 	// Within bounds a call, and the time that a tool may take to return after its
 	// context ended; zero means 10 s.
 	Within time.Duration
-	// Without leaves rules out. The value is the reason, which is printed.
-	Without map[Rule]string
+	// Without leaves rules out, by name: "spec", "targets", "examples", "arguments",
+	// "cases", "panic", "output", "limits", "read-only", "idempotent", "concurrent",
+	// "cancel", "timeout", "stable". The value is the reason, which is printed.
+	Without map[string]string
 }
 
 // Case is a call of the tool and its expected outcome.
@@ -87,51 +89,48 @@ func (c *Case) name() string {
 	return name
 }
 
-// Rule names something that a tool must keep.
-type Rule string
-
 // The rules, in the order in which they are checked.
 const (
 	// ruleSpec: a toolbox accepts the definition: its names, texts and schemas. Without
 	// that nothing else is checked.
-	ruleSpec Rule = "spec"
+	ruleSpec = "spec"
 	// ruleTargets: every dialect, and every server with a schema profile, is sent the tool.
-	ruleTargets Rule = "targets"
+	ruleTargets = "targets"
 	// ruleExamples: the examples of the definition are valid arguments.
-	ruleExamples Rule = "examples"
+	ruleExamples = "examples"
 	// ruleArguments: invalid arguments do not reach the tool.
-	ruleArguments Rule = "arguments"
+	ruleArguments = "arguments"
 	// ruleCases: every case ends as it says.
-	ruleCases Rule = "cases"
+	ruleCases = "cases"
 	// rulePanic: no call panics.
-	rulePanic Rule = "panic"
+	rulePanic = "panic"
 	// ruleOutput: the output can be sent, and fits the declared output schema.
-	ruleOutput Rule = "output"
+	ruleOutput = "output"
 	// ruleLimits: the output is within its limits, so that models read all of it.
-	ruleLimits Rule = "limits"
+	ruleLimits = "limits"
 	// ruleReadOnly: a tool that is annotated as read-only does not change the state, and
 	// is not annotated as destructive.
-	ruleReadOnly Rule = "read-only"
+	ruleReadOnly = "read-only"
 	// ruleIdempotent: a second call of a tool that is annotated as idempotent has the
 	// same output, and leaves the same state.
-	ruleIdempotent Rule = "idempotent"
+	ruleIdempotent = "idempotent"
 	// ruleConcurrent: concurrent calls end like single ones. It does not apply to
 	// exclusive tools.
-	ruleConcurrent Rule = "concurrent"
+	ruleConcurrent = "concurrent"
 	// ruleCancel: a call returns soon after its context is canceled.
-	ruleCancel Rule = "cancel"
+	ruleCancel = "cancel"
 	// ruleTimeout: a call past its time limit has an error result, and the tool returns
 	// soon after.
-	ruleTimeout Rule = "timeout"
+	ruleTimeout = "timeout"
 	// ruleStable: Spec returns the same definition every time, also concurrently and
 	// after calls.
-	ruleStable Rule = "stable"
+	ruleStable = "stable"
 )
 
 // Finding is a rule that a tool does not keep.
 type Finding struct {
-	// Rule is the rule; empty if the suite itself is wrong.
-	Rule Rule
+	// Rule is the name of the rule, see [Suite.Without]; empty if the suite itself is wrong.
+	Rule string
 	// Tool is the qualified name of the tool; empty if it has no valid definition.
 	Tool string
 	// Case is the name of the case; empty if the finding concerns the tool as a whole.

@@ -1,0 +1,9 @@
+package tool
+
+// Names for the tests of the package.
+
+var CheckNames = checkNames
+
+type Named = named
+
+var Winners = winners
