@@ -95,9 +95,8 @@ func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	return ref
 }
 
-// choice writes the tool choice and the parallel flag, both only beside tools
-// (quirk E3).
-func (e *requestEncoder) choice(tools int) error {
+// choice writes the tool choice, only beside tools (quirk E3).
+func (e *requestEncoder) choice() error {
 	c := e.req.ToolChoice
 	if c != nil && !knownMode(c) {
 		return fmt.Errorf("openairesponses: unknown mode %q of a tool choice: %w", c.Mode, dragoman.ErrInvalid)
@@ -107,7 +106,7 @@ func (e *requestEncoder) choice(tools int) error {
 			return err
 		}
 	}
-	if tools == 0 && !e.toolsElsewhere() {
+	if e.written == 0 && !e.toolsElsewhere() {
 		if err := wirekit.ForcesNone("openairesponses", e.req); err != nil {
 			return err
 		}
@@ -116,25 +115,26 @@ func (e *requestEncoder) choice(tools int) error {
 		} else if c != nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/tool_choice", "no tools remain to choose from")
 		}
-		if e.req.ParallelToolCalls != nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
-		}
 		return nil
 	}
-	if c != nil {
-		if err := e.writeChoice(c); err != nil {
-			return err
-		}
+	if c == nil {
+		return nil
 	}
-	if p := e.req.ParallelToolCalls; p != nil {
-		if e.target.Caps.NoParallelFlag {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
-		} else {
-			e.key("parallel_tool_calls")
-			e.w.Bool(*p)
-		}
+	return e.writeChoice(c)
+}
+
+// parallel writes the parallel flag, only beside tools (quirk E3).
+func (e *requestEncoder) parallel() {
+	p := e.req.ParallelToolCalls
+	switch {
+	case p == nil:
+	case e.written == 0 && !e.toolsElsewhere():
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+	case e.target.Caps.NoParallelFlag:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
+	default:
+		e.w.BoolField("parallel_tool_calls", *p)
 	}
-	return nil
 }
 
 // knownMode reports whether a choice can be written by its mode; one in this
@@ -165,13 +165,13 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	w := &e.w
 	if wirekit.RefusesForced(e.req, e.target.Caps) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
-		e.key("tool_choice")
+		e.w.Key("tool_choice")
 		w.String("auto")
 		return nil
 	}
 	switch {
 	case ownWords(c.Native):
-		e.key("tool_choice")
+		e.w.Key("tool_choice")
 		w.Raw(c.Native.JSON)
 	case c.Mode == dragoman.ChoiceOpaque:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
@@ -183,7 +183,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	case c.Tools != nil && c.Mode != dragoman.ChoiceNone && !e.target.Caps.NoAllowedTools:
 		e.allowTools(c)
 	default:
-		e.key("tool_choice")
+		e.w.Key("tool_choice")
 		w.String(string(c.Mode))
 	}
 	wirekit.ReportChoice(e.rep, c, name)
@@ -195,7 +195,7 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	spec := e.declared(ref)
 	switch {
 	case ownWords(ref.Native):
-		e.key("tool_choice")
+		e.w.Key("tool_choice")
 		w.Raw(ref.Native.JSON)
 		return nil
 	case sendsHosted(spec):
@@ -208,11 +208,11 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
 	case e.unaddressable(spec):
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "tool %q is namespaced or deferred and cannot be forced by name; any tool is required instead", spec.QualifiedName())
-		e.key("tool_choice")
+		e.w.Key("tool_choice")
 		w.String("required")
 		return nil
 	}
-	e.key("tool_choice")
+	e.w.Key("tool_choice")
 	w.BeginObject()
 	e.toolRef(ref, spec)
 	extra.Write(w, c.Extra, name, "")
@@ -224,7 +224,7 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	w := &e.w
 	start := len(w.Buf)
-	e.key("tool_choice")
+	e.w.Key("tool_choice")
 	w.BeginObject()
 	w.StringField("type", "allowed_tools")
 	w.StringField("mode", string(c.Mode))

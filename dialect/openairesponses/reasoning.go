@@ -21,7 +21,7 @@ func (e *requestEncoder) reasoningSettings() {
 		extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 		return
 	}
-	e.key("reasoning")
+	e.w.Key("reasoning")
 	e.w.BeginObject()
 	var skip []string
 	if effort != "" {

@@ -1,8 +1,6 @@
 package openairesponses
 
 import (
-	"bytes"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -23,7 +21,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		itemDecoder: newItemDecoder(c, o, false),
 		req:         new(dragoman.Request),
 	}
-	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
@@ -33,7 +31,7 @@ var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "sch
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	d.r = r
 	for key := range r.Object() {
-		d.member(string(key))
+		settings.Decode(d, r, d.req, key)
 		if d.err != nil {
 			break
 		}
@@ -57,93 +55,6 @@ type requestDecoder struct {
 func (d *requestDecoder) keep(key string, raw []byte) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), raw)
 }
-
-func (d *requestDecoder) member(key string) {
-	r, req := d.r, d.req
-	if r.Kind() == 'n' {
-		d.keep(key, r.Raw())
-		return
-	}
-	switch key {
-	case "model":
-		req.Model = r.String()
-	case "instructions":
-		if r.Kind() != '"' {
-			d.keep(key, r.Raw())
-			return
-		}
-		req.Instructions = []dragoman.Part{&dragoman.Text{Text: r.String()}}
-	case "input":
-		d.input()
-	case "tools":
-		d.tools()
-	case "tool_choice":
-		raw := r.Raw()
-		if r.Err() != nil {
-			return
-		}
-		c, err := d.choice(raw)
-		if err != nil {
-			d.err = placed(err, "/tool_choice", r.Offset()-int64(len(raw)))
-		}
-		req.ToolChoice = c
-	case "parallel_tool_calls":
-		req.ParallelToolCalls = ptr(r.Bool())
-	case "text":
-		d.text()
-	case "reasoning":
-		d.reasoningSettings()
-	case "include":
-		d.include()
-	case "max_output_tokens":
-		req.MaxOutputTokens = ptr(r.Integer())
-	case "temperature":
-		req.Sampling.Temperature = ptr(dragoman.Number(r.Number()))
-	case "top_p":
-		req.Sampling.TopP = ptr(dragoman.Number(r.Number()))
-	case "store":
-		req.Store = ptr(r.Bool())
-	case "previous_response_id":
-		req.PreviousResponseID = r.String()
-	case "metadata":
-		d.metadata()
-	case "safety_identifier":
-		if req.User != "" { // the older spelling came first: both are kept
-			var w jsonwire.Writer
-			w.String(req.User)
-			d.keep("user", w.Buf)
-		}
-		req.User = r.String()
-	case "user":
-		if req.User != "" {
-			d.keep(key, r.Raw())
-			return
-		}
-		req.User = r.String()
-		d.keep(key, []byte(spelledUser))
-	case "prompt_cache_key":
-		req.CacheKey = r.String()
-	case "service_tier":
-		raw := r.Raw()
-		if tier := jsonwire.NewReader(raw); tier.Kind() == '"' {
-			req.ServiceTier = tier.String()
-		}
-		if !wirekit.KnownTier(req.ServiceTier) {
-			req.ServiceTier = ""
-			d.keep(key, raw)
-		}
-	case "stream":
-		if req.Stream = r.Bool(); !req.Stream {
-			d.keep(key, []byte("false"))
-		}
-	default:
-		d.keep(key, r.Raw())
-	}
-}
-
-// spelledUser stands for a user that came as "user", the older name of
-// "safety_identifier": it goes back in the same spelling.
-const spelledUser = `""`
 
 func ptr[T any](v T) *T { return &v }
 
@@ -242,23 +153,7 @@ func (d *requestDecoder) tools() {
 	}
 }
 
-func (d *requestDecoder) text() {
-	r, empty := d.r, true
-	for key := range r.Object() {
-		empty = false
-		switch {
-		case string(key) == "format" && r.Kind() == '{':
-			d.req.Output = readFormat(r)
-		case string(key) == "verbosity" && r.Kind() == '"':
-			d.req.Verbosity = r.String()
-		default:
-			extra.Add(&d.req.Extra, name, "/text", key, r.Raw())
-		}
-	}
-	if empty && r.Err() == nil {
-		d.keep("text", []byte("{}"))
-	}
-}
+func (d *requestDecoder) format() { d.req.Output = readFormat(d.r) }
 
 func readFormat(r *jsonwire.Reader) *dragoman.OutputFormat {
 	f := &dragoman.OutputFormat{Dialect: name}
@@ -339,31 +234,4 @@ func (d *requestDecoder) include() {
 	if n != 1 || encrypted != 1 {
 		d.keep("include", raw)
 	}
-}
-
-// metadata reads an object of strings; anything else stays as it is.
-func (d *requestDecoder) metadata() {
-	raw := d.r.Raw()
-	if d.r.Err() != nil {
-		return
-	}
-	r := jsonwire.NewReader(raw)
-	var kvs []dragoman.KeyValue
-	plain := r.Kind() == '{' && !bytes.Equal(bytes.TrimSpace(raw), []byte("{}"))
-	if plain {
-		for key := range r.Object() {
-			k := string(key)
-			if r.Kind() != '"' {
-				plain = false
-				r.Skip()
-				continue
-			}
-			kvs = append(kvs, dragoman.KeyValue{Key: k, Value: r.String()})
-		}
-	}
-	if !plain || kvs == nil {
-		d.keep("metadata", raw)
-		return
-	}
-	d.req.Metadata = kvs
 }

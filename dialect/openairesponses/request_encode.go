@@ -28,7 +28,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 				reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep,
 				tools: req.Tools, native: native, stored: stored,
 			},
-			req: wirekit.Fit(req, o.Target.Caps, rep), written: make([]string, 0, 16), shared: wirekit.SiblingsOf(req, name),
+			req: wirekit.Fit(req, o.Target.Caps, rep), shared: wirekit.SiblingsOf(req, name),
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
@@ -41,7 +41,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	itemEncoder
 	req     *dragoman.Request
-	written []string // members, so that no extra repeats one
+	written int // tools
 	tools   map[toolKey]*dragoman.ToolSpec
 	// dropped are those that the wire does not hold.
 	dropped map[*dragoman.ToolSpec]bool
@@ -49,101 +49,44 @@ type requestEncoder struct {
 	shared wirekit.Siblings
 }
 
-// key writes the name of a top-level member.
-func (e *requestEncoder) key(k string) {
-	e.w.Key(k)
-	e.written = append(e.written, k)
-}
-
-func (e *requestEncoder) str(k, v string) {
-	if v != "" {
-		e.key(k)
-		e.w.String(v)
-	}
-}
-
 func (e *requestEncoder) encode() error {
-	w, req := &e.w, e.req
-	w.BeginObject()
-	e.str("model", req.Model)
-	e.instructions()
-	if len(req.Messages) > 0 || !e.continues() {
-		e.key("input")
-		w.BeginArray()
-		if err := e.messages(req.Messages); err != nil {
-			return err
-		}
-		w.EndArray()
-	}
-	tools, err := e.writeTools()
-	if err != nil {
+	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
+	e.w.BeginObject()
+	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	if err := e.choice(tools); err != nil {
-		return err
-	}
-	e.text()
-	e.reasoningSettings()
-	e.include()
-	if n := req.MaxOutputTokens; n != nil {
-		tokens := *n
-		if tokens < minOutputTokens && !e.native {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/max_output_tokens", "%d written as %d, the least that the API takes", tokens, minOutputTokens)
-			tokens = minOutputTokens
-		}
-		e.key("max_output_tokens")
-		w.Int(tokens)
-	}
-	e.sampling()
-	e.store()
-	e.str("previous_response_id", req.PreviousResponseID)
-	if len(req.Metadata) > 0 {
-		e.key("metadata")
-		wirekit.WriteMetadata(w, req.Metadata, e.rep)
-	}
-	if v, ok := extra.Get(req.Extra, name, "/user"); ok && string(v) == spelledUser {
-		e.str("user", req.User)
-	} else {
-		e.str("safety_identifier", wirekit.SafetyIdentifier(req.User, e.rep))
-	}
-	e.str("prompt_cache_key", req.CacheKey)
-	e.str("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))
-	if req.Stream {
-		e.key("stream")
-		w.Bool(true)
-	}
-	if req.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: the target caches by itself")
-	}
-	e.requestExtras()
-	w.EndObject()
+	settings.WriteKept(e, to)
+	e.siblings()
+	e.w.EndObject()
 	return nil
 }
 
-// minOutputTokens is the least that the API takes.
-const minOutputTokens = 16
-
-// requestExtras writes the members that are not modelled, except where a
-// modelled one was written since.
-func (e *requestEncoder) requestExtras() {
-	extra.WriteBut(&e.w, e.req.Extra, name, "", func(f dragoman.Field) bool {
-		key := f.Path[1:]
-		return slices.Contains(e.written, key) ||
-			// An empty list goes with what was asked of it (quirk E3).
-			key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere()
-	})
+// siblings writes the fields that Responses shares with Chat.
+func (e *requestEncoder) siblings() {
 	shared := e.shared
 	if shared.Obfuscation != nil {
-		e.key("stream_options")
+		e.w.Key("stream_options")
 		e.w.BeginObject()
 		e.w.RawField("include_obfuscation", shared.Obfuscation)
 		e.w.EndObject()
 	}
 	for _, f := range shared.Members {
-		e.key(f.Path[1:])
-		e.w.Raw(f.Value)
+		e.w.RawField(f.Path[1:], f.Value)
 	}
 	extra.Report(e.rep, shared.Lost, name, extra.At(""))
+}
+
+func (e *requestEncoder) input() error {
+	if len(e.req.Messages) == 0 && e.continues() {
+		return nil
+	}
+	e.w.Key("input")
+	e.w.BeginArray()
+	if err := e.messages(e.req.Messages); err != nil {
+		return err
+	}
+	e.w.EndArray()
+	return nil
 }
 
 // continues reports whether a request may have no input of its own: it goes on
@@ -173,20 +116,20 @@ func (e *requestEncoder) instructions() {
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/instructions", "%d texts joined into one", len(texts))
 	}
 	if texts != nil {
-		e.key("instructions")
+		e.w.Key("instructions")
 		e.w.String(strings.Join(texts, "\n\n"))
 	}
 }
 
-// writeTools writes the definitions and returns how many there are. Where the
-// target cannot narrow a choice, the tools are narrowed instead (quirk E9).
-func (e *requestEncoder) writeTools() (int, error) {
+// writeTools writes the definitions. Where the target cannot narrow a choice, the tools are
+// narrowed instead (quirk E9).
+func (e *requestEncoder) writeTools() error {
 	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
-		return 0, nil
+		return nil
 	}
 	if err := wirekit.CheckTools("openairesponses", e.req, e.target.Caps); err != nil {
-		return 0, err
+		return err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools = nil
@@ -217,40 +160,26 @@ func (e *requestEncoder) writeTools() (int, error) {
 	e.w.EndArray()
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
-	} else {
-		e.written = append(e.written, "tools")
 	}
-	return n, err
+	e.written = n
+	return err
 }
 
-// text writes the output format and the verbosity, which share a member.
-func (e *requestEncoder) text() {
+// toolsSuperseded: an empty list goes with what was asked of it (quirk E3).
+func (e *requestEncoder) toolsSuperseded([]byte) bool {
+	return e.written > 0 || e.req.ToolChoice != nil && !e.toolsElsewhere()
+}
+
+func (e *requestEncoder) format() {
 	w, f := &e.w, e.req.Output
-	if f != nil && e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
-		f = nil
-	}
-	if f == nil && e.req.Verbosity == "" && !extra.Has(e.req.Extra, name, "/text") {
+	if f == nil {
 		return
 	}
-	e.key("text")
-	w.BeginObject()
-	skip := e.req.Extra
-	if f != nil {
-		w.Key("format")
-		e.format(f)
-		skip = without(skip, "text/format")
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return
 	}
-	if e.req.Verbosity != "" {
-		w.StringField("verbosity", e.req.Verbosity)
-		skip = without(skip, "text/verbosity")
-	}
-	extra.Write(w, skip, name, "/text")
-	w.EndObject()
-}
-
-func (e *requestEncoder) format(f *dragoman.OutputFormat) {
-	w := &e.w
+	w.Key("format")
 	w.BeginObject()
 	kind := f.Kind
 	if kind == "" && f.Schema != nil && f.Dialect != name {
@@ -291,7 +220,7 @@ func (e *requestEncoder) include() {
 		if !encrypted && !e.shared.Logprobs {
 			return
 		}
-		e.key("include")
+		e.w.Key("include")
 		e.w.BeginArray()
 		if encrypted {
 			e.w.String(encryptedReasoning)
@@ -302,7 +231,7 @@ func (e *requestEncoder) include() {
 		e.w.EndArray()
 		return
 	}
-	e.key("include")
+	e.w.Key("include")
 	e.w.BeginArray()
 	r := jsonwire.NewReader(list)
 	for range r.Array() {
@@ -319,41 +248,4 @@ func (e *requestEncoder) include() {
 		e.w.String(encryptedReasoning)
 	}
 	e.w.EndArray()
-}
-
-func (e *requestEncoder) sampling() {
-	s := e.req.Sampling
-	number := func(key string, n *dragoman.Number) {
-		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
-			e.key(key)
-			e.w.Raw([]byte(*n))
-		}
-	}
-	number("temperature", s.Temperature)
-	number("top_p", s.TopP)
-	drop := func(have bool, key string) {
-		if have {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "Responses has no such parameter")
-		}
-	}
-	drop(s.TopK != nil, "top_k")
-	drop(s.FrequencyPenalty != nil, "frequency_penalty")
-	drop(s.PresencePenalty != nil, "presence_penalty")
-	drop(s.Seed != nil, "seed")
-	drop(len(s.Stop) > 0, "stop")
-	drop(s.Candidates != nil && *s.Candidates > 1, "candidates")
-}
-
-// store writes whether the server keeps the response. This wire's default is
-// to keep it, that of every other not to: a request from elsewhere says so.
-func (e *requestEncoder) store() {
-	switch {
-	case e.req.Store != nil:
-		e.key("store")
-		e.w.Bool(*e.req.Store)
-	case !e.native && !own(e.req.Extra, "/store"):
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false sent explicitly, because Responses stores by default")
-		e.key("store")
-		e.w.Bool(false)
-	}
 }

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Canonical is a field of [dragoman.Request], as the tables of dialects refer to it. A plain
@@ -12,6 +13,8 @@ import (
 // line of a table needs functions only where its API differs.
 type Canonical struct {
 	path string
+	// kind is the JSON type of a value; 0 means an object.
+	kind jsontext.Kind
 	// set reports whether the request has a value.
 	set func(req *dragoman.Request) bool
 	// asks reports whether a target without the field loses something; nil means set.
@@ -67,8 +70,8 @@ func object(path string, set func(*dragoman.Request) bool) *Canonical {
 
 func text(path string, at func(*dragoman.Request) *string) *Canonical {
 	return &Canonical{
-		path: path,
-		set:  func(req *dragoman.Request) bool { return *at(req) != "" },
+		path: path, kind: '"',
+		set: func(req *dragoman.Request) bool { return *at(req) != "" },
 		read: func(r *jsonwire.Reader, req *dragoman.Request) []byte {
 			*at(req) = r.String()
 			return nil

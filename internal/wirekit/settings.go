@@ -4,6 +4,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Setting is a line in the table of a dialect's request fields. D decodes requests, E encodes
@@ -26,7 +27,7 @@ type Setting[D, E any] struct {
 	Known jsonwire.Known
 	// Null: Decode reads null. Otherwise null is kept like an unknown field.
 	Null bool
-	// Loose: a value that is not an object is kept; otherwise it is an error. For Fields.
+	// Loose: a value of another type is kept like an unknown field. Otherwise it is an error.
 	Loose bool
 	// Decode reads the value; nil reads Canonical.
 	Decode func(d D)
@@ -80,6 +81,7 @@ type settingsLevel[D, E any] struct {
 type settingsLine[D, E any] struct {
 	Setting[D, E]
 	id    int
+	kind  jsontext.Kind        // of the value, for Loose
 	below *settingsLevel[D, E] // of Fields
 }
 
@@ -98,7 +100,10 @@ func (t *Settings[D, E]) level(prefix string, lines []Setting[D, E]) (settingsLe
 	known := make(jsonwire.Known, len(lines))
 	for i, s := range lines {
 		line := &l.lines[i]
-		line.Setting, line.id = s, t.size
+		line.Setting, line.id, line.kind = s, t.size, '{'
+		if s.Canonical != nil && s.Canonical.kind != 0 {
+			line.kind = s.Canonical.kind
+		}
 		t.size++
 		if s.Fields != nil {
 			below, fields := t.level(prefix+"/"+s.Field, s.Fields)
@@ -124,7 +129,7 @@ func (t *Settings[D, E]) Decode(d D, r *jsonwire.Reader, req *dragoman.Request, 
 func (t *Settings[D, E]) decode(l *settingsLevel[D, E], d D, r *jsonwire.Reader, req *dragoman.Request, key []byte) {
 	s := t.find(l, key)
 	switch {
-	case s == nil, r.Kind() == 'n' && !s.Null, s.Loose && r.Kind() != '{':
+	case s == nil, r.Kind() == 'n' && !s.Null, s.Loose && r.Kind() != s.kind:
 		extra.Add(&req.Extra, t.of.Dialect, l.prefix, key, r.Raw())
 	case s.Decode != nil:
 		s.Decode(d)
