@@ -18,7 +18,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		// A stream is what a request asks for unless it says otherwise.
 		req: &dragoman.Request{Stream: true},
 	}
-	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
@@ -28,7 +28,7 @@ var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "for
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	d.r = r
 	for key := range r.Object() {
-		d.member(string(key))
+		settings.Decode(d, r, d.req, key)
 	}
 	if err = r.End(); err == nil {
 		err = d.err
@@ -52,46 +52,20 @@ func (d *requestDecoder) fail(at extra.Path, raw []byte, err error) {
 	}
 }
 
-// keep puts a member that is not modelled, or not in this spelling, aside.
-func (d *requestDecoder) keep(prefix, key string) {
-	extra.Add(&d.req.Extra, name, prefix, []byte(key), d.r.Raw())
-}
-
-func (d *requestDecoder) member(key string) {
-	r, req := d.r, d.req
-	if r.Kind() == 'n' && key != "messages" && key != "stream" {
-		d.keep("", key)
-		return
-	}
-	switch key {
-	case "model":
-		req.Model = r.String()
-	case "messages":
-		for i := range r.Array() {
-			raw := r.Raw()
-			if r.Err() != nil || d.err != nil {
-				continue // what follows a bad element is only checked as JSON
-			}
-			at := extra.Elem("/messages", i)
-			m, err := d.message(raw, at, i)
-			if err != nil {
-				d.fail(at, raw, err)
-				continue
-			}
-			req.Messages = append(req.Messages, m)
+func (d *requestDecoder) messages() {
+	r := d.r
+	for i := range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil || d.err != nil {
+			continue // what follows a bad element is only checked as JSON
 		}
-	case "tools":
-		d.tools()
-	case "format":
-		d.format()
-	case "stream":
-		req.Stream = r.Null() || r.Bool()
-	case "think":
-		d.think()
-	case "options":
-		d.options()
-	default:
-		d.keep("", key)
+		at := extra.Elem("/messages", i)
+		m, err := d.message(raw, at, i)
+		if err != nil {
+			d.fail(at, raw, err)
+			continue
+		}
+		d.req.Messages = append(d.req.Messages, m)
 	}
 }
 
@@ -162,68 +136,6 @@ func knownLevel(s string) bool {
 		return false
 	}
 }
-
-func (d *requestDecoder) options() {
-	n := 0
-	for key := range d.r.Object() {
-		n++
-		d.option(string(key))
-	}
-	if n == 0 {
-		extra.Add(&d.req.Extra, name, "", []byte("options"), []byte("{}"))
-	}
-}
-
-func (d *requestDecoder) option(key string) {
-	r, s := d.r, &d.req.Sampling
-	if r.Kind() == 'n' {
-		d.keep("/options", key)
-		return
-	}
-	switch key {
-	case "temperature":
-		s.Temperature = d.number()
-	case "top_p":
-		s.TopP = d.number()
-	case "top_k":
-		s.TopK = ptr(r.Integer())
-	case "frequency_penalty":
-		s.FrequencyPenalty = d.number()
-	case "presence_penalty":
-		s.PresencePenalty = d.number()
-	case "seed":
-		if s.Seed = wirekit.ReadSeed(r); s.Seed == nil {
-			d.keep("/options", key)
-		}
-	case "num_predict":
-		raw := r.Raw()
-		// Less than nothing stands for no bound, which is what none means.
-		in := jsonwire.NewReader(raw)
-		switch n := in.Integer(); {
-		case in.Err() != nil:
-			d.fail(extra.At("/options/num_predict"), raw, in.Err())
-		case n >= 0:
-			d.req.MaxOutputTokens = &n
-		default:
-			extra.Add(&d.req.Extra, name, "/options", []byte(key), raw)
-		}
-	case "stop":
-		if r.Kind() == '"' {
-			s.Stop = []string{r.String()}
-			return
-		}
-		for range r.Array() {
-			s.Stop = append(s.Stop, r.String())
-		}
-		if len(s.Stop) == 0 {
-			extra.Add(&d.req.Extra, name, "/options", []byte(key), []byte("[]"))
-		}
-	default:
-		d.keep("/options", key)
-	}
-}
-
-func (d *requestDecoder) number() *dragoman.Number { return ptr(dragoman.Number(d.r.Number())) }
 
 func ptr[T any](v T) *T { return &v }
 

@@ -33,64 +33,40 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	messageEncoder
 	req *dragoman.Request
+	// written counts the tools.
+	written int
 }
 
 func (e *requestEncoder) encode() error {
-	w, req := &e.w, e.req
-	w.BeginObject()
-	w.StringField("model", req.Model)
-	w.Key("messages")
-	w.BeginArray()
-	e.instructions(req.Instructions)
-	if err := e.messages(req.Messages); err != nil {
+	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
+	e.w.BeginObject()
+	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	w.EndArray()
-	tools, err := e.tools()
-	if err != nil {
-		return err
-	}
-	if req.Output != nil {
-		e.output(req.Output, tools > 0)
-	}
-	// Explicit, because this wire's default is a stream.
-	w.BoolField("stream", req.Stream)
-	e.think()
-	e.options()
-	e.unsaid()
-	extra.WriteBut(w, req.Extra, name, "", e.noted)
-	extra.Report(e.rep, req.Extra, name, extra.At(""))
-	w.EndObject()
+	settings.WriteKept(e, to)
+	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+	e.w.EndObject()
 	return nil
 }
 
-// noted reports whether a member that was put aside is written elsewhere, or
-// must not be written.
-func (e *requestEncoder) noted(f dragoman.Field) bool {
-	req := e.req
-	switch f.Path {
-	case "/model":
-		return true
-	case "/tools":
-		return len(req.Tools) > 0
-	case "/format":
-		return req.Output != nil
-	case "/think":
-		return req.Reasoning != nil
-	case "/options":
-		return e.hasOptions()
-	default:
-		return false
+// conversation writes instructions and messages, which are one list.
+func (e *requestEncoder) conversation() error {
+	e.w.Key("messages")
+	e.w.BeginArray()
+	e.instructions(e.req.Instructions)
+	if err := e.messages(e.req.Messages); err != nil {
+		return err
 	}
+	e.w.EndArray()
+	return nil
 }
 
-// tools writes the definitions that the choice leaves, and returns how many
-// there are. The wire has no choice (quirk E1): the tools are narrowed to what
-// it allows (quirks E2, E9), and the registry remembers that.
-func (e *requestEncoder) tools() (int, error) {
+// tools writes the definitions that the choice leaves. The wire has no choice (quirk E1): the
+// tools are narrowed to what it allows (quirks E2, E9), and the registry remembers that.
+func (e *requestEncoder) tools() error {
 	allowed, err := e.allowed()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	e.reg.AllowOnly(allowed)
 	tools, places := e.req.Tools, []int(nil)
@@ -99,7 +75,7 @@ func (e *requestEncoder) tools() (int, error) {
 	}
 	if len(tools) > 0 {
 		if err := wirekit.CheckTools("ollama", e.req, e.target.Caps); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	start := len(e.w.Buf)
@@ -116,14 +92,8 @@ func (e *requestEncoder) tools() (int, error) {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
 		e.choiceOfNothing()
 	}
-	if p := e.req.ParallelToolCalls; p != nil {
-		severity := dragoman.Info // which is what the wire does anyway
-		if !*p {
-			severity = dragoman.Warn
-		}
-		e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Ollama has no such flag; a model may call several tools at once")
-	}
-	return n, err
+	e.written = n
+	return err
 }
 
 // allowed returns the tools that the choice leaves to the model; nil means all.
@@ -207,7 +177,11 @@ func (e *requestEncoder) choiceOfNothing() {
 	}
 }
 
-func (e *requestEncoder) output(f *dragoman.OutputFormat, tools bool) {
+func (e *requestEncoder) output() {
+	f := e.req.Output
+	if f == nil {
+		return
+	}
 	if e.target.Caps.NoStructuredOutput {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
 		return
@@ -227,7 +201,7 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat, tools bool) {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "Ollama has no output of kind %.40q", string(kind))
 		return
 	}
-	if tools && f.Dialect != name { // quirk F9
+	if e.written > 0 && f.Dialect != name { // quirk F9
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "Ollama holds every answer to the format, so that a model may call no tool")
 	}
 	if f.Name != "" {
@@ -321,99 +295,4 @@ func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %.40q written as %s", effort, written)
 		return level
 	}
-}
-
-func (e *requestEncoder) hasOptions() bool {
-	req, s := e.req, &e.req.Sampling
-	return req.MaxOutputTokens != nil || len(s.Stop) > 0 || s.Seed != nil || s.TopK != nil || s.Temperature != nil || s.TopP != nil ||
-		s.FrequencyPenalty != nil || s.PresencePenalty != nil || extra.Has(req.Extra, name, "/options")
-}
-
-// options writes what controls the sampler.
-func (e *requestEncoder) options() {
-	w, s := &e.w, &e.req.Sampling
-	if n := s.Candidates; n != nil && *n != 1 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/candidates", "Ollama answers once, not %d times", *n)
-	}
-	if !e.hasOptions() {
-		return
-	}
-	start := len(w.Buf)
-	w.Key("options")
-	w.BeginObject()
-	empty := len(w.Buf)
-	number := func(key string, n *dragoman.Number) {
-		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
-			w.RawField(key, []byte(*n))
-		}
-	}
-	number("temperature", s.Temperature)
-	number("top_p", s.TopP)
-	if s.TopK != nil && !wirekit.RefusesSampling(e.target.Caps, "top_k", e.rep) {
-		w.IntField("top_k", *s.TopK)
-	}
-	number("frequency_penalty", s.FrequencyPenalty)
-	number("presence_penalty", s.PresencePenalty)
-	if s.Seed != nil {
-		w.IntField("seed", *s.Seed)
-	}
-	if n := e.req.MaxOutputTokens; n != nil {
-		w.IntField("num_predict", *n)
-	}
-	if len(s.Stop) > 0 {
-		w.Key("stop")
-		w.BeginArray()
-		for _, v := range s.Stop {
-			w.String(v)
-		}
-		w.EndArray()
-	}
-	extra.WriteBut(w, e.req.Extra, name, "/options", e.optionSet)
-	if len(w.Buf) == empty {
-		w.Buf = w.Buf[:start]
-		return
-	}
-	w.EndObject()
-}
-
-// optionSet reports whether an option that was put aside has a value by now.
-func (e *requestEncoder) optionSet(f dragoman.Field) bool {
-	req, s := e.req, &e.req.Sampling
-	switch f.Path {
-	case "/options/temperature":
-		return s.Temperature != nil
-	case "/options/top_p":
-		return s.TopP != nil
-	case "/options/top_k":
-		return s.TopK != nil
-	case "/options/frequency_penalty":
-		return s.FrequencyPenalty != nil
-	case "/options/presence_penalty":
-		return s.PresencePenalty != nil
-	case "/options/seed":
-		return s.Seed != nil
-	case "/options/num_predict":
-		return req.MaxOutputTokens != nil
-	case "/options/stop":
-		return len(s.Stop) > 0
-	default:
-		return false
-	}
-}
-
-// unsaid reports the settings that the wire has no member for.
-func (e *requestEncoder) unsaid() {
-	req, rep := e.req, e.rep
-	drop := func(said bool, severity dragoman.Severity, path, detail string) {
-		if said {
-			rep.Add(dragoman.Dropped, severity, path, detail)
-		}
-	}
-	drop(req.Cache != nil, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: Ollama caches by itself")
-	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "Ollama has no cache key")
-	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "Ollama takes no metadata")
-	drop(req.User != "", dragoman.Info, "/user", "Ollama knows no users")
-	drop(req.ServiceTier != "", dragoman.Info, "/service_tier", "Ollama has no service tiers")
-	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "Ollama has no verbosity")
-	drop(req.Store != nil && *req.Store, dragoman.Warn, "/store", "Ollama keeps no responses")
 }
