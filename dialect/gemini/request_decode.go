@@ -17,7 +17,7 @@ import (
 // returned with it.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{partDecoder: newPartDecoder(c, o), req: new(dragoman.Request)}
-	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
+	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
@@ -35,7 +35,7 @@ var literal = jsonwire.Literal{
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	d.r = r
 	for key := range r.Object() {
-		d.member(key)
+		settings.Decode(d, r, d.req, key)
 		if d.err != nil {
 			break
 		}
@@ -69,43 +69,6 @@ func (d *requestDecoder) fail(err error) {
 // keep puts a member aside that is not modelled, or not in this spelling.
 func (d *requestDecoder) keep(prefix, key string, raw []byte) {
 	extra.Add(&d.req.Extra, name, prefix, []byte(key), raw)
-}
-
-func (d *requestDecoder) member(key []byte) {
-	r, req := d.r, d.req
-	member := string(jsonwire.Camel(key))
-	if r.Kind() == 'n' {
-		d.keep("", string(key), r.Raw())
-		return
-	}
-	switch member {
-	case "model":
-		req.Model = r.String()
-		d.keep("", member, []byte(`""`)) // a mark that the body names it
-	case "contents":
-		d.contents()
-	case "systemInstruction":
-		d.system()
-	case "tools":
-		d.tools()
-	case "toolConfig":
-		d.toolConfig()
-	case "generationConfig":
-		d.generationConfig()
-	case "serviceTier":
-		raw := r.Raw()
-		switch tier := unquote(raw); tier {
-		case "standard", "flex", "priority":
-			req.ServiceTier = tier
-		default:
-			d.keep("", member, raw)
-		}
-	case "store":
-		v := r.Bool()
-		req.Store = &v
-	default:
-		d.keep("", string(key), r.Raw())
-	}
 }
 
 // system reads the system instruction, a content without a place in the
@@ -398,68 +361,6 @@ func modeWord(mode string) string {
 	}
 }
 
-func (d *requestDecoder) generationConfig() {
-	n := 0
-	for key := range d.r.Object() {
-		n++
-		d.setting(key)
-	}
-	if n == 0 && d.r.Err() == nil {
-		d.keep("", tuningPath[1:], []byte("{}"))
-	}
-}
-
-func (d *requestDecoder) setting(key []byte) {
-	r, s := d.r, &d.req.Sampling
-	if r.Kind() == 'n' {
-		d.keep(tuningPath, string(key), r.Raw())
-		return
-	}
-	switch member := string(jsonwire.Camel(key)); member {
-	case "temperature":
-		s.Temperature = d.number()
-	case "topP":
-		s.TopP = d.number()
-	case "topK":
-		s.TopK = d.integer()
-	case "candidateCount":
-		s.Candidates = d.integer()
-	case "maxOutputTokens":
-		d.req.MaxOutputTokens = d.integer()
-	case "seed":
-		if s.Seed = wirekit.ReadSeed(d.r); s.Seed == nil {
-			d.keep(tuningPath, string(key), d.r.Raw())
-		}
-	case "presencePenalty":
-		s.PresencePenalty = d.number()
-	case "frequencyPenalty":
-		s.FrequencyPenalty = d.number()
-	case "stopSequences":
-		for range elements(r) {
-			s.Stop = append(s.Stop, r.String())
-		}
-		if len(s.Stop) == 0 {
-			d.keep(tuningPath, member, []byte("[]"))
-		}
-	case "responseMimeType", "responseSchema", "responseJsonSchema":
-		d.output.take(member, r.Raw())
-	case "thinkingConfig":
-		d.thinking()
-	default:
-		d.keep(tuningPath, string(key), r.Raw())
-	}
-}
-
-func (d *requestDecoder) number() *dragoman.Number {
-	n := dragoman.Number(d.r.Number())
-	return &n
-}
-
-func (d *requestDecoder) integer() *int64 {
-	n := d.r.Integer()
-	return &n
-}
-
 // thinking reads the thinking config. A budget of nothing is no thinking, one of
 // -1 as much as the model likes.
 func (d *requestDecoder) thinking() {
@@ -512,17 +413,6 @@ func budget(s *dragoman.ReasoningSettings, n int64) {
 // are understood together.
 type outputMembers struct {
 	mime, schema, jsonSchema json.RawMessage
-}
-
-func (o *outputMembers) take(member string, raw []byte) {
-	switch member {
-	case "responseMimeType":
-		o.mime = raw
-	case "responseSchema":
-		o.schema = raw
-	case "responseJsonSchema":
-		o.jsonSchema = raw
-	}
 }
 
 // settle gives the request its output format. Members that make none we know

@@ -38,7 +38,6 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
-			written:      make([]string, 0, 16),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
 		return &e.w, e.encode()
@@ -100,53 +99,39 @@ type requestEncoder struct {
 	conversation
 	w   jsonwire.Writer
 	req *dragoman.Request
-	// written lists the top-level members, which extras must not repeat.
-	written []string
 	// cached says that a cached content holds instructions and tools.
 	cached bool
 	// alone says that functions took the place of the API's own tools.
 	alone bool
-}
-
-// key writes the name of a top-level member.
-func (e *requestEncoder) key(k string) {
-	e.written = append(e.written, k)
-	e.w.Key(k)
+	// box holds the tools that are offered.
+	box *toolbox
+	// schema is the output schema to write; nil for none.
+	schema []byte
 }
 
 func (e *requestEncoder) encode() error {
-	w, req := &e.w, e.req
-	_, e.cached = extra.Get(req.Extra, name, "/cachedContent")
-	e.arrange(req)
-	w.BeginObject()
-	e.model()
-	if err := e.systemInstruction(); err != nil {
+	_, e.cached = extra.Get(e.req.Extra, name, "/cachedContent")
+	e.arrange(e.req)
+	to := &wirekit.RequestWriter{W: &e.w, Req: e.req, Rep: e.rep, Caps: &e.target.Caps}
+	e.w.BeginObject()
+	if err := settings.Encode(e, to); err != nil {
 		return err
 	}
-	e.key("contents")
-	w.BeginArray()
+	settings.WriteKept(e, to)
+	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+	e.w.EndObject()
+	return nil
+}
+
+func (e *requestEncoder) contents() error {
+	e.w.Key("contents")
+	e.w.BeginArray()
 	for i := range e.Turns {
-		if err := e.write(w, &e.Turns[i]); err != nil {
+		if err := e.write(&e.w, &e.Turns[i]); err != nil {
 			return err
 		}
 	}
-	w.EndArray()
-	tools, err := e.tools()
-	if err != nil {
-		return err
-	}
-	if err := e.toolConfig(tools); err != nil {
-		return err
-	}
-	e.generationConfig()
-	e.serviceTier()
-	if req.Store != nil {
-		e.store(*req.Store)
-	}
-	e.unsaidSettings()
-	extra.WriteBut(w, req.Extra, name, "", func(f dragoman.Field) bool { return slices.Contains(e.written, f.Path[1:]) })
-	extra.Report(e.rep, req.Extra, name, extra.At(""))
-	w.EndObject()
+	e.w.EndArray()
 	return nil
 }
 
@@ -156,14 +141,9 @@ func (e *requestEncoder) model() {
 	_, named := extra.Get(e.req.Extra, name, "/model")
 	switch {
 	case named && e.req.Model != "":
-		e.key("model")
-		e.w.String(e.req.Model)
+		e.w.StringField("model", e.req.Model)
 	case e.req.Model != "":
 		e.rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model stands in the URL, not in the body")
-	}
-	e.written = append(e.written, "model")
-	if e.req.Stream {
-		e.rep.Add(dragoman.Moved, dragoman.Info, "/stream", "whether to stream stands in the URL, not in the body")
 	}
 }
 
@@ -183,7 +163,7 @@ func (e *requestEncoder) systemInstruction() error {
 	if len(e.System) == 0 && !kept || len(e.System) > 0 && e.inCache("/instructions") {
 		return nil
 	}
-	e.key(member)
+	e.w.Key(member)
 	w.BeginObject()
 	if len(e.System) > 0 {
 		w.Key("parts")
@@ -213,11 +193,12 @@ type toolbox struct {
 
 // tools writes the definitions: all functions in one element, each of the
 // provider's own tools in another (quirk A44).
-func (e *requestEncoder) tools() (*toolbox, error) {
+func (e *requestEncoder) tools() error {
 	w := &e.w
 	t := &toolbox{specs: e.req.Tools, lost: map[int]bool{}}
+	e.box = t
 	if err := wirekit.CheckTools("gemini", e.req, e.target.Caps); err != nil {
-		return t, err
+		return err
 	}
 	var before, behind []int
 	for i := range t.specs {
@@ -234,29 +215,29 @@ func (e *requestEncoder) tools() (*toolbox, error) {
 	}
 	if len(t.specs) == 0 || e.inCache("/tools") {
 		t.functions = nil
-		return t, nil
+		return nil
 	}
 	if e.target.Caps.NoMixedTools && len(t.functions) > 0 {
 		e.unmixed(before, behind)
 		before, behind = nil, nil
 	}
-	mark, named := len(w.Buf), len(e.written)
-	e.key("tools")
+	mark := len(w.Buf)
+	e.w.Key("tools")
 	w.BeginArray()
 	written := 0
 	for _, group := range [][]int{before, t.functions, behind} {
 		n, err := e.group(t, group)
 		if err != nil {
-			return t, fmt.Errorf("gemini: tools: %w", err)
+			return fmt.Errorf("gemini: tools: %w", err)
 		}
 		written += n
 	}
 	w.EndArray()
 	if written == 0 {
-		w.Buf, e.written = w.Buf[:mark], e.written[:named]
+		w.Buf = w.Buf[:mark]
 	}
 	t.functions = slices.DeleteFunc(t.functions, func(i int) bool { return t.lost[i] })
-	return t, nil
+	return nil
 }
 
 // unmixed reports the API's own tools that the model takes only without
@@ -347,7 +328,8 @@ func (t *toolbox) holds(ref dragoman.ToolRef) bool {
 
 // toolConfig writes which functions may be called, only beside functions (quirk
 // E3), and what else stands in the same object.
-func (e *requestEncoder) toolConfig(t *toolbox) error {
+func (e *requestEncoder) toolConfig() error {
+	t := e.box
 	c, err := e.settledChoice(t)
 	if err != nil {
 		return err
@@ -364,7 +346,7 @@ func (e *requestEncoder) toolConfig(t *toolbox) error {
 	}
 	w := &e.w
 	mark := len(w.Buf)
-	e.key("toolConfig")
+	e.w.Key("toolConfig")
 	w.BeginObject()
 	start := len(w.Buf)
 	if c != nil || inCall {
@@ -495,88 +477,10 @@ func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, 
 	}
 }
 
-// generationConfig writes sampling, output format and thinking.
-func (e *requestEncoder) generationConfig() {
-	w := &e.w
-	mark, named := len(w.Buf), len(e.written)
-	e.key("generationConfig")
-	w.BeginObject()
-	start := len(w.Buf)
-	e.sampling()
-	e.output()
-	e.thinking()
-	e.unknownSettings(start)
-	w.EndObject()
-	if len(w.Buf) == start+1 {
-		w.Buf, e.written = w.Buf[:mark], e.written[:named]
-	}
-}
-
-// unknownSettings writes the settings that are kept as they came, but those
-// that were written.
-func (e *requestEncoder) unknownSettings(start int) {
-	fields := e.req.Extra.For(name)
-	if !slices.ContainsFunc(fields, func(f dragoman.Field) bool { return strings.HasPrefix(f.Path, tuningPath+"/") }) {
-		return
-	}
-	have := map[string]bool{}
-	r := jsonwire.NewReader(append(slices.Clone(e.w.Buf[start-1:]), '}'))
-	for key := range r.Object() {
-		have[string(key)] = true
-		r.Skip()
-	}
-	extra.WriteBut(&e.w, e.req.Extra, name, tuningPath, func(f dragoman.Field) bool {
-		return have[string(jsonwire.Camel([]byte(f.Path[len(tuningPath)+1:])))]
-	})
-}
-
-func (e *requestEncoder) sampling() {
-	s, w := e.req.Sampling, &e.w
-	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
-	for _, f := range []struct {
-		key, member string
-		value       *dragoman.Number
-	}{
-		{"temperature", "temperature", s.Temperature},
-		{"top_p", "topP", s.TopP},
-		{"frequency_penalty", "frequencyPenalty", s.FrequencyPenalty},
-		{"presence_penalty", "presencePenalty", s.PresencePenalty},
-	} {
-		if f.value != nil && !refused(f.key) {
-			w.RawField(f.member, []byte(*f.value))
-		}
-	}
-	if s.TopK != nil && !refused("top_k") {
-		w.IntField("topK", *s.TopK)
-	}
-	if s.Seed != nil {
-		w.IntField("seed", *s.Seed)
-	}
-	if s.Candidates != nil {
-		w.IntField("candidateCount", *s.Candidates)
-	}
-	if n := e.req.MaxOutputTokens; n != nil {
-		w.IntField("maxOutputTokens", *n)
-	}
-	stop := s.Stop
-	if most := e.limits.MaxStopSequences; len(stop) > most && !e.own() {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "the API takes %d stop sequences", most)
-		stop = stop[:most]
-	}
-	if len(stop) > 0 {
-		w.Key("stopSequences")
-		w.BeginArray()
-		for _, v := range stop {
-			w.String(v)
-		}
-		w.EndArray()
-	}
-}
-
 // own reports whether the request came from a client of this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
-// output writes the output format.
+// output writes that the output is JSON, and finds the schema.
 func (e *requestEncoder) output() {
 	f, w := e.req.Output, &e.w
 	if f == nil || f.Kind == dragoman.OutputText {
@@ -608,57 +512,18 @@ func (e *requestEncoder) output() {
 		}
 		out = low
 	}
-	if closed {
-		w.RawField("responseSchema", out)
-	} else {
-		w.RawField("responseJsonSchema", out)
+	e.schema = out
+}
+
+// closedSchema writes the output schema for a target that takes the older form only.
+func (e *requestEncoder) closedSchema() {
+	if e.schema != nil && e.target.Caps.ClosedSchemas {
+		e.w.RawField("responseSchema", e.schema)
 	}
 }
 
-// serviceTier writes how urgent the request is.
-func (e *requestEncoder) serviceTier() {
-	tier := e.req.ServiceTier
-	switch tier {
-	case "":
-		return
-	case "standard", "flex", "priority":
-	case "default", "standard_only":
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/service_tier", "%q written as \"standard\"", tier)
-		tier = "standard"
-	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "service tier %.40q", tier)
-		return
+func (e *requestEncoder) openSchema() {
+	if e.schema != nil && !e.target.Caps.ClosedSchemas {
+		e.w.RawField("responseJsonSchema", e.schema)
 	}
-	e.key("serviceTier")
-	e.w.String(tier)
-}
-
-// store writes whether the request is kept, where it came so: only one of the
-// API's two servers knows the member.
-func (e *requestEncoder) store(v bool) {
-	if e.own() {
-		e.key("store")
-		e.w.Bool(v)
-		return
-	}
-	sev := dragoman.Info
-	if v {
-		sev = dragoman.Warn
-	}
-	e.rep.Add(dragoman.Dropped, sev, "/store", "what the API keeps is a setting of the project")
-}
-
-// unsaidSettings reports the settings the API has no member for.
-func (e *requestEncoder) unsaidSettings() {
-	req := e.req
-	drop := func(set bool, sev dragoman.Severity, path, detail string) {
-		if set {
-			e.rep.Add(dragoman.Dropped, sev, path, detail)
-		}
-	}
-	drop(req.Cache != nil, dragoman.Info, "/cache", "cache breakpoint: the target caches by itself")
-	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "the API has no cache key")
-	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "the API takes no metadata")
-	drop(req.User != "", dragoman.Info, "/user", "the API takes no user")
-	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no such parameter")
 }

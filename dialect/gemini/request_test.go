@@ -716,3 +716,14 @@ func TestQuirkE8_AForcedCallIsAnyNeverValidated(t *testing.T) {
 		}
 	}
 }
+
+// A null in snake case must not be written beside the value in camel case: that is one
+// field twice.
+func TestKeptNullIsNotWrittenBesideTheOtherSpelling(t *testing.T) {
+	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"service_tier":null}`)
+	req.ServiceTier = "flex"
+	got, _ := encode(t, req, dialect.EncodeOptions{})
+	if want := `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"serviceTier":"flex"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -155,7 +155,7 @@ func topK() *Canonical {
 func seed() *Canonical {
 	c := integer("/sampling/seed", func(r *dragoman.Request) **int64 { return &r.Sampling.Seed })
 	c.read = func(r *jsonwire.Reader, req *dragoman.Request) []byte {
-		if req.Sampling.Seed = ReadSeed(r); req.Sampling.Seed == nil {
+		if req.Sampling.Seed = readSeed(r); req.Sampling.Seed == nil {
 			return r.Raw()
 		}
 		return nil
@@ -163,8 +163,8 @@ func seed() *Canonical {
 	return c
 }
 
-// ReadSeed reads a seed; nil means that it has more than 64 bits and is not read.
-func ReadSeed(r *jsonwire.Reader) *int64 {
+// readSeed reads a seed; nil means that it has more than 64 bits and is not read.
+func readSeed(r *jsonwire.Reader) *int64 {
 	if r.Kind() == '0' {
 		probe := jsonwire.NewReader(r.Ahead())
 		if probe.Integer(); probe.Err() != nil {
