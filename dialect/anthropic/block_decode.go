@@ -2,42 +2,16 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
-	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
-// idPrefix starts the ids of calls that came without one.
-const idPrefix = "toolu_"
-
 // blockDecoder reads content blocks, one block to one part.
-type blockDecoder struct {
-	reg    *interop.Registry
-	o      dialect.DecodeOptions
-	origin *dragoman.Origin
-	rep    *dragoman.Report
-	// lost are the lines of rep that a stream could bring again and again.
-	lost wirekit.Untold
-	// ambiguous says that two readers could see two messages in what was read,
-	// so that its bytes must not be passed on.
-	ambiguous bool
-}
-
-func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
-	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
-}
-
-// quiet is a decoder whose findings are looked at and not reported.
-func (d *blockDecoder) quiet() blockDecoder {
-	return blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
-}
+type blockDecoder struct{ *blockwire.Decoder }
 
 // typeOf reads the "type" of a block.
 func typeOf(raw []byte) string {
@@ -114,26 +88,21 @@ func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) 
 	case "text", "image", "document":
 		p := readPart(raw)
 		if t, ok := p.(*dragoman.Text); ok {
-			d.dropTwins(&t.Extra, at)
+			d.DropTwins(&t.Extra, "", at.String(), blockMembers)
 		}
 		return p
 	case "thinking", "redacted_thinking":
 		if p := readReasoning(raw, typ); p != nil {
-			d.dropTwins(&p.Extra, at)
+			d.DropTwins(&p.Extra, "", at.String(), blockMembers)
 			return p
 		}
 		return opaque(raw, typ)
 	case typeCall:
 		c := d.call(block, repeated, at)
-		d.identify(c, at, place...)
+		d.Identify(c, at, place...)
 		return c
 	case "tool_result":
-		res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
-		if err != nil {
-			d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
-			return opaque(raw, typ)
-		}
-		return res
+		return d.Result(raw, at, func() *dragoman.Opaque { return opaque(raw, typ) })
 	default:
 		return opaque(raw, typ)
 	}
@@ -142,36 +111,22 @@ func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) 
 // blockMembers say what a block is and what it holds.
 var blockMembers = []string{"type", "text", "thinking", "signature", "data", "id", "name", "input"}
 
-// dropTwins drops what a reader that ignores case would take for another member
-// of the block.
-func (d *blockDecoder) dropTwins(e **dragoman.Extra, at extra.Path) {
-	if wirekit.DropTwins(e, "", blockMembers) {
-		d.ambiguous = true
-		d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a member that some readers would take for another; the native form is not kept")
-	}
-}
-
 // call reads a call; repeated is a member that it has twice. A call that cannot
 // be read is still one, which must not run: clients would see it all the same.
 func (d *blockDecoder) call(block jsonwire.Value, repeated string, at extra.Path) *dragoman.ToolCall {
-	c, err := d.reg.ReadCallValue(block, at, d.rep)
+	c, err := d.Reg.ReadCallValue(block, at, d.Rep)
 	if err != nil {
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a call that cannot be read: %v", err)
-		c = unreadable(block.Raw, err)
+		if c = d.Unreadable(unread(block.Raw), err, at); c.Name == "" {
+			c.Problem.Code = dragoman.ProblemNoName
+		}
 	}
-	if repeated != "" {
-		c.Problem = wirekit.RepeatedMember(repeated)
-	}
-	if p := c.Problem; p != nil && p.Code == dragoman.ProblemDuplicateKey && p.Offset < 0 {
-		d.ambiguous = true // the call around the arguments, not they
-	}
-	return c
+	return d.Called(c, repeated)
 }
 
-// unreadable is a call of which only some members could be read. The others
+// unread is a call of which only some members could be read. The others
 // are kept in its extras: a name that is none below /unread, as the wire has
 // one name only.
-func unreadable(raw json.RawMessage, err error) *dragoman.ToolCall {
+func unread(raw json.RawMessage) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{}
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
@@ -192,20 +147,7 @@ func unreadable(raw json.RawMessage, err error) *dragoman.ToolCall {
 			extra.Add(&c.Extra, name, "", key, r.Raw())
 		}
 	}
-	c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the call cannot be read: " + err.Error(), Offset: -1}
-	if c.Name == "" {
-		c.Problem.Code = dragoman.ProblemNoName
-	}
 	return c
-}
-
-// identify gives a call without an id one of its own (quirk B10).
-func (d *blockDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...int) {
-	if c.ID != "" {
-		return
-	}
-	c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed, place...), true
-	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
 }
 
 // opaque keeps a block as it is. The two halves of a tool that the provider
@@ -255,43 +197,4 @@ func readReasoning(raw []byte, typ string) *dragoman.Reasoning {
 		return nil
 	}
 	return p
-}
-
-// settleDuplicates settles calls that share an id within one response: an
-// exact repeat is one call, another call gets an id of its own (quirk B11).
-func (d *blockDecoder) settleDuplicates(parts []dragoman.Part) (kept []dragoman.Part, changed bool) {
-	kept, clash := wirekit.SettleCalls(parts, "/content", d.rep, func(i int, old string) string {
-		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, i)
-	})
-	d.ambiguous = d.ambiguous || clash
-	return kept, clash || slices.ContainsFunc(kept, func(p dragoman.Part) bool {
-		c, ok := p.(*dragoman.ToolCall)
-		return ok && c.Synthetic
-	})
-}
-
-// callIDs are the calls of one response by id.
-type callIDs struct{ wirekit.CallIDs }
-
-// settle takes the next call: fresh is false for an exact repeat, and touched
-// says that the response no longer reads as it came.
-func (s *callIDs) settle(d *blockDecoder, c *dragoman.ToolCall, i int) (fresh, touched bool) {
-	fresh, renamed := s.Settle(c, extra.Elem("/content", i), d.rep, func(old string) string {
-		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, i)
-	})
-	return fresh, !fresh || renamed || c.Synthetic
-}
-
-// placeAt puts the place of an element before the place inside it. base is the
-// element's offset in the document.
-func placeAt(path string, base int64, err error) error {
-	var at *jsonwire.Error
-	if errors.As(err, &at) {
-		offset := at.Offset
-		if offset >= 0 {
-			offset += base
-		}
-		return &jsonwire.Error{Pointer: path + at.Pointer, Offset: offset, Err: at.Err}
-	}
-	return &jsonwire.Error{Pointer: path, Offset: base, Err: err}
 }

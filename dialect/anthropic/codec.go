@@ -28,9 +28,6 @@ const name = dragoman.Anthropic
 // [dragoman.Capabilities].DefaultMaxTokens says so.
 const defaultMaxTokens = 4096
 
-// minThinkingBudget is the least thinking budget the API takes.
-const minThinkingBudget = 1024
-
 // The formats of native records that are no tool objects.
 const (
 	formatChoice  dragoman.Format = "anthropic.messages.tool_choice"

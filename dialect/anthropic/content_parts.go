@@ -203,19 +203,8 @@ func plainText(m *dragoman.Media) (string, bool) {
 
 // writeCacheControl writes Anthropic's cache marker for a hint.
 func writeCacheControl(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
-	ttl := toolwire.ClaudeTTL(h)
-	switch {
-	case ttl == h.TTL:
-	case ttl == "":
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
-	default:
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
-	}
 	w.Key("cache_control")
-	w.BeginObject()
-	w.StringField("type", "ephemeral")
-	w.StringFieldIf("ttl", ttl)
-	w.EndObject()
+	toolwire.WriteClaudeCache(w, "ephemeral", h, at, rep)
 }
 
 // readCacheControl reads Anthropic's cache marker.

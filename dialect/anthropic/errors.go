@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -126,21 +127,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 // own bytes, if they are a JSON object and still say what it does, and its
 // status, if it is one of an error. No error at all is one of the server.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
-	if e == nil {
-		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
-	}
-	typ, status := wordsOf(e)
-	if e.Native != nil && e.Native.Format == formatError && e.Status >= 400 && e.Status <= 599 {
-		status = e.Status
-	}
-	if raw := nativeError(e); raw != nil {
-		return status, raw, dragoman.Report{}
-	}
-	var w jsonwire.Writer
-	writeError(&w, e, typ)
-	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ, RequestID: e.RequestID}, "")
-	return status, w.Buf, rep
+	return blockwire.ErrorEncoder{Own: formatError, Words: wordsOf, Native: nativeError, Write: writeError}.Encode(e)
 }
 
 // nativeError is the error as it came from this dialect; nil for one of another,
@@ -150,7 +137,7 @@ func nativeError(e *dragoman.APIError) []byte {
 }
 
 // writeError writes the envelope, which is the same in a body and in a stream.
-func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) {
+func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
 	w.BeginObject()
 	w.StringField("type", "error")
 	w.Key("error")
@@ -160,6 +147,7 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) {
 	w.EndObject()
 	w.StringFieldIf("request_id", e.RequestID)
 	w.EndObject()
+	return wirekit.ErrorSaid{Type: typ, RequestID: e.RequestID}
 }
 
 // wordsOf are the type and status this dialect has for an error. Words of
@@ -195,5 +183,5 @@ func wordsOf(e *dragoman.APIError) (typ string, status int) {
 // did not make, such as a signature of another model or account (quirk D23). The client can
 // retry the request without that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
-	return wirekit.MessageHas(e, "invalid", "signature", "thinking") || wirekit.MessageHas(e, "invalid", "data", "redacted_thinking")
+	return blockwire.RefusedThinking(e)
 }

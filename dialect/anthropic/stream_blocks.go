@@ -2,14 +2,12 @@ package anthropic
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -39,7 +37,7 @@ const maxMembers = 64
 func (d *streamDecoder) startContent(content []byte) error {
 	if len(content) == 0 || content[0] != '[' {
 		if s := string(content); s != "" && s != "null" && s != `""` {
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/content", "the content of message_start is no list of blocks")
+			d.Rep.Add(dragoman.Dropped, dragoman.Warn, "/content", "the content of message_start is no list of blocks")
 		}
 		return nil
 	}
@@ -56,92 +54,68 @@ func (d *streamDecoder) startContent(content []byte) error {
 		if b.Twice = d.twice; d.answer.contents > 1 {
 			b.Twice = "content"
 		}
-		d.finish(b)
+		d.Finish(b)
 	}
 	return r.Err()
 }
 
 func (d *streamDecoder) blockStart(index int64, raw []byte) error {
-	d.start()
+	d.Start()
 	if raw == nil {
 		if d.noBlock {
-			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
 		}
 		return nil
 	}
-	if old := d.open[index]; old != nil {
-		d.finish(old) // its end was lost
+	if old := d.Open[index]; old != nil {
+		d.Finish(old) // its end was lost
 	}
 	b, err := d.begin(raw)
 	if err != nil {
 		return err
 	}
 	b.Twice = d.twice
-	if d.open == nil {
-		d.open = make(map[int64]*streamBlock)
-	}
-	d.open[index] = b
+	d.OpenAt(index, b)
 	return nil
 }
 
-// begin starts the part of a block. The bound is on blocks, never on what an
-// index says (quirk C4).
+// begin starts the part of a block.
 func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
-	if d.blocks >= stream.MaxParts {
-		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
+	next, err := d.Next(raw)
+	if err != nil {
+		return nil, err
 	}
-	b := &streamBlock{Incoming: blockwire.Incoming{At: d.blocks, Raw: d.clone(raw)}}
-	d.blocks++
-	quiet := d.quiet()
-	whole := quiet.block(jsonwire.Value{Raw: b.Raw}, extra.Elem("/content", b.At), b.At)
-	withoutStrays(whole, extra.Elem("/content", b.At), quiet.rep)
-	d.ambiguous = d.ambiguous || quiet.ambiguous
+	b := &streamBlock{Incoming: next}
+	quiet := blockDecoder{d.Quiet()}
+	whole := quiet.block(jsonwire.Value{Raw: b.Raw}, d.At(b.At), b.At)
+	quiet.WithoutStrays(whole, d.At(b.At))
+	d.Ambiguous = d.Ambiguous || quiet.Ambiguous
 	switch p := whole.(type) {
 	case *dragoman.Text:
 		skeleton, value := *p, *p
-		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.Part = d.parts.Start(0, d.header(), &skeleton, &value)
+		skeleton.Text, value.Text, skeleton.Extra = "", "", extra.Clone(p.Extra)
+		b.Part = d.StartPart(&skeleton, &value)
 		b.Part.Append(p.Text)
 	case *dragoman.Reasoning:
 		skeleton, value := *p, *p
-		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.Part = d.parts.Start(0, d.header(), &skeleton, &value)
+		skeleton.Text, value.Text, skeleton.Extra = "", "", extra.Clone(p.Extra)
+		b.Part = d.StartPart(&skeleton, &value)
 		b.Part.Append(p.Text)
 	case *dragoman.ToolCall:
-		b.Call = true
-		d.calls = append(d.calls, b)
-		b.Hidden = p.Payload == dragoman.PayloadText || d.reg.Translates(p.Namespace, p.Name)
-		if d.ids[p.ID] {
-			break
-		}
-		if d.ids == nil {
-			d.ids = make(map[string]bool)
-		}
-		d.ids[p.ID] = true
-		skeleton := *p
-		skeleton.Arguments, skeleton.Problem = "", nil
-		b.Part = d.parts.Start(0, d.header(), &skeleton, p)
+		d.StartCall(b, p)
 	case *dragoman.Opaque:
 		skeleton := *p
-		b.Part = d.parts.Start(0, d.header(), &skeleton, p)
+		b.Part = d.StartPart(&skeleton, p)
 	default:
-		b.Part = d.parts.Start(0, d.header(), whole, whole)
+		b.Part = d.StartPart(whole, whole)
 	}
 	return b, nil
-}
-
-// header is that of the message, for its first part.
-func (d *streamDecoder) header() *dragoman.Message {
-	if d.parts.Count() > 0 {
-		return nil
-	}
-	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 }
 
 // blockDelta applies the delta that was read. A delta of a block that never
 // started opens one where its kind tells enough.
 func (d *streamDecoder) blockDelta(index int64) {
-	b := d.open[index]
+	b := d.Open[index]
 	if b == nil {
 		opening := ""
 		switch string(d.kind) {
@@ -152,11 +126,11 @@ func (d *streamDecoder) blockDelta(index int64) {
 		}
 		if opening == "" || d.delta.text == "" || d.blockStart(index, []byte(opening)) != nil {
 			if d.delta.text != "" {
-				d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
+				d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
 			}
 			return
 		}
-		b = d.open[index]
+		b = d.Open[index]
 	}
 	if d.twice != "" {
 		b.Twice = d.twice
@@ -170,12 +144,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	if b.Call {
 		switch string(d.kind) {
 		case "input_json_delta":
-			b.Joins(text, d.delta.whole, "partial_json")
-			if b.Part != nil && !b.Hidden {
-				b.Part.Append(text)
-			} else {
-				b.Input = append(b.Input, d.take(text)...)
-			}
+			d.Input(b, text, d.delta.whole, "partial_json")
 		default:
 			d.setMembers(b)
 			d.carryDelta()
@@ -199,7 +168,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			b.Part.Append(text)
 		case "signature_delta":
 			if text != "" { // the last one counts, and nothing erases it (quirk C22)
-				p.Signature = d.answer.keep.Text(p.Signature, text)
+				p.Signature = d.answer.Keep.Text(p.Signature, text)
 			}
 		default:
 			d.setExtras(&p.Extra, b)
@@ -208,13 +177,13 @@ func (d *streamDecoder) blockDelta(index int64) {
 	case *dragoman.Opaque:
 		switch string(d.kind) {
 		case "input_json_delta":
-			b.Input = append(b.Input, d.take(text)...)
+			d.Input(b, text, d.delta.whole, "partial_json")
 		case "text_delta":
 			d.set(b, member{name: "text", text: []byte(text), isText: true})
 		case "thinking_delta":
 			d.set(b, member{name: "thinking", text: []byte(text), isText: true})
 		case "signature_delta":
-			d.set(b, member{name: "signature", raw: quote(text)})
+			d.set(b, member{name: "signature", raw: jsonwire.Quote(text)})
 		case "citations_delta":
 			b.cite(d.taken(d.delta.citation))
 		default:
@@ -231,12 +200,11 @@ func (d *streamDecoder) mistyped(b *streamBlock) {
 	if d.delta.mistyped == "" { // as in every fragment of a sound stream: no place is made for it
 		return
 	}
-	at := extra.Elem("/content", b.At).String()
 	if d.delta.whole {
-		d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, at, "arguments that came as a value, where fragments of their text belong")
+		d.ReportWhole(b)
 		return
 	}
-	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, at, "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
+	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
 }
 
 // mismatch reports a delta of a known kind that does not fit its block.
@@ -245,20 +213,14 @@ func (d *streamDecoder) mismatch(b *streamBlock) bool {
 		return false
 	}
 	if d.delta.text != "" || d.delta.citation != nil {
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "a %s does not fit the block", d.kind)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "a %s does not fit the block", d.kind)
 	}
 	return true
 }
 
-// take counts a text that is kept outside of a part.
-func (d *streamDecoder) take(text string) string {
-	d.bound.Take(len(text))
-	return text
-}
-
-// taken is take for what is no text.
+// taken counts what is kept outside of a part.
 func (d *streamDecoder) taken(raw []byte) []byte {
-	d.bound.Take(len(raw))
+	d.Bound.Take(len(raw))
 	return raw
 }
 
@@ -268,11 +230,11 @@ func (d *streamDecoder) carryDelta() {
 	if knownDelta(d.kind) || len(d.kind) == 0 {
 		return
 	}
-	d.held.Field("/delta", []byte("type"), quote(string(d.kind)))
+	d.Held.Field("/delta", []byte("type"), jsonwire.Quote(string(d.kind)))
 	for _, m := range d.delta.members {
 		var seen wirekit.Members
 		if !seen.Twice(deltaMembers, []byte(m.name)) && !slices.Contains(deltaMembers, m.name) {
-			d.held.Field("/delta", []byte(m.name), m.value())
+			d.Held.Field("/delta", []byte(m.name), m.value())
 		}
 	}
 }
@@ -284,7 +246,7 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 	}
 	for _, m := range d.delta.members {
 		if !d.modelled(b, m.name) {
-			d.answer.keep.Member(e, name, "", []byte(m.name), m.value())
+			d.answer.Keep.Member(e, name, "", []byte(m.name), m.value())
 		}
 	}
 }
@@ -301,7 +263,7 @@ func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
 	default:
 		return false
 	}
-	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "a %.40s may not set %q", d.kind, member)
+	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "a %.40s may not set %q", d.kind, member)
 	return true
 }
 
@@ -324,12 +286,12 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 		switch {
 		case old.name != m.name:
 		case old.isText && m.isText:
-			d.bound.Take(len(m.text))
+			d.Bound.Take(len(m.text))
 			old.text = append(old.text, m.text...)
 			return
 		default:
 			raw := m.value()
-			d.bound.Swap(len(old.text)+len(old.raw), len(raw))
+			d.Bound.Swap(len(old.text)+len(old.raw), len(raw))
 			old.raw, old.text, old.isText = raw, nil, false
 			return
 		}
@@ -337,7 +299,7 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 	if len(b.members) >= maxMembers {
 		if !b.full {
 			b.full = true
-			d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
+			d.Rep.Addf(dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
 		}
 		return
 	}
@@ -349,7 +311,7 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 	} else if m.isText {
 		m.raw, m.text, m.isText = m.value(), nil, false
 	}
-	d.bound.Take(len(m.name) + len(m.text) + len(m.raw))
+	d.Bound.Take(len(m.name) + len(m.text) + len(m.raw))
 	b.members = append(b.members, m)
 }
 
@@ -365,44 +327,20 @@ func (b *streamBlock) cite(citation []byte) {
 
 func (m *member) value() []byte {
 	if m.isText {
-		return quote(string(m.text))
+		return jsonwire.Quote(string(m.text))
 	}
 	return m.raw
 }
 
-func quote(s string) []byte {
-	var w jsonwire.Writer
-	w.String(s)
-	return w.Buf
-}
-
 func (d *streamDecoder) blockStop(index int64) {
-	b := d.open[index]
-	if b == nil {
-		return
-	}
-	if d.twice != "" {
+	if b := d.Open[index]; b != nil && d.twice != "" {
 		b.Twice = d.twice
 	}
-	delete(d.open, index)
-	if b.Call && b.Part != nil { // which ends later
-		b.Part.Extra = d.held.TakeFields()
-	}
-	d.finish(b)
+	d.Stop(index)
 }
 
-// finish ends a block. A call stays open: nothing runs before the response is
-// known to be whole.
-func (d *streamDecoder) finish(b *streamBlock) {
-	if b.Stopped {
-		return
-	}
-	b.Stopped = true
-	if b.Call {
-		b.ShowWhole()
-		b.Part.Complete()
-		return
-	}
+// FinishBlock implements [blockwire.BlockReader].
+func (d *streamDecoder) FinishBlock(b *streamBlock) {
 	switch p := b.Part.Value.(type) {
 	case *dragoman.Text:
 		if b.cites != nil {
@@ -411,7 +349,6 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	case *dragoman.Opaque:
 		p.JSON = d.assembled(b)
 	}
-	b.Part.End()
 }
 
 // citations is the whole list: what the block started with, then the deltas.
@@ -436,7 +373,7 @@ func (d *streamDecoder) assembled(b *streamBlock) []byte {
 		case b.Call:
 			set = append(set, member{name: "input", text: input, isText: true}) // read back as the text it is
 		default:
-			d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/content", b.At).String(), "input that is not JSON left out: %v", err)
+			d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input that is not JSON left out: %v", err)
 		}
 	}
 	set = append(set, b.members...)
@@ -511,44 +448,12 @@ func withMembers(raw []byte, set ...member) []byte {
 	return jsonwire.Splice(raw, edits...)
 }
 
-// settle ends what is open and then the calls, with the verdict of the whole
-// response.
-func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
-	var broken map[*blockwire.Incoming]bool
-	if !terminal {
-		broken = blockwire.BrokenOff(d.calls)
-	}
-	for _, b := range blockwire.InOrder(d.open) {
-		d.finish(b)
-	}
-	d.open = nil
-	var ids callIDs
-	calls, ending := blockwire.Settling[*streamBlock]{
-		Parts: &d.parts, Header: d.header, Broken: broken, Whole: d.wholeCall,
-		Fresh: func(c *dragoman.ToolCall, at int) bool {
-			fresh, _ := ids.settle(&d.blockDecoder, c, at)
-			return fresh
-		},
-	}.Settle(d.calls)
-	stop := d.answer.settledStop(terminal, calls)
-	d.calls = nil
-	for _, p := range ending {
-		p.End()
-	}
-	d.parts.EndAll()
-	return stop
-}
-
-// wholeCall reads a call from its block as the API would have sent it whole.
-func (d *streamDecoder) wholeCall(b *streamBlock) *dragoman.ToolCall {
-	at := extra.Elem("/content", b.At)
+// WholeCall implements [blockwire.BlockReader].
+func (d *streamDecoder) WholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
 	block := jsonwire.Value{Raw: d.assembled(b)}
 	_, repeated := typeAndRepeat(block)
 	if repeated == "" {
 		repeated = b.Twice
 	}
-	c := d.call(block, repeated, at)
-	withoutStrays(c, at, d.rep)
-	d.identify(c, at, b.At)
-	return c
+	return d.blocks.call(block, repeated, at)
 }

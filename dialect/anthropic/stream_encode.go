@@ -30,95 +30,50 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
-	rep := new(dragoman.Report)
-	e := &streamEncoder{
-		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o), o: o, rep: rep},
-	}
-	e.Emitter = blockwire.NewEmitter(name, e, rep)
+	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
+	e.answer = answerEncoder{e.AnswerEncoder}
+	e.Use(e)
 	e.BareStart = true
 	return e
 }
 
 type streamEncoder struct {
-	final wirekit.FinalFields
-	answerEncoder
-	blockwire.Emitter
-	w jsonwire.Writer // the data of one event
-
-	started bool
-	done    bool
-	first   dragoman.Response // what message_start told
-	untold  wirekit.Untold
+	blockwire.StreamEncoder
+	answer answerEncoder
 }
 
-func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
-
-func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
-	if err := dragoman.ValidateEvent(ev); err != nil {
-		return dst, err
+// WriteUnknown implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteUnknown(dst, raw []byte) []byte {
+	for _, event := range sse.Events(raw) {
+		dst = sse.Append(dst, cmp.Or(string(event.Name), wirekit.EventType(event.Data)), event.Data)
 	}
-	if e.done {
-		return dst, nil
-	}
-	switch ev := ev.(type) {
-	case *dragoman.Chunk:
-		for _, event := range sse.Events(e.untold.Chunk(ev, name, e.o, e.rep)) {
-			dst = sse.Append(dst, cmp.Or(string(event.Name), wirekit.EventType(event.Data)), event.Data)
-		}
-		return dst, nil
-	case *dragoman.ResponseStart:
-		return e.start(dst, ev.Response, ev.Extra), nil
-	case *dragoman.PartStart:
-		e.final.Start(ev)
-		return e.partStart(dst, ev)
-	case *dragoman.PartDelta:
-		return e.PartDelta(dst, ev)
-	case *dragoman.PartEnd:
-		e.final.End(e.rep, name, ev)
-		return e.PartEnd(dst, ev)
-	case *dragoman.ResponseEnd:
-		return e.responseEnd(dst, ev)
-	case *dragoman.StreamError:
-		wirekit.ReportCost(e.rep, ev.Usage, e.first.Usage)
-		return e.Fail(dst, ev.Err), nil
-	default:
-		return dst, nil
-	}
-}
-
-func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
-	if e.done {
-		return dst, nil
-	}
-	return e.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), nil
+	return dst
 }
 
 // frame starts the data of an event.
 func (e *streamEncoder) frame(typ string) *jsonwire.Writer {
-	e.w.Buf = e.w.Buf[:0]
-	e.w.BeginObject()
-	e.w.StringField("type", typ)
-	return &e.w
+	e.W.Buf = e.W.Buf[:0]
+	e.W.BeginObject()
+	e.W.StringField("type", typ)
+	return &e.W
 }
 
 // flush writes the event that was framed.
 func (e *streamEncoder) flush(dst []byte, typ string) []byte {
-	e.w.EndObject()
-	if bytes.ContainsAny(e.w.Buf, "\r\n") {
-		e.w.Buf = oneLine(e.w.Buf) // from a native value that was written over several lines
+	e.W.EndObject()
+	if bytes.ContainsAny(e.W.Buf, "\r\n") {
+		e.W.Buf = oneLine(e.W.Buf) // from a native value that was written over several lines
 	}
-	return sse.Append(dst, typ, e.w.Buf)
+	return sse.Append(dst, typ, e.W.Buf)
 }
 
-func (e *streamEncoder) start(dst []byte, resp dragoman.Response, fields *dragoman.Extra) []byte {
-	if e.started {
-		return dst
-	}
-	e.started, e.first = true, resp
+// WriteStart implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteStart(dst []byte, resp *dragoman.Response, fields *dragoman.Extra) []byte {
+	e.Counted = resp.Usage
 	w := e.frame("message_start")
 	w.Key("message")
 	w.BeginObject()
-	e.header(w, &resp)
+	e.answer.header(w, resp)
 	w.Key("content")
 	w.BeginArray()
 	w.EndArray()
@@ -126,15 +81,11 @@ func (e *streamEncoder) start(dst []byte, resp dragoman.Response, fields *dragom
 	w.NullField("stop_sequence")
 	extra.Write(w, resp.Extra, name, "")
 	w.Key("usage")
-	tier := answerTiers().Answer(resp.ServiceTier, resp.Origin, e.rep)
+	tier := answerTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep)
 	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // the end tells more
 	w.EndObject()
 	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, "message_start")
-}
-
-func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
-	return e.PartStart(e.start(dst, dragoman.Response{}, nil), ev)
 }
 
 // OpenBlock implements [blockwire.StreamWire]: it writes content_block_start
@@ -150,9 +101,9 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		extra.Write(w, part.Extra, name, "")
 		w.EndObject()
 	case *dragoman.ToolCall:
-		c := *e.identified(part, p.At)
+		c := *e.Identified(part, p.At)
 		c.Arguments, c.Payload, c.Cache, c.Problem = "", dragoman.PayloadObject, nil, nil
-		if err := e.reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
+		if err := e.Reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
 			return dst, fmt.Errorf("anthropic: %s: %w", p.At, err)
 		}
 	default:
@@ -160,7 +111,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		w.StringField("type", "text")
 		w.StringField("text", "")
 		if t, ok := part.(*dragoman.Text); ok {
-			writeExtras(w, t.Extra, func(path string) bool { return path == "/citations" })
+			extra.WriteUnless(w, t.Extra, name, func(path string) bool { return path == "/citations" })
 			if v, ok := extra.Get(t.Extra, name, "/citations"); ok && string(v) == "null" {
 				w.NullField("citations")
 			} else if ok {
@@ -174,7 +125,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 
 // flushStart writes the start of a block that was framed.
 func (e *streamEncoder) flushStart(dst []byte, p *blockwire.Out) []byte {
-	extra.WriteBelow(&e.w, p.Opening, name, "")
+	extra.WriteBelow(&e.W, p.Opening, name, "")
 	return e.flush(dst, "content_block_start")
 }
 
@@ -189,14 +140,7 @@ func (e *streamEncoder) blockFrame(p *blockwire.Out) *jsonwire.Writer {
 
 // Delta implements [blockwire.StreamWire].
 func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
-	switch p.Skeleton.(type) {
-	case *dragoman.Reasoning:
-		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text, fields)
-	case *dragoman.ToolCall:
-		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text, fields)
-	default:
-		return e.deltaFrame(dst, p, "text_delta", "text", text, fields)
-	}
+	return e.fragment(dst, p, p.Skeleton.Kind(), text, fields)
 }
 
 // deltaFrame writes a delta of the open block. The fields may hold a type that
@@ -225,18 +169,31 @@ func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
 	return e.flush(dst, "content_block_stop")
 }
 
-func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
-	dst = e.start(dst, ev.Response, nil)
-	dst, err := e.Advance(dst, true)
-	if err != nil || e.done {
-		return dst, err
+// Fragment implements [blockwire.EventWriter].
+func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string) []byte {
+	return e.fragment(dst, p, kind, text, nil)
+}
+
+// fragment writes a fragment of a block that a part of the kind has.
+func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string, fields *dragoman.Extra) []byte {
+	switch kind {
+	case dragoman.KindReasoning:
+		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text, fields)
+	case dragoman.KindToolCall:
+		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text, fields)
+	default:
+		return e.deltaFrame(dst, p, "text_delta", "text", text, fields)
 	}
+}
+
+// WriteEnd implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) (_ []byte, err error) {
 	resp := ev.Response
 	resp.Alternatives = nil
 	if resp.Extra == nil {
-		resp.Extra = e.first.Extra
+		resp.Extra = e.First.Extra
 	}
-	note, told := e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
+	note, told := e.answer.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
 	if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
 		if dst, err = e.wholeText(dst, note); err != nil {
 			return dst, err
@@ -245,14 +202,13 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	dst = e.messageDelta(dst, ev)
 	extra.WriteBelow(e.frame("message_stop"), ev.Extra, name, "")
 	dst = e.flush(dst, "message_stop")
-	e.done = true
 	if resp.Created.IsZero() {
-		resp.Created = e.first.Created
+		resp.Created = e.First.Created
 	}
-	if tier := resp.ServiceTier; tier != "" && tier != e.first.ServiceTier {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "tier %.40q was told when the API's place for it was written", tier)
+	if tier := resp.ServiceTier; tier != "" && tier != e.First.ServiceTier {
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "tier %.40q was told when the API's place for it was written", tier)
 	}
-	e.unsaidResponse(&resp, told)
+	e.answer.unsaidResponse(&resp, told)
 	return dst, nil
 }
 
@@ -272,19 +228,19 @@ func (e *streamEncoder) wholeText(dst []byte, text string) ([]byte, error) {
 func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byte {
 	origin := ev.Response.Origin
 	if origin == nil {
-		origin = e.first.Origin
+		origin = e.First.Origin
 	}
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
-	news := fresh(e.first.Extra, ev.Response.Extra)
+	e.answer.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
+	news := fresh(e.First.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil
 	}
-	writeExtras(w, news, func(path string) bool { return !inside(path) })
+	extra.WriteUnless(w, news, name, func(path string) bool { return !inside(path) })
 	w.EndObject()
-	writeExtras(w, news, func(path string) bool {
+	extra.WriteUnless(w, news, name, func(path string) bool {
 		switch path {
 		case "/stop_details", "/type", "/delta", "/usage":
 			return true
@@ -292,12 +248,12 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 			return inside(path)
 		}
 	})
-	usage := wirekit.AddUp(e.first.Usage.Merge(ev.Usage), e.rep)
+	usage := wirekit.AddUp(e.First.Usage.Merge(ev.Usage), e.Rep)
 	if !usage.Output.Known {
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+		e.Rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}
-	extra.Report(e.rep, usage.Extra, name, extra.At("/usage"))
-	usage.Extra = fresh(e.first.Usage.Extra, usage.Extra)
+	extra.Report(e.Rep, usage.Extra, name, extra.At("/usage"))
+	usage.Extra = fresh(e.First.Usage.Extra, usage.Extra)
 	w.Key("usage")
 	writeCounters(w, usage, "")
 	return e.flush(dst, "message_delta")
@@ -321,25 +277,15 @@ func fresh(told, all *dragoman.Extra) *dragoman.Extra {
 	return out
 }
 
-// Fail implements [blockwire.StreamWire]: an error event is the only way to fail
-// after the start.
-func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
-	if e.done {
-		return dst
-	}
-	e.done = true
-	if err == nil {
-		err = &dragoman.APIError{Class: dragoman.ErrorServer}
-	}
+// WriteError implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
 	typ, _ := wordsOf(err)
-	e.w.Buf = e.w.Buf[:0]
 	if raw := nativeError(err); raw != nil && err.Type != "" && typeOf(raw) == "error" {
-		e.w.Raw(oneLine(raw))
+		e.W.Raw(oneLine(raw))
 	} else {
-		writeError(&e.w, err, typ)
-		wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{Type: typ, RequestID: err.RequestID}, "/error")
+		wirekit.ReportError(e.Rep, err, writeError(&e.W, err, typ), "/error")
 	}
-	return sse.Append(dst, "error", e.w.Buf)
+	return sse.Append(dst, "error", e.W.Buf)
 }
 
 // oneLine is JSON without the line breaks that SSE would cut it at.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -19,12 +20,12 @@ type wireEvent struct {
 	// Where in the event they begin.
 	messageAt, openingAt, changeAt, usageAt int64
 
-	strays  wirekit.Strays // the names of unread
-	unread  []unknownField // unknown fields that nobody collects
-	rest    []member       // of a message_delta
-	failure bool           // has an error to tell, whatever its type
-	twice   string         // a member that is there twice, or in letters of another case
-	noBlock bool           // content_block is no object
+	strays  wirekit.Strays           // the names of unread
+	unread  []blockwire.UnknownField // unknown fields that nobody collects
+	rest    []member                 // of a message_delta
+	failure bool                     // has an error to tell, whatever its type
+	twice   string                   // a member that is there twice, or in letters of another case
+	noBlock bool                     // content_block is no object
 
 	// Of a content_block_delta.
 	hasDelta bool
@@ -33,19 +34,12 @@ type wireEvent struct {
 	text     []byte // where that of a delta is unescaped
 }
 
-// unknownField is an unknown field of an event, below place, which is a JSON
-// pointer or empty.
-type unknownField struct {
-	place, name string
-	raw         []byte
-}
-
 // leave takes note of an unknown field.
 func (v *wireEvent) leave(place string, name, raw []byte) {
 	if string(raw) == "null" {
 		return
 	}
-	v.unread = append(v.unread, unknownField{place, string(name), raw})
+	v.unread = append(v.unread, blockwire.UnknownField{Place: place, Name: string(name), Raw: raw})
 	if place != "" {
 		place += "/"
 	}
@@ -154,7 +148,7 @@ func (v *wireEvent) readAny(data, name []byte) error {
 		in := jsonwire.NewReader(v.change)
 		v.readDelta(in)
 		if err := in.Err(); err != nil {
-			return placeAt("/delta", v.changeAt, err)
+			return jsonwire.PlaceAt("/delta", v.changeAt, err)
 		}
 	}
 	v.settleText()
@@ -227,7 +221,7 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 			} else {
 				m := member{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
-					m.text, m.isText = []byte(unquote(raw)), true
+					m.text, m.isText = []byte(jsonwire.Unquote(raw)), true
 				}
 				v.delta.members = append(v.delta.members, m)
 			}

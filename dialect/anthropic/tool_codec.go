@@ -215,18 +215,7 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 				extra.Add(&res.Extra, dragoman.Anthropic, "", []byte("is_error"), []byte("false"))
 			}
 		case "content":
-			switch rd.Kind() {
-			case '"':
-				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
-			case '[':
-				for range rd.Array() {
-					res.Content = append(res.Content, readPart(rd.Raw()))
-				}
-			case 'n':
-				rd.Skip()
-			default:
-				res.Content = []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
-			}
+			res.Content = toolwire.ReadContent(rd, res.Content, readPart)
 		case "cache_control":
 			res.Cache = toolwire.ReadCacheHint(rd)
 		default:
@@ -244,29 +233,12 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else if parts := res.Content; hasResultContent(parts) {
 		w.Key("content")
 		w.BeginArray()
-		for i, p := range parts {
-			at := at.Elem("content", i)
-			switch p := p.(type) {
-			case *dragoman.Text:
-				if toolwire.Blank(p) {
-					toolwire.ReportBlank(rep, at)
-					continue
-				}
-				writeText(w, p, at, rep)
-			case *dragoman.Data:
-				writeText(w, &dragoman.Text{Text: string(p.JSON)}, at, rep)
-			case *dragoman.Media:
-				writeMedia(v, w, p, at, rep)
-			case *dragoman.Opaque:
-				if p.Dialect == dragoman.Anthropic {
-					w.Raw(p.JSON)
-					continue
-				}
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool_result", extra.AType(p.Type, "block"), p.Dialect)
-			default:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool_result", extra.A(string(p.Kind())))
-			}
-		}
+		toolwire.ContentWriter{
+			Dialect: dragoman.Anthropic, Block: "tool_result",
+			Text:  func(t *dragoman.Text, at extra.Path) { writeText(w, t, at, rep) },
+			Data:  func(d *dragoman.Data, at extra.Path) { writeText(w, &dragoman.Text{Text: string(d.JSON)}, at, rep) },
+			Media: func(m *dragoman.Media, at extra.Path) { writeMedia(v, w, m, at, rep) },
+		}.Write(w, parts, at, rep)
 		w.EndArray()
 	} else if res.Text() != "" {
 		toolwire.ReportBlank(rep, at)

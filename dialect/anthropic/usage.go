@@ -122,14 +122,8 @@ func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
 	if tier != "" {
 		w.StringField("service_tier", tier)
 	}
-	writeExtras(w, u.Extra, func(path string) bool {
+	extra.WriteUnless(w, u.Extra, name, func(path string) bool {
 		return path == "/service_tier" && tier != "" || path == "/output_tokens_details" && u.Reasoning.Known
 	})
 	w.EndObject()
-}
-
-// writeExtras writes the top-level extra members, but those to skip. Nested
-// ones are written by who writes the object they are in.
-func writeExtras(w *jsonwire.Writer, e *dragoman.Extra, skip func(path string) bool) {
-	extra.WriteBut(w, e, name, "", func(f dragoman.Field) bool { return skip(f.Path) })
 }

@@ -31,9 +31,6 @@ import (
 
 const name = dragoman.Bedrock
 
-// minThinkingBudget is the least thinking budget that Claude takes.
-const minThinkingBudget = 1024
-
 // defaultMaxTokens is the bound that Converse applies to Claude where a request has none.
 const defaultMaxTokens = 4096
 

@@ -393,20 +393,9 @@ func documentName(m *dragoman.Media) string {
 // writeCachePoint writes the block that is Bedrock's cache breakpoint. It knows
 // the lifetimes that Anthropic knows.
 func writeCachePoint(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
-	ttl := toolwire.ClaudeTTL(h)
-	switch {
-	case ttl == h.TTL:
-	case ttl == "":
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
-	default:
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
-	}
 	w.BeginObject()
 	w.Key("cachePoint")
-	w.BeginObject()
-	w.StringField("type", "default")
-	w.StringFieldIf("ttl", ttl)
-	w.EndObject()
+	toolwire.WriteClaudeCache(w, "default", h, at, rep)
 	w.EndObject()
 }
 

@@ -23,35 +23,35 @@ const off = "disabled"
 // takeEffort moves the reasoning settings out of the request if the model takes its effort
 // in a separate field. It reports settings that the field cannot express.
 func (e *requestEncoder) takeEffort() {
-	field, s := e.target.Caps.EffortField, e.req.Reasoning
+	field, s := e.Target.Caps.EffortField, e.Req.Reasoning
 	if field == "" || s == nil {
 		return
 	}
-	req := *e.req
+	req := *e.Req
 	req.Reasoning = nil
-	e.req = &req
-	wirekit.ReportMode(e.rep, s)
-	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+	e.Req = &req
+	wirekit.ReportMode(e.Rep, s)
+	extra.Report(e.Rep, s.Extra, name, extra.At("/reasoning"))
 	for _, f := range s.Extra.For(name) {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s has no place in %s", f.Path, field)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s has no place in %s", f.Path, field)
 	}
 	if s.Summary != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s does not say how reasoning is shown", field)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s does not say how reasoning is shown", field)
 	}
 	word := s.Effort
 	switch {
 	case s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && word == "none":
 		if field != fieldConfig {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning", "%s cannot switch reasoning off", field)
+			e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning", "%s cannot switch reasoning off", field)
 			return
 		}
 		word = off
 	case word == "" && s.BudgetTokens != nil:
 		word = wirekit.EffortOf(*s.BudgetTokens)
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
 	case word == "" && s.Mode != dragoman.ReasoningDefault && field == fieldConfig:
 		word = "medium" // the object requires an effort
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
 	case word == "none":
 		word = ""
 	}
@@ -67,18 +67,18 @@ func (e *requestEncoder) takeEffort() {
 // temperature and topP with high. A request with maxTokens gets a lower effort; temperature
 // and topP are dropped.
 func (e *requestEncoder) highEffort() string {
-	if e.req.MaxOutputTokens != nil {
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no maxTokens with effort high; medium is sent")
+	if e.Req.MaxOutputTokens != nil {
+		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no maxTokens with effort high; medium is sent")
 		return "medium"
 	}
-	s := &e.req.Sampling // of the copy that takeEffort made
+	s := &e.Req.Sampling // of the copy that takeEffort made
 	for _, knob := range []struct {
 		key string
 		at  **dragoman.Number
 	}{{"temperature", &s.Temperature}, {"top_p", &s.TopP}} {
 		if *knob.at != nil {
 			*knob.at = nil
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+knob.key, "the model does not take it with effort high")
+			e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+knob.key, "the model does not take it with effort high")
 		}
 	}
 	return "high"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -123,24 +124,13 @@ func unknownModel(e *dragoman.APIError) bool {
 // __type in the body, where it stands here. No error at all is one of the
 // server.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
-	if e == nil {
-		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
-	}
-	typ, status := wordsOf(e)
-	if e.Native != nil && e.Native.Format == formatError && e.Status >= 400 && e.Status <= 599 {
-		status = e.Status
-	}
-	if raw := nativeError(e); raw != nil {
-		return status, raw, dragoman.Report{}
-	}
-	var w jsonwire.Writer
-	w.BeginObject()
-	w.StringField("__type", typ)
-	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
-	w.EndObject()
-	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ}, "")
-	return status, w.Buf, rep
+	return blockwire.ErrorEncoder{Own: formatError, Words: wordsOf, Native: nativeError, Write: func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
+		w.BeginObject()
+		w.StringField("__type", typ)
+		w.StringField("message", cmp.Or(e.Message, string(e.Class)))
+		w.EndObject()
+		return wirekit.ErrorSaid{Type: typ}
+	}}.Encode(e)
 }
 
 // nativeError is the error as it came from this dialect; nil for one of another,
@@ -234,5 +224,5 @@ func streamWord(e *dragoman.APIError) string {
 // did not make, such as a signature of another model or account (quirk D23). The client can
 // retry the request without that reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
-	return wirekit.MessageHas(e, "invalid", "signature", "thinking") || wirekit.MessageHas(e, "invalid", "data", "redacted_thinking")
+	return blockwire.RefusedThinking(e)
 }

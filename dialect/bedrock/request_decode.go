@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -14,60 +15,20 @@ import (
 // which must not change afterwards. What was decoded before an error is
 // returned with it. Its Model and Stream are for who served the URL to set.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
-	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), req: new(dragoman.Request)}
-	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(requestMembers), d.req, d.rep, d.read)
-	return d.req, *d.rep, err
-}
-
-// literal are the members that are read as they stand.
-var literal = jsonwire.Literal{Members: []string{"input", "json"}}
-
-func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
-	d.r = r
-	for key := range r.Object() {
-		d.member(string(key))
-		if d.err != nil {
-			break
-		}
-	}
-	if err = d.err; err == nil {
-		err = r.End()
-	}
-	return !d.unsure, err
+	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
+	d := requestDecoder{RequestDecoder: blockwire.NewRequestDecoder(blocks.Decoder), blocks: blocks}
+	return d.Decode(body, d.member)
 }
 
 type requestDecoder struct {
-	blockDecoder
-	r   *jsonwire.Reader
-	req *dragoman.Request
-	err error
-	// unsure says that the body can be read in two ways.
-	unsure bool
-	// unanswered holds the calls of the last assistant message whose ids we
-	// made: results without an id answer them in order.
-	unanswered []string
-}
-
-func (d *requestDecoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-}
-
-// keep puts a member aside that is not modelled, or not in this spelling.
-func (d *requestDecoder) keep(prefix, key string, raw []byte) {
-	extra.Add(&d.req.Extra, name, prefix, []byte(key), raw)
+	blockwire.RequestDecoder
+	blocks blockDecoder
 }
 
 func (d *requestDecoder) member(key string) {
-	r := d.r
-	if r.Kind() == 'n' {
-		d.keep("", key, r.Raw())
-		return
-	}
 	switch key {
 	case "messages":
-		d.messages()
+		d.Conversation(d.message)
 	case "system":
 		d.system()
 	case "inferenceConfig":
@@ -85,117 +46,91 @@ func (d *requestDecoder) member(key string) {
 	case "modelId", "model": // neither belongs into the body; clients send them all the same
 		d.model(key)
 	default:
-		d.keep("", key, r.Raw())
+		d.KeepField("", key, d.R.Raw())
 	}
 }
 
 // object reads an object member by member; one that is empty, or no object, is
 // kept as it is.
 func (d *requestDecoder) object(key string, member func(prefix, key string)) {
-	if d.r.Kind() != '{' {
-		d.keep("", key, d.r.Raw())
+	if d.R.Kind() != '{' {
+		d.KeepField("", key, d.R.Raw())
 		return
 	}
 	n := 0
-	for k := range d.r.Object() {
+	for k := range d.R.Object() {
 		n++
 		member("/"+key, string(k))
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 	}
-	if n == 0 && d.r.Err() == nil {
-		d.keep("", key, []byte("{}"))
+	if n == 0 && d.R.Err() == nil {
+		d.KeepField("", key, []byte("{}"))
 	}
 }
 
 func (d *requestDecoder) model(key string) {
-	raw := d.r.Raw()
-	d.keep("", key, raw)
-	model := unquote(raw)
-	if d.req.Model != "" && model != "" && model != d.req.Model {
-		d.unsure = true
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body names another model, %.60q; both members follow this one", d.req.Model)
+	raw := d.R.Raw()
+	d.KeepField("", key, raw)
+	model := jsonwire.Unquote(raw)
+	if d.Req.Model != "" && model != "" && model != d.Req.Model {
+		d.Unsure = true
+		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body names another model, %.60q; both members follow this one", d.Req.Model)
 	}
 	if model != "" {
-		d.req.Model = model
+		d.Req.Model = model
 	}
 }
 
 func (d *requestDecoder) inference(prefix, key string) {
-	r, s := d.r, &d.req.Sampling
+	r, s := d.R, &d.Req.Sampling
 	if r.Kind() == 'n' {
-		d.keep(prefix, key, r.Raw())
+		d.KeepField(prefix, key, r.Raw())
 		return
-	}
-	number := func() *dragoman.Number {
-		n := dragoman.Number(r.Number())
-		return &n
 	}
 	switch key {
 	case "maxTokens":
-		n := r.Integer()
-		d.req.MaxOutputTokens = &n
+		d.Req.MaxOutputTokens = d.Integer()
 	case "temperature":
-		s.Temperature = number()
+		s.Temperature = d.Number()
 	case "topP":
-		s.TopP = number()
+		s.TopP = d.Number()
 	case "stopSequences":
-		n := 0
-		for range r.Array() {
-			s.Stop = append(s.Stop, r.String())
-			n++
-		}
-		if n == 0 {
-			d.keep(prefix, key, []byte("[]"))
-		}
+		d.StopSequences(prefix, key)
 	default:
-		d.keep(prefix, key, r.Raw())
+		d.KeepField(prefix, key, r.Raw())
 	}
 }
 
 func (d *requestDecoder) system() {
-	if k := d.r.Kind(); k != '[' && k != '"' {
-		for range d.r.Array() { // says what is wrong
+	if k := d.R.Kind(); k != '[' && k != '"' {
+		for range d.R.Array() { // says what is wrong
 		}
 		return
 	}
-	raw := d.r.Raw()
-	if d.r.Err() != nil {
+	raw := d.R.Raw()
+	if d.R.Err() != nil {
 		return
 	}
-	parts, err := d.content(raw, false, "/system", -1)
+	parts, err := d.blocks.content(raw, false, "/system", -1)
 	if err != nil {
-		d.fail(placeAt("/system", d.r.Offset()-int64(len(raw)), err))
+		d.FailAt("/system", raw, err)
 		return
 	}
-	if d.req.Instructions = parts; len(parts) == 0 {
-		d.keep("", "system", raw)
-	}
-}
-
-func (d *requestDecoder) messages() {
-	for i := range d.r.Array() {
-		raw := d.r.Raw()
-		if d.r.Err() != nil {
-			return
-		}
-		m, err := d.message(raw, i)
-		if err != nil {
-			d.fail(placeAt(extra.Elem("/messages", i).String(), d.r.Offset()-int64(len(raw)), err))
-			return
-		}
-		d.req.Messages = append(d.req.Messages, m)
+	if d.Req.Instructions = parts; len(parts) == 0 {
+		d.KeepField("", "system", raw)
 	}
 }
 
 // message reads one element of the conversation. Its content waits for its
 // role, which may come later: what a tool result is depends on who says it.
-func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
-	m := dragoman.Message{Origin: d.origin}
+func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message, error) {
+	m := dragoman.Message{Origin: d.Origin}
 	at := extra.Elem("/messages", pos)
-	d.ambiguous, d.moved = false, false
-	r := jsonwire.NewReader(raw)
+	d.Ambiguous, d.blocks.moved = false, false
+	r := elem.Reader()
+	defer r.Return()
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, wirekit.ErrNotObject
 	}
@@ -226,105 +161,50 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 		return m, err
 	}
 	if content != nil {
-		parts, err := d.content(content, m.Role == dragoman.RoleAssistant, at.String()+"/content", pos)
+		parts, err := d.blocks.content(content, m.Role == dragoman.RoleAssistant, at.String()+"/content", pos)
 		if m.Parts = parts; err != nil {
-			return m, placeAt("/content", base, err)
+			return m, jsonwire.PlaceAt("/content", base, err)
 		}
 	}
-	changed := settleStrays(m.Parts, at.String()+"/content", d.rep) || d.moved
-	d.pair(&m, at)
-	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
-		m.Role = dragoman.RoleTool
-	}
-	if contents > 1 && len(m.ToolCalls()) > 0 {
-		d.ambiguous = true
-	}
-	d.unsure = d.unsure || d.ambiguous || changed
-	if !d.o.NoNative && !d.ambiguous && !changed {
-		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
-	}
+	changed := d.AllWithoutStrays(m.Parts, at.String()+"/content") || d.blocks.moved
+	d.Settle(&m, elem.Raw, at, "content", contents, changed)
 	return m, nil
-}
-
-// pair gives results that came without an id those of the calls without one,
-// in order (quirk B10).
-func (d *requestDecoder) pair(m *dragoman.Message, at extra.Path) {
-	if m.Role == dragoman.RoleAssistant {
-		d.unanswered = d.unanswered[:0]
-		for _, p := range m.Parts {
-			if c, ok := p.(*dragoman.ToolCall); ok && c.Synthetic {
-				d.unanswered = append(d.unanswered, c.ID)
-			}
-		}
-		return
-	}
-	for i, p := range m.Parts {
-		res, ok := p.(*dragoman.ToolResult)
-		if !ok || res.CallID != "" || len(d.unanswered) == 0 {
-			continue
-		}
-		res.CallID, d.unanswered = d.unanswered[0], d.unanswered[1:]
-		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.Elem("content", i).String(), "a result without an id answers call %q", res.CallID)
-	}
-}
-
-func onlyResults(parts []dragoman.Part) bool {
-	for _, p := range parts {
-		if p.Kind() != dragoman.KindToolResult {
-			return false
-		}
-	}
-	return len(parts) > 0
 }
 
 func (d *requestDecoder) toolMember(prefix, key string) {
 	switch {
-	case key == "tools" && d.r.Kind() == '[':
-		d.tools(prefix)
-	case key == "toolChoice" && d.r.Kind() == '{':
+	case key == "tools" && d.R.Kind() == '[':
+		d.Tools(prefix, key, prefix+"/tools", d.toolMark)
+	case key == "toolChoice" && d.R.Kind() == '{':
 		d.choice(prefix)
-	case key == "tools" && d.r.Kind() != 'n':
-		for range d.r.Array() { // says what is wrong
+	case key == "tools" && d.R.Kind() != 'n':
+		for range d.R.Array() { // says what is wrong
 		}
 	default:
-		d.keep(prefix, key, d.r.Raw())
+		d.KeepField(prefix, key, d.R.Raw())
 	}
 }
 
-// tools reads the definitions; a cache point belongs to the tool before it.
-func (d *requestDecoder) tools(prefix string) {
-	n := 0
-	for i := range d.r.Array() {
-		raw := d.r.Raw()
-		if d.r.Err() != nil {
-			return
-		}
-		n++
-		if hint := cacheHint(raw); hint != nil && len(d.req.Tools) > 0 {
-			if last := &d.req.Tools[len(d.req.Tools)-1]; last.Cache == nil && last.Kind != dragoman.ToolHosted {
-				last.Cache = hint
-				last.Source.Mirror = last.Fingerprint()
-				continue
-			}
-		}
-		at := extra.Elem(prefix+"/tools", i)
-		specs, err := d.reg.ReadTool(raw, at, d.rep)
-		if err != nil {
-			d.fail(placeAt(at.String(), d.r.Offset()-int64(len(raw)), err))
-			return
-		}
-		d.req.Tools = append(d.req.Tools, specs...)
+// toolMark takes a cache point, which belongs to the tool before it.
+func (d *requestDecoder) toolMark(raw []byte) bool {
+	hint := cacheHint(raw)
+	if hint == nil || len(d.Req.Tools) == 0 {
+		return false
 	}
-	if n == 0 && d.r.Err() == nil {
-		d.keep(prefix, "tools", []byte("[]"))
+	last := &d.Req.Tools[len(d.Req.Tools)-1]
+	if last.Cache != nil || last.Kind == dragoman.ToolHosted {
+		return false
 	}
+	last.Cache = hint
+	last.Source.Mirror = last.Fingerprint()
+	return true
 }
 
 // choice reads the tool choice: an object whose only member says what it is.
 // One we do not know is kept as it is.
 func (d *requestDecoder) choice(prefix string) {
-	raw := d.r.Raw()
-	if d.r.Err() != nil {
+	raw := d.R.Raw()
+	if d.R.Err() != nil {
 		return
 	}
 	c := &dragoman.ToolChoice{}
@@ -352,126 +232,68 @@ func (d *requestDecoder) choice(prefix string) {
 		}
 		for inner := range in.Object() {
 			if k == "tool" && string(inner) == "name" && in.Kind() == '"' {
-				ref := dragoman.ToolRef{}
-				ref.Namespace, ref.Name, _ = d.reg.PublicName("", in.String())
-				c.Tools = []dragoman.ToolRef{ref}
+				c.Tools = d.Chosen(in.String())
 				continue
 			}
 			extra.Add(&c.Extra, name, "/"+k, inner, in.Raw())
 		}
 	}
 	if err := in.End(); err != nil {
-		d.fail(placeAt(prefix+"/toolChoice", d.r.Offset()-int64(len(raw)), err))
+		d.FailAt(prefix+"/toolChoice", raw, err)
 		return
 	}
 	if !known || members != 1 || c.Mode == dragoman.ChoiceTool && len(c.Tools) != 1 {
 		c = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
 	}
-	d.req.ToolChoice = c
-}
-
-func (d *requestDecoder) reasoning() *dragoman.ReasoningSettings {
-	if d.req.Reasoning == nil {
-		d.req.Reasoning = new(dragoman.ReasoningSettings)
-	}
-	return d.req.Reasoning
+	d.Req.ToolChoice = c
 }
 
 // modelField reads a member that the model behind the API takes. Of those only
 // Claude's thinking means something to others.
 func (d *requestDecoder) modelField(prefix, key string) {
-	raw := d.r.Raw()
-	if d.r.Err() != nil {
+	raw := d.R.Raw()
+	if d.R.Err() != nil {
 		return
 	}
-	if key != "thinking" || !d.thinking(prefix+"/thinking", raw) {
-		d.keep(prefix, key, raw)
-	}
-}
-
-// thinking reads Claude's thinking settings; it is false for what is none of a
-// type we know.
-func (d *requestDecoder) thinking(prefix string, raw []byte) bool {
-	s := dragoman.ReasoningSettings{}
-	in := jsonwire.NewReader(raw)
-	if in.Kind() != '{' {
-		return false
-	}
-	for key := range in.Object() {
-		switch k := string(key); {
-		case k == "type" && in.Kind() == '"':
-			switch in.String() {
-			case "adaptive":
-				s.Mode = dragoman.ReasoningAdaptive
-			case "enabled":
-				s.Mode = dragoman.ReasoningBudget
-			case "disabled":
-				s.Mode = dragoman.ReasoningOff
-			}
-		case k == "budget_tokens" && in.Kind() == '0':
-			n := in.Integer()
-			s.BudgetTokens = &n
-		case k == "display" && in.Kind() == '"':
-			switch v := in.Raw(); string(v) {
-			case `"summarized"`:
-				s.Summary = "auto"
-			case `"omitted"`:
-				s.Summary = "omitted"
-			default:
-				extra.Add(&s.Extra, name, prefix, key, v)
-			}
-		default:
-			extra.Add(&s.Extra, name, prefix, key, in.Raw())
+	if key == "thinking" {
+		if known, err := d.Thinking(prefix+"/thinking", raw, true); known && err == nil {
+			return
 		}
 	}
-	if in.End() != nil || s.Mode == dragoman.ReasoningDefault {
-		return false
-	}
-	s.Effort = d.reasoning().Effort
-	d.req.Reasoning = &s
-	return true
+	d.KeepField(prefix, key, raw)
 }
 
 func (d *requestDecoder) outputMember(prefix, key string) {
 	switch {
-	case key == "effort" && d.r.Kind() == '"':
-		if effort := d.r.String(); effort != "" {
-			d.reasoning().Effort = effort
+	case key == "effort" && d.R.Kind() == '"':
+		if effort := d.R.String(); effort != "" {
+			d.Reasoning().Effort = effort
 			return
 		}
-		d.keep(prefix, key, []byte(`""`))
-	case key == "textFormat" && d.r.Kind() == '{':
-		raw := d.r.Raw()
-		if d.r.Err() == nil && !d.format(prefix+"/textFormat", raw) {
-			d.keep(prefix, key, raw)
+		d.KeepField(prefix, key, []byte(`""`))
+	case key == "textFormat" && d.R.Kind() == '{':
+		raw := d.R.Raw()
+		if d.R.Err() == nil && !d.format(raw) {
+			d.KeepField(prefix, key, raw)
 		}
 	default:
-		d.keep(prefix, key, d.r.Raw())
+		d.KeepField(prefix, key, d.R.Raw())
 	}
 }
 
 // format reads an output format and reports whether it is one we know. The
 // schema is JSON inside a string.
-func (d *requestDecoder) format(prefix string, raw []byte) bool {
-	// The API enforces the schema; toward others that means: where it fits.
-	f := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Strict: dragoman.StrictAuto, Dialect: name}
-	in := jsonwire.NewReader(raw)
-	typ := ""
-	for key := range in.Object() {
-		switch k := string(key); {
-		case k == "type" && in.Kind() == '"':
-			typ = in.String()
-		case k == "structure" && in.Kind() == '{':
+func (d *requestDecoder) format(raw []byte) bool {
+	return d.OutputSchema(raw, func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat) {
+		if string(key) == "structure" && in.Kind() == '{' {
 			readStructure(in, f)
-		default:
+		} else {
 			extra.Add(&f.Extra, name, "", key, in.Raw())
 		}
-	}
-	if in.End() != nil || typ != "json_schema" || f.Schema == nil || jsonwire.Check(f.Schema) != nil {
-		return false
-	}
-	d.req.Output = f
-	return true
+		if jsonwire.Check(f.Schema) != nil {
+			f.Schema = nil
+		}
+	})
 }
 
 func readStructure(in *jsonwire.Reader, f *dragoman.OutputFormat) {
@@ -498,8 +320,8 @@ func readStructure(in *jsonwire.Reader, f *dragoman.OutputFormat) {
 // metadata reads what is said about the request; anything but an object of
 // strings is kept as it is.
 func (d *requestDecoder) metadata() {
-	raw := d.r.Raw()
-	if d.r.Err() != nil {
+	raw := d.R.Raw()
+	if d.R.Err() != nil {
 		return
 	}
 	in := jsonwire.NewReader(raw)
@@ -517,20 +339,20 @@ func (d *requestDecoder) metadata() {
 		}
 	}
 	if !plain || len(list) == 0 {
-		d.keep("", "requestMetadata", raw)
+		d.KeepField("", "requestMetadata", raw)
 		return
 	}
-	d.req.Metadata = list
+	d.Req.Metadata = list
 }
 
 // tier reads how urgent the request is.
 func (d *requestDecoder) tier() {
-	raw := d.r.Raw()
+	raw := d.R.Raw()
 	if tier := readTier(raw); tier != "" {
-		d.req.ServiceTier = tier
+		d.Req.ServiceTier = tier
 		return
 	}
-	d.keep("", "serviceTier", raw)
+	d.KeepField("", "serviceTier", raw)
 }
 
 // readTier reads {"type": word}; empty for anything else.

@@ -3,66 +3,44 @@ package bedrock
 import (
 	"bytes"
 	"errors"
-	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // DecodeResponse implements [dialect.Codec]. The response keeps slices of
 // body, which must not change afterwards. What was decoded before an error is
 // returned with it.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
-	d := newBlockDecoder(c, o)
-	a := answer{decoder: &d}
-	a.resp.Origin = d.origin
-	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
-	if err != nil {
-		return &a.resp, *d.rep, err
-	}
-	defer r.Return()
-	d.ambiguous = !sure
-	rewritten := d.reg.Rewritten()
-	a.read(r)
-	if err = r.End(); err == nil {
-		err = a.finish()
-	}
-	if err != nil {
-		return &a.resp, *d.rep, wirekit.DecodeError(name, "response", err)
-	}
-	if a.failed {
-		a.resp.Error = Codec{}.DecodeError(0, nil, body)
-		if len(a.resp.ToolCalls()) > 0 {
-			// A client that overlooks the error would run the calls beside it.
-			d.ambiguous, a.resp.Error.Native = true, nil
+	a := newAnswer(blockDecoder{Decoder: blockwire.NewDecoder(format, o)})
+	return a.Decode(body, func(r *jsonwire.Reader) error {
+		a.read(r)
+		if err := r.End(); err != nil {
+			return err
 		}
-	}
-	if !o.NoNative && !d.ambiguous && d.reg.Rewritten() == rewritten {
-		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
-	}
-	return &a.resp, *d.rep, nil
+		return a.finish()
+	})
 }
 
 // answer is a response being read: the body of one, or what a stream says of
 // it.
 type answer struct {
-	decoder *blockDecoder
-	keep    wirekit.Keeper
-	resp    dragoman.Response
-
-	word     string // stopReason
-	sequence string
+	blockwire.Answer
+	blocks   blockDecoder
 	counters counters
-	failed   bool // an error envelope instead of a response, or beside one
 
 	// message is output.message as it stands, messages how many there are, and
 	// end where the last of them ends.
 	message  []byte
 	messages int
 	end      int64
+}
+
+func newAnswer(blocks blockDecoder) answer {
+	return answer{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
 }
 
 var errNoOutput = errors.New("no output.message: is this a Converse response?")
@@ -74,26 +52,18 @@ func (a *answer) read(r *jsonwire.Reader) {
 		case k == "output" && r.Kind() == '{':
 			a.output(r)
 		case k == "stopReason":
-			a.say(r.String())
+			a.Say(r.String())
 		case k == "usage" && r.Kind() != 'n':
-			a.counters.read(r, a.keep, a.decoder.rep)
+			a.counters.read(r, a.Keep, a.Decoder.Rep)
 		case k == "__type":
-			a.failed = true
+			a.Failed = true
 			a.extra("", key, r.Raw())
 		default:
 			a.member(key, r.Raw())
 		}
 	}
-	a.dropTwins(&a.resp.Extra, "", "output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig")
-	a.dropTwins(&a.resp.Extra, "/output", "message")
-}
-
-// dropTwins leaves out members that some readers would take for others.
-func (a *answer) dropTwins(e **dragoman.Extra, prefix string, known ...string) {
-	if wirekit.DropTwins(e, prefix, known) {
-		a.decoder.ambiguous = true
-		a.decoder.rep.Add(dragoman.Dropped, dragoman.Warn, prefix, "a member that some readers would take for another; the native form is not kept")
-	}
+	a.Decoder.DropTwins(&a.Resp.Extra, "", "", []string{"output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig"})
+	a.Decoder.DropTwins(&a.Resp.Extra, "/output", "/output", []string{"message"})
 }
 
 func (a *answer) output(r *jsonwire.Reader) {
@@ -109,7 +79,7 @@ func (a *answer) output(r *jsonwire.Reader) {
 }
 
 func (a *answer) extra(prefix string, key, raw []byte) {
-	a.keep.Member(&a.resp.Extra, name, prefix, key, raw)
+	a.Keep.Member(&a.Resp.Extra, name, prefix, key, raw)
 }
 
 // member takes a member that a response and a stream have in common.
@@ -117,12 +87,12 @@ func (a *answer) member(key, raw []byte) {
 	switch string(key) {
 	case "serviceTier":
 		if tier := readTier(raw); tier != "" {
-			a.resp.ServiceTier = tier
+			a.Resp.ServiceTier = tier
 			return
 		}
 	case "additionalModelResponseFields":
 		if s := stopSequence(raw); s != "" {
-			a.sequence = s
+			a.Sequence = s
 		}
 	}
 	a.extra("", key, raw)
@@ -146,37 +116,14 @@ func stopSequence(raw []byte) string {
 	return sequence
 }
 
-// say takes a word for why the response ended. A word after which nothing runs
-// sticks: no later one may set the calls free.
-func (a *answer) say(word string) {
-	if word == "" || word == a.word {
-		return
-	}
-	if a.word != "" {
-		kept, lost := word, a.word
-		if a.sticks() {
-			kept, lost = a.word, word
-		}
-		a.decoder.ambiguous = a.decoder.ambiguous || !stopOf(kept).Runs()
-		a.decoder.lost.Addf(a.decoder.rep, dragoman.Dropped, dragoman.Warn, "/stopReason", "stopReason %.40q beside %.40q", lost, kept)
-		word = kept
-	}
-	a.word = word
-}
-
-// sticks reports whether a word was said after which nothing runs.
-func (a *answer) sticks() bool {
-	return a.word != "" && !stopOf(a.word).Runs()
-}
-
 // finish reads the message and settles the stop and the usage of a whole
 // response. One that says nothing must not pass for one that has nothing to
 // say.
 func (a *answer) finish() error {
 	if len(a.message) == 0 || a.message[0] != '{' {
-		_, told := extra.Get(a.resp.Extra, name, "/message")
-		a.failed = a.failed || told
-		if !a.failed {
+		_, told := extra.Get(a.Resp.Extra, name, "/message")
+		a.Failed = a.Failed || told
+		if !a.Failed {
 			return errNoOutput
 		}
 		a.settle(nil)
@@ -184,25 +131,22 @@ func (a *answer) finish() error {
 	}
 	m, changed, err := a.readMessage()
 	if err != nil {
-		err = placeAt("/output/message", a.end-int64(len(a.message)), err)
+		err = jsonwire.PlaceAt("/output/message", a.end-int64(len(a.message)), err)
 	}
 	a.settle(m.ToolCalls())
-	d := a.decoder
-	if len(m.Parts) == 0 {
-		return err
+	if changed {
+		a.Message(m, nil)
+	} else {
+		a.Message(m, func() []byte { return a.message })
 	}
-	if !d.o.NoNative && !changed && !d.ambiguous {
-		m.Native = &dragoman.Sidecar{Dialect: name, Raw: a.message, Mirror: m.Fingerprint()}
-	}
-	a.resp.Output = []dragoman.Message{m}
 	return err
 }
 
 // readMessage reads the message; changed says that it no longer reads as it
 // came.
 func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
-	d := a.decoder
-	m = dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	d := a.Decoder
+	m = dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.Origin}
 	r := jsonwire.NewReader(a.message)
 	var content []byte
 	var base int64
@@ -224,46 +168,28 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	a.dropTwins(&m.Extra, "", "role", "content")
+	d.DropTwins(&m.Extra, "", "", []string{"role", "content"})
 	if err := r.Err(); err != nil {
 		return m, true, err
 	}
 	if content != nil {
-		if m.Parts, err = d.content(content, true, "/output/message/content", 0); err != nil {
-			err = placeAt("/content", base, err)
+		if m.Parts, err = a.blocks.content(content, true, d.Content, 0); err != nil {
+			err = jsonwire.PlaceAt("/content", base, err)
 		}
 	}
-	m.Parts, changed = d.settleDuplicates(m.Parts)
+	m.Parts, changed = d.SettleDuplicates(m.Parts)
 	// An answer may have them, a request may not.
-	changed = settleStrays(m.Parts, "/output/message/content", d.rep) || changed
-	repeated := ""
+	changed = d.AllWithoutStrays(m.Parts, d.Content) || changed
 	switch {
 	case contents > 1:
-		repeated = "content"
+		a.Repeated(m.Parts, "content")
 	case a.messages > 1:
-		repeated = "message"
-	}
-	if repeated != "" {
-		d.ambiguous = true
-		for _, c := range m.ToolCalls() {
-			c.Problem = wirekit.RepeatedMember(repeated)
-		}
+		a.Repeated(m.Parts, "message")
 	}
 	return m, changed || content != nil && !bytes.HasPrefix(content, []byte("[")), err
 }
 
 func (a *answer) settle(calls []*dragoman.ToolCall) {
-	a.resp.Stop = a.settledStop(true, calls)
-	a.resp.Usage = a.counters.usage()
-}
-
-func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
-	word := a.word
-	if a.failed {
-		word = "error" // whatever it says: nothing runs beside an error
-	}
-	// A client that is passed the bytes would run what the request did not allow.
-	a.decoder.ambiguous = slices.ContainsFunc(calls, a.decoder.reg.Forbid) || a.decoder.ambiguous
-	reason := wirekit.SettleStop(a.decoder.reg, stopOf(word), terminal, calls)
-	return dragoman.Stop{Reason: reason, Native: a.word, Sequence: a.sequence}
+	a.Resp.Stop = a.Stop(true, calls)
+	a.Resp.Usage = a.counters.usage()
 }

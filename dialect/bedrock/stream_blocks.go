@@ -3,7 +3,6 @@ package bedrock
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // streamBlock is a block that is being streamed.
@@ -42,15 +39,15 @@ const (
 func startKey(opening []byte) string { return blockKey(opening) }
 
 func (d *streamDecoder) blockStart() error {
-	d.start()
-	if old := d.open[d.index]; old != nil {
-		d.finish(old) // its end was lost
-		delete(d.open, d.index)
+	d.Start()
+	if old := d.Open[d.index]; old != nil {
+		d.Finish(old) // its end was lost
+		delete(d.Open, d.index)
 	}
 	raw := d.opening
 	if raw == nil {
 		if d.noBlock {
-			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Info, "/output/message/content", "block %d starts with no object", d.index)
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, d.Content, "block %d starts with no object", d.index)
 		}
 		return nil
 	}
@@ -68,30 +65,17 @@ func (d *streamDecoder) blockStart() error {
 	}
 }
 
-// begin takes the next block. The bound is on blocks, never on what an index
-// says (quirk C4).
+// begin takes the next block.
 func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) {
-	if d.blocks >= stream.MaxParts {
-		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
+	next, err := d.Next(raw)
+	if err != nil {
+		return nil, err
 	}
-	b := &streamBlock{
-		Incoming: blockwire.Incoming{At: d.blocks, Raw: d.clone(raw), Call: kind == blockCall, Twice: d.twice},
-		index:    d.index, kind: kind,
-	}
-	d.blocks++
-	if d.open == nil {
-		d.open = make(map[int64]*streamBlock)
-	}
-	d.open[d.index], d.last = b, b
+	next.Twice = d.twice
+	b := &streamBlock{Incoming: next, index: d.index, kind: kind}
+	d.OpenAt(d.index, b)
+	d.last = b
 	return b, nil
-}
-
-// header is that of the message, for its first part.
-func (d *streamDecoder) header() *dragoman.Message {
-	if d.parts.Count() > 0 {
-		return nil
-	}
-	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 }
 
 func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) error {
@@ -102,13 +86,13 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 	skeleton := opaque(b.Raw, key)
 	skeleton.Hosted = kind == blockHosted || kind == blockResult
 	value := *skeleton
-	b.Part = d.parts.Start(0, d.header(), skeleton, &value)
+	b.Part = d.StartPart(skeleton, &value)
 	return nil
 }
 
 func (d *streamDecoder) beginCall(raw []byte) error {
-	q := d.quiet()
-	c := q.call(d.clone(raw), extra.At(""))
+	q := blockDecoder{Decoder: d.Quiet()}
+	c := q.call(d.Clone(raw), extra.At(""))
 	if c.Hosted && c.Problem == nil {
 		return d.beginOpaque(blockHosted, raw, keyCall)
 	}
@@ -116,21 +100,10 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	d.ambiguous = d.ambiguous || q.ambiguous
-	withoutStrays(c, extra.At(""), q.rep)
-	q.identify(c, extra.At(""), 0, b.At)
-	d.calls = append(d.calls, b)
-	b.Hidden = c.Payload == dragoman.PayloadText || d.reg.Translates(c.Namespace, c.Name)
-	if d.ids[c.ID] {
-		return nil
-	}
-	if d.ids == nil {
-		d.ids = make(map[string]bool)
-	}
-	d.ids[c.ID] = true
-	skeleton := *c
-	skeleton.Arguments, skeleton.Problem = "", nil
-	b.Part = d.parts.Start(0, d.header(), &skeleton, c)
+	d.Ambiguous = d.Ambiguous || q.Ambiguous
+	q.WithoutStrays(c, extra.At(""))
+	q.Identify(c, extra.At(""), 0, b.At)
+	d.StartCall(b, c)
 	return nil
 }
 
@@ -139,7 +112,7 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.Part = d.parts.Start(0, d.header(), &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
+	b.Part = d.StartPart(&dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
 	return nil
 }
 
@@ -147,21 +120,21 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 // block by themselves (quirk C33); a delta that does not fit the open block
 // ends it, as one whose end was lost.
 func (d *streamDecoder) blockDelta() error {
-	d.start()
+	d.Start()
 	if d.wireEvent.name != "" {
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
 	}
 	kind, ok := d.blockOf()
 	if !ok {
 		return nil
 	}
-	b := d.open[d.index]
+	b := d.Open[d.index]
 	if b == nil && !d.hasIndex && d.last != nil && !d.last.Stopped {
 		b = d.last
 	}
 	if b != nil && !fits(b.kind, kind) {
-		d.finish(b)
-		delete(d.open, b.index)
+		d.Finish(b)
+		delete(d.Open, b.index)
 		b = nil
 	}
 	if b == nil {
@@ -219,17 +192,17 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 			skeleton = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 			value = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 		}
-		b.Part = d.parts.Start(0, d.header(), skeleton, value)
+		b.Part = d.StartPart(skeleton, value)
 		return b, nil
 	case blockCall: // of a tool nobody named: an invalid call, not a lost one
 		err := d.beginCall([]byte(`{"toolUse":{}}`))
-		return d.open[d.index], err
+		return d.Open[d.index], err
 	case blockResult:
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "what came of a result for block %d, which is not open", d.index)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.Content, "what came of a result for block %d, which is not open", d.index)
 		return nil, nil
 	default:
 		err := d.beginImage([]byte(`{"image":{}}`))
-		return d.open[d.index], err
+		return d.Open[d.index], err
 	}
 }
 
@@ -239,18 +212,14 @@ func (d *streamDecoder) apply(b *streamBlock) {
 	case deltaText, deltaThinking:
 		b.Part.Append(d.text)
 	case deltaSignature:
-		d.hide(b, d.text) // nothing erases it (quirk C22)
+		b.Input = append(b.Input, d.Take(d.text)...) // nothing erases it (quirk C22)
 	case deltaRedacted:
 		d.addPiece(b, d.text)
 	case deltaInput:
-		if b.Joins(d.text, d.whole, "input"); d.whole {
-			d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, extra.Elem("/output/message/content", b.At).String(), "arguments that came as a value, where fragments of their text belong")
+		if d.whole {
+			d.ReportWhole(b)
 		}
-		if b.Part != nil && b.kind == blockCall && !b.Hidden {
-			b.Part.Append(d.text)
-		} else {
-			d.hide(b, d.text)
-		}
+		d.Input(b, d.text, d.whole, "input")
 	case deltaCitation:
 		d.add(b, d.raw)
 	case deltaResult:
@@ -258,12 +227,6 @@ func (d *streamDecoder) apply(b *streamBlock) {
 	case deltaImage:
 		d.addImage(b, d.raw)
 	}
-}
-
-// hide keeps a fragment that is not shown.
-func (d *streamDecoder) hide(b *streamBlock, text string) {
-	d.bound.Take(len(text))
-	b.Input = append(b.Input, text...)
 }
 
 // pieceSize is what a piece costs beside its bytes.
@@ -275,7 +238,7 @@ func (d *streamDecoder) addPiece(b *streamBlock, piece string) {
 	if piece == "" && len(b.pieces) > 0 {
 		return
 	}
-	d.bound.Take(pieceSize + len(piece))
+	d.Bound.Take(pieceSize + len(piece))
 	b.pieces = append(b.pieces, piece)
 }
 
@@ -284,7 +247,7 @@ func (d *streamDecoder) add(b *streamBlock, raw []byte) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
-	d.bound.Take(len(raw) + len(","))
+	d.Bound.Take(len(raw) + len(","))
 	if len(b.items) > 0 {
 		b.items = append(b.items, ',')
 	}
@@ -324,7 +287,7 @@ func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 			}
 		}
 		if !piece {
-			d.bound.Swap(len(b.Input), len(source))
+			d.Bound.Swap(len(b.Input), len(source))
 			b.Input = append(b.Input[:0], source...)
 		}
 	}
@@ -347,30 +310,13 @@ func joined(pieces []string) string {
 }
 
 func (d *streamDecoder) blockStop() {
-	d.start()
-	b := d.open[d.index]
-	if b == nil {
-		return
-	}
-	delete(d.open, d.index)
-	if b.Call && b.Part != nil { // which ends later
-		b.Part.Extra = d.held.TakeFields()
-	}
-	d.finish(b)
+	d.Start()
+	d.Stop(d.index)
 }
 
-// finish ends a block. A call stays open: nothing runs before the response is
-// known to be whole.
-func (d *streamDecoder) finish(b *streamBlock) {
-	if b.Stopped {
-		return
-	}
-	b.Stopped = true
+// FinishBlock implements [blockwire.BlockReader].
+func (d *streamDecoder) FinishBlock(b *streamBlock) {
 	switch b.kind {
-	case blockCall:
-		b.ShowWhole()
-		b.Part.Complete()
-		return
 	case blockText:
 		if b.items != nil {
 			p := b.Part.Value.(*dragoman.Text)
@@ -391,7 +337,6 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	case blockImage:
 		b.Part.Value = b.image()
 	}
-	b.Part.End()
 }
 
 // image is the part of an image that has arrived.
@@ -421,17 +366,11 @@ func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	case err == nil:
 		return withInner(b.Raw, keyCall, "input", input)
 	case b.kind == blockCall:
-		return withInner(b.Raw, keyCall, "input", quote(string(input))) // read back as the text it is
+		return withInner(b.Raw, keyCall, "input", jsonwire.Quote(string(input))) // read back as the text it is
 	default:
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/output/message/content", b.At).String(), "input that is not JSON left out: %v", err)
+		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input that is not JSON left out: %v", err)
 		return b.Raw
 	}
-}
-
-func quote(s string) []byte {
-	var w jsonwire.Writer
-	w.String(s)
-	return w.Buf
 }
 
 // withInner returns a block with a member of the object in it set; every other
@@ -466,42 +405,7 @@ func withInner(raw []byte, key, inner string, value []byte) []byte {
 	return w.Buf
 }
 
-// settle ends what is open and then the calls, with the verdict of the whole
-// response.
-func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
-	var broken map[*blockwire.Incoming]bool
-	if !terminal {
-		broken = blockwire.BrokenOff(d.calls)
-	}
-	for _, b := range blockwire.InOrder(d.open) {
-		d.finish(b)
-	}
-	d.open = nil
-	var ids callIDs
-	calls, ending := blockwire.Settling[*streamBlock]{
-		Parts: &d.parts, Header: d.header, Broken: broken, Whole: d.wholeCall,
-		Fresh: func(c *dragoman.ToolCall, at int) bool {
-			fresh, _ := ids.settle(&d.blockDecoder, c, at)
-			return fresh
-		},
-	}.Settle(d.calls)
-	stop := d.answer.settledStop(terminal, calls)
-	d.calls = nil
-	for _, p := range ending {
-		p.End()
-	}
-	d.parts.EndAll()
-	return stop
-}
-
-// wholeCall reads a call from its block as the API would have sent it whole.
-func (d *streamDecoder) wholeCall(b *streamBlock) *dragoman.ToolCall {
-	at := extra.Elem("/output/message/content", b.At)
-	c := d.call(d.assembled(b), at)
-	if b.Twice != "" {
-		c.Problem, d.ambiguous = wirekit.RepeatedMember(b.Twice), true
-	}
-	withoutStrays(c, at, d.rep)
-	d.identify(c, at, 0, b.At)
-	return c
+// WholeCall implements [blockwire.BlockReader].
+func (d *streamDecoder) WholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
+	return d.Called(d.blocks.call(d.assembled(b), at), b.Twice)
 }

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -26,63 +25,46 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
-	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
-	d.answer = answer{decoder: &d.blockDecoder, keep: wirekit.Keeper{Bound: &d.bound}}
-	d.answer.resp.Origin = d.origin
-	d.bound.Max = o.Limit()
-	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
+	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
+	d := &streamDecoder{answer: newAnswer(blocks), blocks: blocks}
+	d.Init(blocks.Decoder, &d.answer.Answer, d)
 	d.frames.Max = o.Limit()
-	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
 	return d
 }
 
 type streamDecoder struct {
-	blockDecoder
+	blockwire.StreamDecoder[*streamBlock]
 	wireEvent // the one at hand
 	frames    eventstream.Parser
-	parts     stream.Parts
+	blocks    blockDecoder
 	answer    answer
 
-	open    map[int64]*streamBlock // by index of the wire
-	last    *streamBlock           // the latest, which a delta without an index belongs to
-	calls   []*streamBlock         // in order of start, until they are settled
-	ids     map[string]bool        // of calls that were started
-	blocks  int                    // blocks seen
-	events  int                    // frames seen
-	started bool
-	stopped bool // messageStop was seen
-	counted bool // metadata was seen
-	done    bool
-	failed  error
-	fed     bool // a byte came
-	page    bool // what came is no event stream, but text
-	none    wirekit.NotAStream
-	unknown wirekit.Unknown // events
-	untold  wirekit.Untold
-	bytes   int64 // that came
-	endsAt  int64 // the byte behind the last frame that counts
+	last    *streamBlock // the latest, which a delta without an index belongs to
+	events  int          // frames seen
+	stopped bool         // messageStop was seen
+	counted bool         // metadata was seen
+	fed     bool         // a byte came
+	page    bool         // what came is no event stream, but text
+	bytes   int64        // that came
+	endsAt  int64        // the byte behind the last frame that counts
 	behind  wirekit.Late
-	held    stream.Held // the events of the frame at hand
-	bound   stream.Bound
 }
 
 // maxMembers bounds the members of a response that are not modelled.
 const maxMembers = 64
-
-func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 
 // errEnded stops the framing behind the end of a response: nothing that comes
 // there is anybody's (quirk C12).
 var errEnded = errors.New("bedrock: the response has ended")
 
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
-	if d.failed != nil {
-		return d.failed
+	if d.Failed != nil {
+		return d.Failed
 	}
-	if d.done && len(p) > 0 {
-		d.behind.Bytes(d.rep)
+	if d.Done && len(p) > 0 {
+		d.behind.Bytes(d.Rep)
 	}
-	if d.done || len(p) == 0 {
+	if d.Done || len(p) == 0 {
 		return nil
 	}
 	d.bytes += int64(len(p))
@@ -90,23 +72,17 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 		d.fed, d.page = true, isText(p[0])
 	}
 	if d.page {
-		d.none.Fed(p)
+		d.None.Fed(p)
 		return nil
 	}
-	d.parts.Use(d.held.Hold)
+	d.Parts.Use(d.Held.Hold)
 	err := d.frames.Feed(p, func(f eventstream.Frame) error { return d.frame(f, emit) })
 	if !errors.Is(err, errEnded) {
-		d.failed = frameError(err)
+		d.Failed = frameError(err)
 	} else if d.bytes > d.endsAt {
-		d.behind.Bytes(d.rep)
+		d.behind.Bytes(d.Rep)
 	}
-	return d.failed
-}
-
-// clone copies what outlives the event at hand, within the bound.
-func (d *streamDecoder) clone(b []byte) []byte {
-	d.bound.Take(len(b))
-	return bytes.Clone(b)
+	return d.Failed
 }
 
 // isText reports whether a stream that begins with this byte is none: as the
@@ -128,43 +104,20 @@ func frameError(err error) error {
 }
 
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
-	d.parts.Use(emit)
-	if d.done {
-		return d.failed
+	d.Parts.Use(emit)
+	if d.Done {
+		return d.Failed
 	}
-	broken := d.failed
+	broken := d.Failed
 	if broken == nil && !d.page {
 		broken = frameError(d.frames.Close())
 	}
 	if broken == nil && d.stopped { // the numbers are missing, not the answer
-		d.end()
-		return d.parts.Err()
+		d.End()
+		return d.Parts.Err()
 	}
-	d.failed = dragoman.ErrIncompleteStream
-	d.start()
-	d.settle(false)
-	cut := d.cut(broken)
-	d.send(&dragoman.StreamError{Err: cut, Usage: d.answer.counters.usage()})
-	d.done = true
-	if e := d.parts.Err(); e != nil {
-		return e
-	}
-	return wirekit.Incomplete(cut)
+	return d.Cut(broken)
 }
-
-// cut is the error of a stream without an end. It says what is known of why.
-func (d *streamDecoder) cut(broken error) *dragoman.APIError {
-	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
-	if broken != nil {
-		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken) // which names the dialect
-	} else if e := d.none.Failure(Codec{}.DecodeError); e != nil {
-		return e
-	}
-	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
-}
-
-// send emits an event that is no part's.
-func (d *streamDecoder) send(ev dragoman.Event) { d.parts.Send(ev) }
 
 // frame takes one frame of the wire.
 func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) error) error {
@@ -178,10 +131,7 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	if !failure && failed == nil && d.late() {
 		return nil
 	}
-	var chunk *dragoman.Chunk
-	if !d.o.NoNative {
-		chunk = &dragoman.Chunk{Dialect: name, Raw: f.Raw}
-	}
+	chunk := d.Chunk(f.Raw)
 	switch {
 	case failed != nil:
 	case failure:
@@ -189,16 +139,16 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	default:
 		d.unmodelled(chunk)
 		if failed = d.event(); failed == nil {
-			failed = d.bound.Err()
+			failed = d.Bound.Err()
 		}
 	}
-	if err := d.held.Release(chunk, d.carrier, emit); err != nil {
+	if err := d.Held.Release(chunk, d.carrier, emit); err != nil {
 		return err
 	}
 	if failed != nil {
 		return d.place(f, failed)
 	}
-	if d.done {
+	if d.Done {
 		d.endsAt = f.Offset + int64(len(f.Raw))
 		return errEnded
 	}
@@ -209,20 +159,14 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 // J7): its unknown fields, or the whole of an unknown event. A nil chunk leaves
 // both out, which is reported.
 func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk) {
-	var loss *dragoman.Loss
 	if knownEvent(d.typ) {
-		loss = d.unknown.Members(d.typ, &d.strays)
-		for _, f := range d.unread {
-			d.held.Field(f.place, []byte(f.name), f.raw)
-		}
-	} else if loss = d.unknown.Of(d.typ); chunk != nil {
+		d.Unmodelled(chunk, d.UnknownFields(d.typ, &d.strays), d.unread)
+		return
+	}
+	if chunk != nil {
 		chunk.Opaque = true
 	}
-	if chunk == nil {
-		d.untold.Lose(loss, d.rep)
-	} else {
-		chunk.Loss = loss
-	}
+	d.Unmodelled(chunk, d.UnknownEvent(d.typ), nil)
 }
 
 // carrier returns a delta for the unknown fields of a delta that has no event.
@@ -230,7 +174,7 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	if string(d.typ) != eventDelta {
 		return nil
 	}
-	b := d.open[d.index]
+	b := d.Open[d.index]
 	if b == nil && !d.hasIndex {
 		b = d.last
 	}
@@ -248,7 +192,7 @@ func (d *streamDecoder) late() bool {
 	}
 	switch string(d.typ) {
 	case eventBlockStart, eventDelta, eventBlockStop:
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "content behind messageStop")
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "content behind messageStop")
 		return true
 	default:
 		return false
@@ -269,7 +213,7 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 		return nil
 	}
 	if len(f.Payload) >= dialect.MaxValues { // else it cannot hold as many
-		if err := wirekit.CheckSize(name, "stream", f.Payload, d.o); err != nil {
+		if err := wirekit.CheckSize(name, "stream", f.Payload, d.Options); err != nil {
 			return errors.Unwrap(err)
 		}
 	}
@@ -296,10 +240,10 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 func (d *streamDecoder) event() error {
 	switch string(d.typ) {
 	case eventStart:
-		if d.blocks > 0 || d.stopped {
-			return errSpliced
+		if d.Blocks > 0 || d.stopped {
+			return blockwire.ErrSpliced
 		}
-		d.start()
+		d.Start()
 		d.members()
 	case eventBlockStart:
 		return d.blockStart()
@@ -308,77 +252,47 @@ func (d *streamDecoder) event() error {
 	case eventBlockStop:
 		d.blockStop()
 	case eventStop:
-		d.start()
-		d.answer.say(d.word)
+		d.Start()
+		d.answer.Say(d.word)
 		d.members()
 		d.stopped = true
 	case eventMetadata:
-		d.start()
+		d.Start()
 		d.members()
 		d.counted = true
 		if d.usage != nil {
 			r := jsonwire.NewReader(d.usage)
-			d.answer.counters.read(r, d.answer.keep, d.rep)
+			d.answer.counters.read(r, d.answer.Keep, d.Rep)
 			if err := r.Err(); err != nil {
-				return placeAt("/usage", -1, err)
+				return jsonwire.PlaceAt("/usage", -1, err)
 			}
 		}
 	}
 	if d.stopped && d.counted {
-		d.end()
+		d.End()
 	}
 	return nil
 }
-
-var errSpliced = errors.New("a second message starts inside the first: two answers were spliced together")
 
 // members keeps what an event says of the whole response.
 func (d *streamDecoder) members() {
 	for _, m := range d.rest {
 		key := []byte(m.name)
-		_, known := extra.Replaces(d.answer.resp.Extra, "", key)
-		if known || len(d.answer.resp.Extra.For(name)) < maxMembers {
+		_, known := extra.Replaces(d.answer.Resp.Extra, "", key)
+		if known || len(d.answer.Resp.Extra.For(name)) < maxMembers {
 			d.answer.member(key, m.raw)
 		} else {
-			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "members that are not modelled: more than %d", maxMembers)
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "members that are not modelled: more than %d", maxMembers)
 		}
 	}
 }
 
-// start emits the first event, also for a stream that lacks messageStart.
-func (d *streamDecoder) start() {
-	if d.started {
-		return
-	}
-	d.started = true
-	resp := d.answer.resp
-	resp.Extra = clone(resp.Extra)
-	d.send(&dragoman.ResponseStart{Response: resp})
-}
-
-// clone copies extras that go on changing.
-func clone(e *dragoman.Extra) *dragoman.Extra {
-	if e == nil {
-		return nil
-	}
-	return &dragoman.Extra{Dialect: e.Dialect, Fields: slices.Clone(e.Fields)}
-}
-
-// end ends the response.
-func (d *streamDecoder) end() {
-	d.start()
-	stop := d.settle(true)
-	resp := d.answer.resp
-	resp.Extra = clone(resp.Extra)
-	d.send(&dragoman.ResponseEnd{Stop: stop, Usage: d.answer.counters.usage(), Response: resp})
-	d.done = true
-}
+// Usage implements [blockwire.BlockReader].
+func (d *streamDecoder) Usage() dragoman.Usage { return d.answer.counters.usage() }
 
 // exception ends the stream with an error that the server told (quirk C14): an
 // exception of the API's, or an error of the connection's.
 func (d *streamDecoder) exception(f eventstream.Frame) {
-	d.start()
-	d.settle(false)
 	e := Codec{}.DecodeError(0, nil, bytes.Clone(f.Payload))
 	if typ := f.Text(":exception-type"); typ != nil {
 		e.Type = string(typ)
@@ -392,6 +306,5 @@ func (d *streamDecoder) exception(f eventstream.Frame) {
 		e.Message = e.Type
 	}
 	e.Class = classOf(e)
-	d.send(&dragoman.StreamError{Err: e, Usage: d.answer.counters.usage()})
-	d.done = true
+	d.Break(e)
 }

@@ -27,76 +27,30 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
-	rep := new(dragoman.Report)
-	e := &streamEncoder{
-		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o), o: o, rep: rep},
-	}
-	e.Emitter = blockwire.NewEmitter(name, e, rep)
+	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
+	e.answer = answerEncoder{e.AnswerEncoder}
+	e.Use(e)
 	return e
 }
 
 type streamEncoder struct {
-	final wirekit.FinalFields
-	answerEncoder
-	blockwire.Emitter
-	w jsonwire.Writer // the payload of one event
-
-	started bool
-	done    bool
-	first   dragoman.Response // what the start told
-	err     error
-	untold  wirekit.Untold
+	blockwire.StreamEncoder
+	answer answerEncoder
 }
 
-func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
-
-func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
-	if err := dragoman.ValidateEvent(ev); err != nil {
-		return dst, err
-	}
-	if e.done {
-		return dst, e.err
-	}
-	var err error
-	switch ev := ev.(type) {
-	case *dragoman.Chunk:
-		dst = append(dst, e.untold.Chunk(ev, name, e.o, e.rep)...)
-	case *dragoman.ResponseStart:
-		dst = e.start(dst, ev.Response, ev.Extra)
-	case *dragoman.PartStart:
-		e.final.Start(ev)
-		dst, err = e.partStart(dst, ev)
-	case *dragoman.PartDelta:
-		dst, err = e.PartDelta(dst, ev)
-	case *dragoman.PartEnd:
-		e.final.End(e.rep, name, ev)
-		dst, err = e.PartEnd(dst, ev)
-	case *dragoman.ResponseEnd:
-		dst, err = e.responseEnd(dst, ev)
-	case *dragoman.StreamError:
-		wirekit.ReportCost(e.rep, ev.Usage, dragoman.Usage{})
-		dst = e.Fail(dst, ev.Err)
-	}
-	return dst, cmp.Or(err, e.err)
-}
-
-func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
-	if e.done {
-		return dst, e.err
-	}
-	return e.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), e.err
-}
+// WriteUnknown implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteUnknown(dst, raw []byte) []byte { return append(dst, raw...) }
 
 // frame starts the payload of an event.
 func (e *streamEncoder) frame() *jsonwire.Writer {
-	e.w.Buf = e.w.Buf[:0]
-	e.w.BeginObject()
-	return &e.w
+	e.W.Buf = e.W.Buf[:0]
+	e.W.BeginObject()
+	return &e.W
 }
 
 // flush writes the event that was framed.
 func (e *streamEncoder) flush(dst []byte, typ string) []byte {
-	e.w.EndObject()
+	e.W.EndObject()
 	return e.message(dst, ":event-type", typ, "event")
 }
 
@@ -106,24 +60,17 @@ func (e *streamEncoder) message(dst []byte, key, typ, kind string) []byte {
 		{Name: key, Value: eventstream.Text(typ)},
 		{Name: ":content-type", Value: eventstream.Text("application/json")},
 		{Name: ":message-type", Value: eventstream.Text(kind)},
-	}, e.w.Buf)
-	e.err = cmp.Or(e.err, err)
+	}, e.W.Buf)
+	e.Err = cmp.Or(e.Err, err)
 	return out
 }
 
-func (e *streamEncoder) start(dst []byte, resp dragoman.Response, fields *dragoman.Extra) []byte {
-	if e.started {
-		return dst
-	}
-	e.started, e.first = true, resp
+// WriteStart implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteStart(dst []byte, _ *dragoman.Response, fields *dragoman.Extra) []byte {
 	w := e.frame()
 	w.StringField("role", "assistant")
 	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, eventStart)
-}
-
-func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
-	return e.PartStart(e.start(dst, dragoman.Response{}, nil), ev)
 }
 
 // OpenBlock implements [blockwire.StreamWire]. Only the blocks of calls and
@@ -142,10 +89,20 @@ func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields 
 	if fields == nil {
 		fields, p.Opening = p.Opening, nil // the block has no start
 	}
-	switch p.Skeleton.(type) {
-	case *dragoman.Reasoning:
+	return e.fragment(dst, p, p.Skeleton.Kind(), text, fields)
+}
+
+// Fragment implements [blockwire.EventWriter].
+func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string) []byte {
+	return e.fragment(dst, p, kind, text, nil)
+}
+
+// fragment writes a fragment of a block that a part of the kind has.
+func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string, fields *dragoman.Extra) []byte {
+	switch kind {
+	case dragoman.KindReasoning:
 		return e.thought(dst, p, "text", text, fields)
-	case *dragoman.ToolCall:
+	case dragoman.KindToolCall:
 		return e.inputDelta(dst, p, text, fields)
 	default:
 		return e.textDelta(dst, p, text, fields)
@@ -224,73 +181,59 @@ func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
 	return e.flush(dst, eventBlockStop)
 }
 
-func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
-	dst = e.start(dst, ev.Response, nil)
-	dst, err := e.Advance(dst, true)
-	if err != nil || e.done {
-		return dst, err
-	}
+// WriteEnd implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	resp := ev.Response
 	resp.Alternatives = nil
-	resp.Extra = cmp.Or(resp.Extra, e.first.Extra)
+	resp.Extra = cmp.Or(resp.Extra, e.First.Extra)
 	resp.Stop = wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred)
-	resp.ID, resp.Model = cmp.Or(resp.ID, e.first.ID), cmp.Or(resp.Model, e.first.Model)
+	resp.ID, resp.Model = cmp.Or(resp.ID, e.First.ID), cmp.Or(resp.Model, e.First.Model)
 	if resp.Created.IsZero() {
-		resp.Created = e.first.Created
+		resp.Created = e.First.Created
 	}
-	wirekit.ReportDetails(e.rep, ev.Stop, "")
+	wirekit.ReportDetails(e.Rep, ev.Stop, "")
 	dst = e.messageStop(dst, ev.Stop, &resp)
-	dst = e.metadata(dst, &resp, e.first.Usage.Merge(ev.Usage), ev.Extra)
-	e.done = true
-	e.unsaidResponse(&resp)
+	dst = e.metadata(dst, &resp, e.First.Usage.Merge(ev.Usage), ev.Extra)
+	e.answer.unsaidResponse(&resp)
 	return dst, nil
 }
 
 const modelResponse = "/additionalModelResponseFields"
 
 func (e *streamEncoder) messageStop(dst []byte, told dragoman.Stop, resp *dragoman.Response) []byte {
-	origin := cmp.Or(resp.Origin, e.first.Origin)
+	origin := cmp.Or(resp.Origin, e.First.Origin)
 	w := e.frame()
-	w.StringField("stopReason", e.word(told, resp.Stop, origin, e.Calls, e.Refused))
-	e.sequence(w, resp.Stop, resp.Extra)
-	writeExtras(w, resp.Extra, func(path string) bool { return path != modelResponse })
+	w.StringField("stopReason", e.answer.word(told, resp.Stop, origin, e.Calls, e.Refused))
+	e.answer.sequence(w, resp.Stop, resp.Extra)
+	extra.WriteUnless(w, resp.Extra, name, func(path string) bool { return path != modelResponse })
 	return e.flush(dst, eventStop)
 }
 
 func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage dragoman.Usage, fields *dragoman.Extra) []byte {
 	w := e.frame()
 	w.Key("usage")
-	writeUsage(w, usage, e.rep)
+	writeUsage(w, usage, e.Rep)
 	if _, ok := extra.Get(resp.Extra, name, "/metrics"); !ok {
-		e.metrics(w)
+		e.answer.metrics(w)
 	}
-	tier := cmp.Or(resp.ServiceTier, e.first.ServiceTier)
-	e.tier(w, tier, cmp.Or(resp.Origin, e.first.Origin))
-	writeExtras(w, resp.Extra, func(path string) bool {
+	tier := cmp.Or(resp.ServiceTier, e.First.ServiceTier)
+	e.answer.tier(w, tier, cmp.Or(resp.Origin, e.First.Origin))
+	extra.WriteUnless(w, resp.Extra, name, func(path string) bool {
 		return path == modelResponse || modelled(path) || path == "/serviceTier" && tier != ""
 	})
 	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, eventMetadata)
 }
 
-// Fail implements [blockwire.StreamWire]: an exception is the only way to fail
-// after the start.
-func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
-	if e.done {
-		return dst
-	}
-	e.done = true
-	if err == nil {
-		err = &dragoman.APIError{Class: dragoman.ErrorServer}
-	}
-	e.w.Buf = e.w.Buf[:0]
+// WriteError implements [blockwire.EventWriter].
+func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
 	if raw := nativeError(err); raw != nil {
-		e.w.Raw(raw)
+		e.W.Raw(raw)
 	} else {
-		e.w.BeginObject()
-		e.w.StringField("message", cmp.Or(err.Message, string(err.Class)))
-		e.w.EndObject()
-		wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{Type: streamWord(err)}, "/error")
+		e.W.BeginObject()
+		e.W.StringField("message", cmp.Or(err.Message, string(err.Class)))
+		e.W.EndObject()
+		wirekit.ReportError(e.Rep, err, wirekit.ErrorSaid{Type: streamWord(err)}, "/error")
 	}
 	return e.message(dst, ":exception-type", streamWord(err), "exception")
 }

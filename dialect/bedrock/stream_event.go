@@ -3,6 +3,7 @@ package bedrock
 import (
 	"bytes"
 
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -55,7 +56,7 @@ type wireEvent struct {
 	usage    []byte
 	rest     []member // further members of the response
 	strays   wirekit.Strays
-	unread   []unknownField // that are not collected
+	unread   []blockwire.UnknownField // that are not collected
 
 	// Of a contentBlockDelta.
 	kind deltaKind
@@ -66,18 +67,11 @@ type wireEvent struct {
 	name  string // of a member of the delta that we do not know
 }
 
-// unknownField is an unknown field of an event, below place, which is a JSON
-// pointer or empty.
-type unknownField struct {
-	place, name string
-	raw         []byte
-}
-
 // leave takes note of the unknown field that r is at.
 func (v *wireEvent) leave(place string, key []byte, r *jsonwire.Reader) {
 	name := string(key)
 	if raw := r.Raw(); string(raw) != "null" {
-		v.unread = append(v.unread, unknownField{place, name, raw})
+		v.unread = append(v.unread, blockwire.UnknownField{Place: place, Name: name, Raw: raw})
 	}
 }
 

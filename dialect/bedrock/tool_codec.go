@@ -320,23 +320,13 @@ func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 		case "toolUseId":
 			res.CallID = toolwire.ReadID(rd)
 		case "content":
-			switch rd.Kind() {
-			case '"':
-				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
-			case '[':
-				for range rd.Array() {
-					raw := rd.Raw()
-					if hint := readCachePoint(raw); hint != nil && res.Cache == nil {
-						res.Cache = hint // it belongs behind the result (quirk D31)
-						continue
-					}
-					res.Content = append(res.Content, readContent(raw))
+			res.Content = toolwire.ReadContent(rd, res.Content, func(raw json.RawMessage) dragoman.Part {
+				if hint := readCachePoint(raw); hint != nil && res.Cache == nil {
+					res.Cache = hint // it belongs behind the result (quirk D31)
+					return nil
 				}
-			case 'n':
-				rd.Skip()
-			default:
-				res.Content = []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
-			}
+				return readContent(raw)
+			})
 		case "status":
 			raw := rd.Raw()
 			switch string(raw) {
@@ -409,35 +399,19 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	w.BeginArray()
 	start := len(w.Buf)
-	for i, p := range res.Content {
-		at := at.Elem("content", i)
-		switch p := p.(type) {
-		case *dragoman.Text:
-			switch {
-			case !toolwire.Blank(p):
-				writeText(v, w, p, at, rep)
-			case p.Text != "" || len(res.Content) > 1: // else it is an empty output
-				toolwire.ReportBlank(rep, at)
-			}
-		case *dragoman.Data:
-			writeData(w, p)
-		case *dragoman.Media:
-			if p.Media == dragoman.MediaAudio { // a message takes some, a result does not
+	toolwire.ContentWriter{
+		Dialect: dragoman.Bedrock, Block: "toolResult", EmptyOutput: true,
+		Text: func(t *dragoman.Text, at extra.Path) { writeText(v, w, t, at, rep) },
+		Data: func(d *dragoman.Data, _ extra.Path) { writeData(w, d) },
+		Media: func(m *dragoman.Media, at extra.Path) {
+			if m.Media == dragoman.MediaAudio { // a message takes some, a result does not
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "Bedrock takes no audio in a toolResult; a note stands in for it")
-				writeString(w, toolwire.Placeholder(p))
-				continue
+				writeString(w, toolwire.Placeholder(m))
+				return
 			}
-			writeMedia(v, w, p, at, rep)
-		case *dragoman.Opaque:
-			if p.Dialect == dragoman.Bedrock {
-				w.Raw(p.JSON)
-				continue
-			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a toolResult", extra.AType(p.Type, "block"), p.Dialect)
-		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a toolResult", extra.A(string(p.Kind())))
-		}
-	}
+			writeMedia(v, w, m, at, rep)
+		},
+	}.Write(w, res.Content, at, rep)
 	if len(w.Buf) == start {
 		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "a result without output says %q", noOutput)
 		writeString(w, noOutput)

@@ -13,25 +13,25 @@ import (
 // offered narrows the tools where the choice allows only some, or none: this
 // wire has neither allowed tools nor a choice of none (quirks E2, E9).
 func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
-	t := blockwire.Toolbox{API: "bedrock", Specs: e.req.Tools}
-	if err := wirekit.CheckTools("bedrock", e.req, e.target.Caps); err != nil {
+	t := blockwire.Toolbox{API: "bedrock", Specs: e.Req.Tools}
+	if err := wirekit.CheckTools("bedrock", e.Req, e.Target.Caps); err != nil {
 		return t, err
 	}
-	if e.target.Caps.NoCacheBreakpoints {
+	if e.Target.Caps.NoCacheBreakpoints {
 		e.withoutPoints(&t)
 	}
-	c := e.req.ToolChoice
-	e.reg.AllowOnly(allowed(c))
+	c := e.Req.ToolChoice
+	e.Reg.AllowOnly(allowed(c))
 	switch {
 	case c == nil || len(t.Specs) == 0:
 	case c.Mode == dragoman.ChoiceNone && e.usesTools():
 		// Without tools the API refuses the calls of the conversation.
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and tools must stand beside a conversation with calls; a call that comes is not to be run")
+		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and tools must stand beside a conversation with calls; a call that comes is not to be run")
 	case c.Mode == dragoman.ChoiceNone:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
+		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
 		t.Specs = nil
 	case c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
-		t.Allow(c.Tools, len(e.req.Tools), e.rep)
+		t.Allow(c.Tools, len(e.Req.Tools), e.Rep)
 	}
 	return t, nil
 }
@@ -43,7 +43,7 @@ func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
 	places := []int{}
 	for i := range t.Specs {
 		if s := &t.Specs[i]; s.Kind == dragoman.ToolHosted && s.Source != nil && blockKey(s.Source.JSON) == keyCache {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
+			e.Rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
 			continue
 		}
 		kept, places = append(kept, t.Specs[i]), append(places, i)
@@ -85,54 +85,49 @@ func (e *requestEncoder) usesTools() bool {
 // toolConfig writes the tools and the choice of them.
 func (e *requestEncoder) toolConfig(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
 	const at = "/toolConfig"
-	w := &e.w
-	mark, named := len(w.Buf), len(e.written)
-	e.key("toolConfig")
-	w.BeginObject()
-	start := len(w.Buf)
-	if err := e.tools(t, cache); err != nil {
-		return err
-	}
-	if err := e.choice(t); err != nil {
-		return err
-	}
-	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool {
-		return f.Path == at+"/tools" && t.Written > 0 || f.Path == at+"/toolChoice" && e.req.ToolChoice != nil
+	w := &e.W
+	return e.Field("toolConfig", func() (bool, error) {
+		w.BeginObject()
+		start := len(w.Buf)
+		if err := e.tools(t, cache); err != nil {
+			return false, err
+		}
+		if err := e.choice(t); err != nil {
+			return false, err
+		}
+		extra.WriteBut(w, e.Req.Extra, name, at, func(f dragoman.Field) bool {
+			return f.Path == at+"/tools" && t.Written > 0 || f.Path == at+"/toolChoice" && e.Req.ToolChoice != nil
+		})
+		some := len(w.Buf) > start
+		w.EndObject()
+		return some, nil
 	})
-	if len(w.Buf) == start {
-		w.Buf, e.written = w.Buf[:mark], e.written[:named]
-		return nil
-	}
-	w.EndObject()
-	return nil
 }
 
 // tools writes the definitions and takes note of those that got lost. A
 // conversation with calls needs tools beside it; where there are none, those it
 // calls are declared, with nothing known of them (quirk D21).
 func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
-	if f := e.req.Output; f != nil && !e.target.Caps.NoStructuredOutput {
-		e.reg.ReserveStrict(f.Schema)
-	}
+	e.ReserveStrict()
 	if err := e.writeTools(t, cache); err != nil || t.Written > 0 || !e.usesTools() {
 		return err
 	}
 	stubs := e.stubs()
 	var unheard dragoman.Report
-	mark := len(e.w.Buf)
-	e.w.Key("tools")
-	e.w.BeginArray()
-	n, err := e.reg.WriteTools(&e.w, stubs, &unheard)
-	e.w.EndArray()
+	mark := len(e.W.Buf)
+	e.W.Key("tools")
+	e.W.BeginArray()
+	n, err := e.Reg.WriteTools(&e.W, stubs, &unheard)
+	e.W.EndArray()
 	if err != nil {
 		return fmt.Errorf("bedrock: tools: %w", err)
 	}
 	if n == 0 {
-		e.w.Buf = e.w.Buf[:mark]
+		e.W.Buf = e.W.Buf[:mark]
 		return nil
 	}
-	e.rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", n)
-	e.reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
+	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", n)
+	e.Reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
 	return nil
 }
 
@@ -140,15 +135,15 @@ func (e *requestEncoder) writeTools(t *blockwire.Toolbox, cache *blockwire.Break
 	if len(t.Specs) == 0 {
 		return nil
 	}
-	mark := len(e.w.Buf)
-	e.w.Key("tools")
-	e.w.BeginArray()
-	if err := t.Write(&e.w, e.reg, cache, e.rep); err != nil {
+	mark := len(e.W.Buf)
+	e.W.Key("tools")
+	e.W.BeginArray()
+	if err := t.Write(&e.W, e.Reg, cache, e.Rep); err != nil {
 		return err
 	}
-	e.w.EndArray()
+	e.W.EndArray()
 	if t.Written == 0 {
-		e.w.Buf = e.w.Buf[:mark]
+		e.W.Buf = e.W.Buf[:mark]
 	}
 	return nil
 }
@@ -181,11 +176,11 @@ func (e *requestEncoder) stubs() []dragoman.ToolSpec {
 // choice writes the tool choice, only beside tools (quirk E3). The wire has no
 // parallel flag (quirk E6).
 func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
-	c := e.req.ToolChoice
+	c := e.Req.ToolChoice
 	if err := t.Check(c); err != nil {
 		return err
 	}
-	if err := wirekit.AllowsNone("bedrock", e.req, t.Holds); err != nil {
+	if err := wirekit.AllowsNone("bedrock", e.Req, t.Holds); err != nil {
 		return err
 	}
 	e.parallel(t)
@@ -194,30 +189,22 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	}
 	if t.Written == 0 {
 		if c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
+			e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		}
 		return nil
 	}
-	wirekit.ReportChoice(e.rep, c, name)
-	mode := c.Mode
-	if (mode == dragoman.ChoiceRequired || mode == dragoman.ChoiceTool) && !e.mayForce() {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", mode)
-		mode = dragoman.ChoiceAuto
-	}
-	e.writeChoice(c, mode)
+	e.writeChoice(c, e.ChoiceMode(c))
 	return nil
 }
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.ChoiceMode) {
-	w := &e.w
+	w := &e.W
 	word := "auto"
 	switch mode {
 	case dragoman.ChoiceOpaque:
-		if c.Native == nil || c.Native.Format != formatChoice {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
-			return
+		if raw := e.NativeChoice(c, formatChoice); raw != nil {
+			w.RawField("toolChoice", raw)
 		}
-		w.RawField("toolChoice", c.Native.JSON)
 		return
 	case dragoman.ChoiceNone: // told by offered
 		return
@@ -231,7 +218,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.Choic
 	w.Key(word)
 	w.BeginObject()
 	if mode == dragoman.ChoiceTool {
-		w.StringField("name", e.reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
+		w.StringField("name", e.Reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
 	}
 	extra.Write(w, c.Extra, name, "/"+word)
 	w.EndObject()
@@ -241,27 +228,13 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.Choic
 // parallel reports the flag, which is lost. Several calls at once are what
 // models do by themselves.
 func (e *requestEncoder) parallel(t *blockwire.Toolbox) {
-	switch p := e.req.ParallelToolCalls; {
+	switch p := e.Req.ParallelToolCalls; {
 	case p == nil:
 	case t.Written == 0:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
 	case *p:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no flag; several calls at once are its default")
+		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no flag; several calls at once are its default")
 	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API has no flag against parallel calls; several may come")
-	}
-}
-
-// mayForce reports whether the model takes a forced choice beside the thinking
-// that is sent (quirk E4). A thinking budget never goes with one.
-func (e *requestEncoder) mayForce() bool {
-	typ := e.thinks()
-	switch {
-	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, typ == "enabled":
-		return false
-	case e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
-		return typ != "adaptive"
-	default:
-		return true
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API has no flag against parallel calls; several may come")
 	}
 }

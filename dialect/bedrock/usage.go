@@ -54,7 +54,7 @@ func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.R
 func (c *counters) usage() dragoman.Usage {
 	u := dragoman.Usage{CacheRead: c.cacheRead, CacheWrite: c.cacheWrite, Output: c.output}
 	if c.extra != nil {
-		u.Extra = clone(c.extra)
+		u.Extra = extra.Clone(c.extra)
 	}
 	if c.input.Known {
 		u.Input = dragoman.Counted(wirekit.Sum(c.input.N, c.cacheRead.N, c.cacheWrite.N))

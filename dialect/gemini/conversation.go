@@ -180,7 +180,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		}
 	}
 	if raw, ok := extra.Get(p.Extra, name, "/thoughtSignature"); ok {
-		b.Signature = c.signature(m, unquote(raw), b.At, rep)
+		b.Signature = c.signature(m, jsonwire.Unquote(raw), b.At, rep)
 	}
 	return append(out, b)
 }

@@ -64,18 +64,3 @@ func writeWord(w *jsonwire.Writer, key, value string) {
 	}
 	w.StringField(key, value)
 }
-
-// unquote reads a JSON string; anything else is none.
-func unquote(raw []byte) string {
-	if len(raw) == 0 || raw[0] != '"' {
-		return ""
-	}
-	return jsonwire.NewReader(raw).String()
-}
-
-// quote writes a string as JSON.
-func quote(s string) []byte {
-	var w jsonwire.Writer
-	w.String(s)
-	return w.Buf
-}

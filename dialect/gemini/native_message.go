@@ -58,7 +58,7 @@ func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn) error {
 	role := t.Role
 	if len(t.Messages) > 0 {
 		if raw, ok := extra.Get(t.Messages[0].Extra, name, "/role"); ok {
-			role = unquote(raw)
+			role = jsonwire.Unquote(raw)
 		}
 	}
 	c.Begin(w, t, role)

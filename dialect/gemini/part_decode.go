@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -212,7 +211,7 @@ func (d *partDecoder) said(p *rawPart) (string, error) {
 	d.in.Reset(p.data)
 	said := d.in.String()
 	if err := d.in.Err(); err != nil {
-		return "", placeAt("/text", p.start, err)
+		return "", jsonwire.PlaceAt("/text", p.start, err)
 	}
 	return said, nil
 }
@@ -264,7 +263,7 @@ func (d *partDecoder) result(p *rawPart, at extra.Path) dragoman.Part {
 		extra.Add(&res.Extra, name, partPrefix, extra.Name(f.Path), f.Value)
 	}
 	if p.signature != "" {
-		extra.Add(&res.Extra, name, partPrefix, []byte("thoughtSignature"), quote(p.signature))
+		extra.Add(&res.Extra, name, partPrefix, []byte("thoughtSignature"), jsonwire.Quote(p.signature))
 	}
 	return res
 }
@@ -300,18 +299,4 @@ func opaque(p *rawPart) *dragoman.Opaque {
 		}
 	}
 	return o
-}
-
-// placeAt puts the place of an element before the place inside it. base is the
-// element's offset in the document.
-func placeAt(path string, base int64, err error) error {
-	var at *jsonwire.Error
-	if errors.As(err, &at) {
-		offset := at.Offset
-		if offset >= 0 {
-			offset += base
-		}
-		return &jsonwire.Error{Pointer: path + at.Pointer, Offset: offset, Err: at.Err}
-	}
-	return &jsonwire.Error{Pointer: path, Offset: base, Err: err}
 }

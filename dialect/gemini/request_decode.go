@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -90,7 +91,7 @@ func (d *requestDecoder) system() {
 			}
 			p, err := d.part(raw, extra.Elem(prefix+"/parts", i), i, -1)
 			if err != nil {
-				d.fail(placeAt(extra.Elem(prefix+"/parts", i).String(), d.r.Offset()-int64(len(raw)), err))
+				d.fail(jsonwire.PlaceAt(extra.Elem(prefix+"/parts", i).String(), d.r.Offset()-int64(len(raw)), err))
 				return
 			}
 			d.req.Instructions = append(d.req.Instructions, p)
@@ -135,7 +136,7 @@ func (d *requestDecoder) content(i int, path string) {
 	}
 	m, err := d.message(raw, i)
 	if err != nil {
-		d.fail(placeAt(path, d.r.Offset()-int64(len(raw)), err))
+		d.fail(jsonwire.PlaceAt(path, d.r.Offset()-int64(len(raw)), err))
 		return
 	}
 	d.req.Messages = append(d.req.Messages, m)
@@ -169,7 +170,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 		return m, err
 	}
 	d.asked.pair(&m, at, d.rep)
-	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
+	if m.Role == dragoman.RoleUser && blockwire.OnlyResults(m.Parts) {
 		m.Role = dragoman.RoleTool
 	}
 	if twice && len(m.ToolCalls()) > 0 {
@@ -202,7 +203,7 @@ func (d *requestDecoder) parts(m *dragoman.Message, r *jsonwire.Reader, at extra
 		raw := r.Raw()
 		p, err := d.part(raw, at.Elem("parts", 0), 0, pos)
 		if err != nil {
-			return placeAt("/parts", r.Offset()-int64(len(raw)), err)
+			return jsonwire.PlaceAt("/parts", r.Offset()-int64(len(raw)), err)
 		}
 		m.Parts = []dragoman.Part{p}
 		return nil
@@ -214,20 +215,11 @@ func (d *requestDecoder) parts(m *dragoman.Message, r *jsonwire.Reader, at extra
 		}
 		p, err := d.part(raw, at.Elem("parts", i), i, pos)
 		if err != nil {
-			return placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(raw)), err)
+			return jsonwire.PlaceAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(raw)), err)
 		}
 		m.Parts = append(m.Parts, p)
 	}
 	return nil
-}
-
-func onlyResults(parts []dragoman.Part) bool {
-	for _, p := range parts {
-		if p.Kind() != dragoman.KindToolResult {
-			return false
-		}
-	}
-	return len(parts) > 0
 }
 
 func (d *requestDecoder) tools() {
@@ -240,7 +232,7 @@ func (d *requestDecoder) tools() {
 		n++
 		specs, err := d.reg.ReadTool(raw, extra.Elem("/tools", i), d.rep)
 		if err != nil {
-			d.fail(placeAt(extra.Elem("/tools", i).String(), d.r.Offset()-int64(len(raw)), err))
+			d.fail(jsonwire.PlaceAt(extra.Elem("/tools", i).String(), d.r.Offset()-int64(len(raw)), err))
 			return
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
@@ -304,7 +296,7 @@ func (d *requestDecoder) choice() {
 		}
 	}
 	if err := in.End(); err != nil {
-		d.fail(placeAt(callPath, base, err))
+		d.fail(jsonwire.PlaceAt(callPath, base, err))
 		return
 	}
 	if len(allowed) == 0 {
@@ -378,7 +370,7 @@ func (d *requestDecoder) thinking() {
 			budget(s, d.r.Integer())
 		case member == "thinkingLevel" && d.r.Kind() != 'n':
 			raw := d.r.Raw()
-			switch level := strings.ToLower(unquote(raw)); level {
+			switch level := strings.ToLower(jsonwire.Unquote(raw)); level {
 			case "minimal", "low", "medium", "high":
 				s.Effort = level
 			default:
@@ -419,7 +411,7 @@ type outputMembers struct {
 // are kept as they are.
 func (o *outputMembers) settle(d *requestDecoder) {
 	const closed = tuningPath + "/responseSchema"
-	mime := unquote(o.mime)
+	mime := jsonwire.Unquote(o.mime)
 	schema := o.jsonSchema
 	if schema == nil && o.schema != nil {
 		schema = fromClosedSchema(o.schema, closed, d.rep)

@@ -467,7 +467,7 @@ func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, 
 		return "NONE", nil
 	case c.Mode == dragoman.ChoiceRequired, c.Mode == dragoman.ChoiceTool:
 		return "ANY", allowed
-	case unquote(validated) == "VALIDATED":
+	case jsonwire.Unquote(validated) == "VALIDATED":
 		return "VALIDATED", allowed
 	case len(allowed) > 0:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "a choice among some tools written as VALIDATED, which holds calls to their schema")

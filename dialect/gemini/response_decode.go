@@ -101,7 +101,7 @@ func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
 				continue // what follows a bad candidate is only checked as JSON
 			}
 			if err := a.candidate(raw, i); err != nil {
-				a.err = placeAt(extra.Elem("/candidates", i).String(), r.Offset()-int64(len(raw)), err)
+				a.err = jsonwire.PlaceAt(extra.Elem("/candidates", i).String(), r.Offset()-int64(len(raw)), err)
 			}
 		}
 	case "promptFeedback":
@@ -137,7 +137,7 @@ func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
 
 // timeOf reads a time; the zero one where it is none.
 func timeOf(raw []byte) time.Time {
-	t, err := time.Parse(time.RFC3339, unquote(raw))
+	t, err := time.Parse(time.RFC3339, jsonwire.Unquote(raw))
 	if err != nil {
 		return time.Time{}
 	}
@@ -198,7 +198,7 @@ func (a *answer) candidate(raw json.RawMessage, i int) error {
 				break
 			}
 			if err := a.content(&c, content, i); err != nil {
-				return placeAt("/content", r.Offset()-int64(len(content)), err)
+				return jsonwire.PlaceAt("/content", r.Offset()-int64(len(content)), err)
 			}
 		case "finishReason":
 			c.word = laterWord(c.word, word(r))
@@ -267,7 +267,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 				at := extra.Elem("/candidates", index).Elem("content/parts", i)
 				p, err := a.part(part, at, len(c.calls), index)
 				if err != nil {
-					return placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
+					return jsonwire.PlaceAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
 				}
 				if silent(p) {
 					continue

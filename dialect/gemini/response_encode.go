@@ -247,7 +247,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 			return nil
 		}
 		raw, _ := extra.Get(p.Extra, name, "/thoughtSignature")
-		writeMedia(w, p, unquote(raw), at, e.rep)
+		writeMedia(w, p, jsonwire.Unquote(raw), at, e.rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(p.Type), p.Dialect)

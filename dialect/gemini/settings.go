@@ -96,7 +96,7 @@ func (e *requestEncoder) stop() {
 
 func (d *requestDecoder) serviceTier() {
 	raw := d.r.Raw()
-	switch tier := unquote(raw); tier {
+	switch tier := jsonwire.Unquote(raw); tier {
 	case "standard", "flex", "priority":
 		d.req.ServiceTier = tier
 	default:

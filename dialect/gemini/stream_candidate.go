@@ -91,7 +91,7 @@ func (c *streamed) content(raw []byte) error {
 					continue
 				}
 				if err := c.part(part, i); err != nil {
-					failed = placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
+					failed = jsonwire.PlaceAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
 				}
 			}
 		case "role": // the model's
@@ -254,7 +254,7 @@ func (c *streamed) call(p *rawPart, pos int) error {
 	k := c.building
 	f, bad, err := c.fragment(p)
 	if err != nil {
-		return placeAt("/functionCall", p.start, err)
+		return jsonwire.PlaceAt("/functionCall", p.start, err)
 	}
 	switch {
 	case f.name == "" && k != nil:

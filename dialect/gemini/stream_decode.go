@@ -425,7 +425,7 @@ func (d *streamDecoder) candidate(pos int) error {
 		c.finish(finish)
 	}
 	if err != nil {
-		return placeAt(extra.Elem("/candidates", pos).String()+"/content", start, err)
+		return jsonwire.PlaceAt(extra.Elem("/candidates", pos).String()+"/content", start, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 type Emitter struct {
 	Dialect dragoman.Dialect
 	Wire    StreamWire
-	Rep     *dragoman.Report
+	rep     *dragoman.Report
 	// BareStart says that a block of text has a start of its own, which can be
 	// written before anything is said.
 	BareStart bool
@@ -73,7 +73,7 @@ func (p *Out) Opened() bool { return p.Index >= 0 }
 
 // NewEmitter returns one that starts with nothing.
 func NewEmitter(d dragoman.Dialect, wire StreamWire, rep *dragoman.Report) Emitter {
-	return Emitter{Dialect: d, Wire: wire, Rep: rep, parts: make(map[int]*Out)}
+	return Emitter{Dialect: d, Wire: wire, rep: rep, parts: make(map[int]*Out)}
 }
 
 // track makes p the part that starts; it is false for a part that is not
@@ -82,7 +82,7 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	if ev.Choice != 0 {
 		if !e.others {
 			e.others = true
-			e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
 		}
 		return false
 	}
@@ -91,7 +91,7 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	}
 	at, message := e.places.Next(ev)
 	if ev.Header != nil {
-		ReportHeader(e.Rep, ev.Header, e.Dialect, message)
+		ReportHeader(e.rep, ev.Header, e.Dialect, message)
 	}
 	p.Skeleton, p.At, p.Opening, p.Sent = ev.Part, at, e.own(ev.Extra), stream.SentOf(ev.Part)
 	e.parts[ev.Index] = p
@@ -281,7 +281,7 @@ func (e *Emitter) Begun(dst []byte, p *Out, part dragoman.Part) ([]byte, error) 
 func (e *Emitter) Remainder(p *Out, whole string) string {
 	rest, ok := p.Sent.Rest(whole)
 	if !ok {
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "the final value differs from the fragments that were sent")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "the final value differs from the fragments that were sent")
 		return ""
 	}
 	return rest

@@ -58,8 +58,8 @@ func (b *Incoming) Joins(text string, whole bool, member string) {
 	b.whole = b.whole || whole
 }
 
-// InOrder lists open blocks in order of their start.
-func InOrder[B incomer](open map[int64]B) []B {
+// inOrder lists open blocks in order of their start.
+func inOrder[B incomer](open map[int64]B) []B {
 	out := make([]B, 0, len(open))
 	for _, b := range open {
 		out = append(out, b)
@@ -68,8 +68,8 @@ func InOrder[B incomer](open map[int64]B) []B {
 	return out
 }
 
-// BrokenOff are the calls among blocks that the wire did not complete.
-func BrokenOff[B incomer](calls []B) map[*Incoming]bool {
+// brokenOff are the calls among blocks that the wire did not complete.
+func brokenOff[B incomer](calls []B) map[*Incoming]bool {
 	broken := map[*Incoming]bool{}
 	for _, c := range calls {
 		if b := c.incoming(); !b.Stopped {
@@ -77,46 +77,4 @@ func BrokenOff[B incomer](calls []B) map[*Incoming]bool {
 		}
 	}
 	return broken
-}
-
-// Settling is how a decoder settles the calls of its stream.
-type Settling[B incomer] struct {
-	Parts  *stream.Parts
-	Header func() *dragoman.Message
-	// Broken are those in which the stream broke off.
-	Broken map[*Incoming]bool
-	// Whole reads a call from its block as the API would have sent it whole.
-	Whole func(B) *dragoman.ToolCall
-	// Fresh settles the id of a call that is the block at; it is false for an
-	// exact repeat of another.
-	Fresh func(c *dragoman.ToolCall, at int) bool
-}
-
-// Settle gives the calls of a stream, and their parts, which are still to be
-// ended: only the verdict on the whole response says whether they may run.
-func (s Settling[B]) Settle(blocks []B) (calls []*dragoman.ToolCall, ending []*stream.Part) {
-	for _, block := range blocks {
-		b, c := block.incoming(), s.Whole(block)
-		if s.Broken[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
-			if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.Fragments()) == 0 {
-				c.Arguments = "" // the start of a block says {} before anything is known
-			}
-		}
-		fresh := s.Fresh(c, b.At)
-		switch {
-		case b.Part == nil && !fresh:
-			continue
-		case b.Part == nil:
-			skeleton := *c
-			skeleton.Arguments, skeleton.Problem = "", nil
-			b.Part = s.Parts.Start(0, s.Header(), &skeleton, c)
-			b.Part.Append(c.Arguments)
-		case b.Hidden:
-			b.Part.Append(c.Arguments)
-		}
-		b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call has them
-		calls, ending = append(calls, c), append(ending, b.Part)
-	}
-	return calls, ending
 }

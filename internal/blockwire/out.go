@@ -96,6 +96,6 @@ func sameArguments(sent, whole string) bool {
 // become the call it is.
 func (e *Emitter) spliced(dst []byte, p *Out) []byte {
 	const why = "the final value of a call differs from what was streamed of it"
-	e.Rep.Add(dragoman.Dropped, dragoman.Serious, p.At.String(), why+"; the stream ends with an error")
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.At.String(), why+"; the stream ends with an error")
 	return e.Wire.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
 }

@@ -229,6 +229,20 @@ func WriteBut(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix 
 	}
 }
 
+// WriteUnless writes the fields of the object itself, without the paths that skip
+// is true of. Fields of nested objects are left to the writer of those objects.
+func WriteUnless(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, skip func(path string) bool) {
+	WriteBut(w, e, d, "", func(f dragoman.Field) bool { return skip(f.Path) })
+}
+
+// Clone returns a copy that does not change when e gets more fields.
+func Clone(e *dragoman.Extra) *dragoman.Extra {
+	if e == nil {
+		return nil
+	}
+	return &dragoman.Extra{Dialect: e.Dialect, Fields: slices.Clone(e.Fields)}
+}
+
 // End ends the object that w is writing: the members kept for dialect d come
 // last, those kept for another are reported as lost at the object's place.
 func End(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, at Path, rep *dragoman.Report) {

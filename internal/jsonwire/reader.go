@@ -615,3 +615,32 @@ func smallInt(raw []byte) (n int64, ok bool) {
 	}
 	return n, true
 }
+
+// PlaceAt puts the place of an element before the place inside it that an error
+// names. base is the offset of the element in the document.
+func PlaceAt(path string, base int64, err error) error {
+	var at *Error
+	if errors.As(err, &at) {
+		offset := at.Offset
+		if offset >= 0 {
+			offset += base
+		}
+		return &Error{Pointer: path + at.Pointer, Offset: offset, Err: at.Err}
+	}
+	return &Error{Pointer: path, Offset: base, Err: err}
+}
+
+// Quote returns a text as a JSON string.
+func Quote(s string) []byte {
+	var w Writer
+	w.String(s)
+	return w.Buf
+}
+
+// Unquote returns the text of a JSON string, and "" for any other value.
+func Unquote(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return NewReader(raw).String()
+}

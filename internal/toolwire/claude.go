@@ -1,10 +1,14 @@
 package toolwire
 
-import dragoman "github.com/dragoman-go/dragoman"
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
 
-// ClaudeTTL is the cache lifetime that Anthropic and Bedrock know and that is
+// claudeTTL is the cache lifetime that Anthropic and Bedrock know and that is
 // nearest to a hint's; empty if the hint's is unknown.
-func ClaudeTTL(h *dragoman.CacheHint) string {
+func claudeTTL(h *dragoman.CacheHint) string {
 	switch h.TTL {
 	case "", "5m":
 		return h.TTL
@@ -13,6 +17,23 @@ func ClaudeTTL(h *dragoman.CacheHint) string {
 	default:
 		return ""
 	}
+}
+
+// WriteClaudeCache writes the object of a cache marker of Anthropic or Bedrock: its
+// type, and the lifetime that is nearest to the hint's.
+func WriteClaudeCache(w *jsonwire.Writer, typ string, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
+	ttl := claudeTTL(h)
+	switch {
+	case ttl == h.TTL:
+	case ttl == "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
+	default:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
+	}
+	w.BeginObject()
+	w.StringField("type", typ)
+	w.StringFieldIf("ttl", ttl)
+	w.EndObject()
 }
 
 // ClaudeStrictLimits returns Anthropic's bounds for all strict schemas of a
