@@ -38,7 +38,7 @@ func Deterministic(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw 
 		if err != nil {
 			return
 		}
-		if err := jsonwire.Check(a.Body); err != nil {
+		if err := jsonwire.Check(gen.WithoutRepeatedKeys(req, a.Body)); err != nil {
 			t.Fatalf("unsound JSON: %v\n%s", err, a.Body)
 		}
 	})

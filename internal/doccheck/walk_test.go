@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/repotree"
 )
 
 // A reference to a function in docs/architecture.md: a package, and after the first dot
@@ -27,11 +29,15 @@ func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	if len(refs) < 60 {
 		t.Errorf("%d references to functions: the pattern misses most of them", len(refs))
 	}
+	root, err := repotree.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
 	declared := map[string]map[string]bool{}
 	for _, r := range refs {
 		pkg, name := r[1], r[2]
 		if declared[pkg] == nil {
-			declared[pkg] = declarations(t, filepath.Join("..", "..", filepath.FromSlash(pkg)))
+			declared[pkg] = declarations(t, filepath.Join(root, filepath.FromSlash(pkg)))
 		}
 		if !declared[pkg][name] {
 			t.Errorf("docs/architecture.md names %s.%s, which does not exist", pkg, name)
