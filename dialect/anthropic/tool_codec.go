@@ -40,28 +40,21 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
+// The formats of definitions and calls by their type.
+var (
+	toolTypes = map[string]dragoman.Format{"": dragoman.FormatAnthropicTool, "custom": dragoman.FormatAnthropicTool}
+	callTypes = map[string]dragoman.Format{"tool_use": dragoman.FormatAnthropicToolUse}
+)
+
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
-	switch typ := toolwire.TypeOf(obj); typ {
-	case "", "custom":
-		return dragoman.FormatAnthropicTool
-	default:
-		return toolTraits.HostedFormat(typ)
-	}
+	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
 func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
-	if typ := toolwire.TypeOfValue(obj); typ != "tool_use" {
-		return toolTraits.HostedFormat(typ)
-	}
-	return dragoman.FormatAnthropicToolUse
+	return toolTraits.FormatByType(obj, callTypes)
 }
 
-func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
-	if o.Type == "tool_use" {
-		return dragoman.FormatAnthropicToolUse
-	}
-	return ""
-}
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format { return callTypes[o.Type] }
 
 func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 

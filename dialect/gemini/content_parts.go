@@ -50,7 +50,7 @@ func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 			m.URL = rd.String()
 		case "displayName":
 			raw := rd.Raw()
-			m.Name = toolwire.Unquote(raw)
+			m.Name = jsonwire.Unquote(raw)
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, []byte("displayName"), raw)
 		default:
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, rd.Raw())

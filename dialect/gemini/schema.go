@@ -7,7 +7,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -107,7 +106,7 @@ func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
 	case "type":
 		t.typ(m, typ, nullable)
 	case "format":
-		if toolwire.Unquote(m.raw) == "enum" { // says what the list of values says
+		if jsonwire.Unquote(m.raw) == "enum" { // says what the list of values says
 			t.changed = true
 			return
 		}
@@ -151,7 +150,7 @@ const unspecified = "type_unspecified"
 // typeName is the name of a type; empty where it is no word and no number.
 func (t *closedSchema) typeName(raw []byte) string {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
-		return strings.ToLower(toolwire.Unquote(raw))
+		return strings.ToLower(jsonwire.Unquote(raw))
 	}
 	types := schemaTypes()
 	if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && n < len(types) {
@@ -181,7 +180,7 @@ func (t *closedSchema) typ(m member, typ string, nullable bool) {
 		w.String("null")
 		w.EndArray()
 	default:
-		t.changed = t.changed || typ != toolwire.Unquote(m.raw)
+		t.changed = t.changed || typ != jsonwire.Unquote(m.raw)
 		w.StringField(m.key, typ)
 	}
 }
@@ -246,7 +245,7 @@ func (t *closedSchema) number(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '"' {
 		return raw
 	}
-	s := toolwire.Unquote(raw)
+	s := jsonwire.Unquote(raw)
 	if v := jsontext.Value(s); s == "" || v.Kind() != '0' || !v.IsValid() || strings.TrimSpace(s) != s {
 		return raw
 	}

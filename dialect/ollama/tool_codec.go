@@ -36,8 +36,11 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
+// toolTypes are the formats of definitions by their type.
+var toolTypes = map[string]dragoman.Format{"": dragoman.FormatOllamaFunction, "function": dragoman.FormatOllamaFunction}
+
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
-	return toolFormat(toolwire.TypeOf(obj))
+	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
 // CallFormat returns the only format: calls have no type (quirk B35).
@@ -240,13 +243,4 @@ func unsaidOfTexts(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
 			unsaidOfText(t, at.Elem("content", i), rep)
 		}
 	}
-}
-
-// toolFormat names the format of a tool definition; a type that is none
-// of ours is the server's own.
-func toolFormat(typ string) dragoman.Format {
-	if typ == "function" || typ == "" {
-		return dragoman.FormatOllamaFunction
-	}
-	return dragoman.Format(string(dragoman.Ollama) + "." + typ)
 }

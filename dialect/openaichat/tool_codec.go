@@ -43,26 +43,18 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
+// The formats of definitions and calls by their type.
+var (
+	toolTypes = map[string]dragoman.Format{"function": dragoman.FormatChatFunction, "": dragoman.FormatChatFunction, "custom": dragoman.FormatChatCustom}
+	callTypes = map[string]dragoman.Format{"function": dragoman.FormatChatFunctionCall, "": dragoman.FormatChatFunctionCall, "custom": dragoman.FormatChatCustomCall}
+)
+
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
-	switch typ := toolwire.TypeOf(obj); typ {
-	case "function", "":
-		return dragoman.FormatChatFunction
-	case "custom":
-		return dragoman.FormatChatCustom
-	default:
-		return toolTraits.HostedFormat(typ)
-	}
+	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
 func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
-	switch typ := toolwire.TypeOfValue(obj); typ {
-	case "function", "":
-		return dragoman.FormatChatFunctionCall
-	case "custom":
-		return dragoman.FormatChatCustomCall
-	default:
-		return toolTraits.HostedFormat(typ)
-	}
+	return toolTraits.FormatByType(obj, callTypes)
 }
 
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {

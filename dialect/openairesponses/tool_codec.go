@@ -43,40 +43,21 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
+// The formats of definitions and calls by their type.
+var (
+	toolTypes = map[string]dragoman.Format{"function": dragoman.FormatResponsesFunction, "": dragoman.FormatResponsesFunction, "custom": dragoman.FormatResponsesCustom, "namespace": dragoman.FormatResponsesNamespace}
+	callTypes = map[string]dragoman.Format{"function_call": dragoman.FormatResponsesFunctionCall, "custom_tool_call": dragoman.FormatResponsesCustomCall}
+)
+
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
-	switch typ := toolwire.TypeOf(obj); typ {
-	case "function", "":
-		return dragoman.FormatResponsesFunction
-	case "custom":
-		return dragoman.FormatResponsesCustom
-	case "namespace":
-		return dragoman.FormatResponsesNamespace
-	default:
-		return toolTraits.HostedFormat(typ)
-	}
+	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
 func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
-	switch typ := toolwire.TypeOfValue(obj); typ {
-	case "function_call":
-		return dragoman.FormatResponsesFunctionCall
-	case "custom_tool_call":
-		return dragoman.FormatResponsesCustomCall
-	default:
-		return toolTraits.HostedFormat(typ)
-	}
+	return toolTraits.FormatByType(obj, callTypes)
 }
 
-func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
-	switch o.Type {
-	case "function_call":
-		return dragoman.FormatResponsesFunctionCall
-	case "custom_tool_call":
-		return dragoman.FormatResponsesCustomCall
-	default:
-		return ""
-	}
-}
+func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format { return callTypes[o.Type] }
 
 func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 

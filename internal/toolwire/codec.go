@@ -130,6 +130,17 @@ func (t *Traits) HostedFormat(typ string) dragoman.Format {
 	return dragoman.Format(string(t.Dialect) + "." + typ)
 }
 
+// FormatByType returns the format of a tool object by its field "type". A type that
+// is not in known is a tool that the provider defines, and its format is the dialect's
+// name, a dot and the type. The type of an object without one is "".
+func (t *Traits) FormatByType(obj jsonwire.Value, known map[string]dragoman.Format) dragoman.Format {
+	typ := TypeOfValue(obj)
+	if f, ok := known[typ]; ok {
+		return f
+	}
+	return t.HostedFormat(typ)
+}
+
 // Fields are the fields of the object at a path, "/" for the call itself, that
 // say what a call runs.
 type Fields struct {

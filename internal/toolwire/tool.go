@@ -192,11 +192,3 @@ func Quote(s string) []byte {
 	w.String(s)
 	return w.Buf
 }
-
-// Unquote reads a JSON string; it is empty for anything else.
-func Unquote(raw []byte) string {
-	if len(raw) == 0 || raw[0] != '"' {
-		return ""
-	}
-	return jsonwire.NewReader(raw).String()
-}
