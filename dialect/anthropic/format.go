@@ -13,7 +13,7 @@ import (
 var format = &blockwire.Format{
 	Dialect: name, API: "anthropic",
 	Limits: Codec{}.Limits, Tools: toolCodecs,
-	Messages: messagesAt, Fields: requestMembers, Literal: literal,
+	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
 	IDPrefix: "toolu_", Content: "/content", StrayFields: strayFields,

@@ -15,7 +15,7 @@ import (
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	blocks := blockDecoder{blockwire.NewDecoder(format, o)}
 	d := requestDecoder{RequestDecoder: blockwire.NewRequestDecoder(blocks.Decoder), blocks: blocks}
-	return d.Decode(body, d.member)
+	return d.Decode(body, settings.Known(), func(key []byte) { settings.Decode(&d, d.R, d.Req, key) })
 }
 
 type requestDecoder struct {
@@ -23,62 +23,10 @@ type requestDecoder struct {
 	blocks blockDecoder
 }
 
-func (d *requestDecoder) member(key string) {
-	r, req := d.R, d.Req
-	switch key {
-	case "model":
-		req.Model = r.String()
-	case "max_tokens":
-		req.MaxOutputTokens = d.Integer()
-	case "messages":
-		d.Conversation(d.message)
-	case "system":
-		d.system()
-	case "tools":
-		d.Tools("", key, "/tools", nil)
-	case "tool_choice":
-		d.choice()
-	case "thinking":
-		d.thinking()
-	case "output_config":
-		d.outputConfig()
-	case "output_format": // the beta's name for output_config.format
-		raw := r.Raw()
-		if !d.format(raw) && r.Err() == nil {
-			d.KeepField("", key, raw)
-		}
-	case "metadata":
-		d.metadata()
-	case "stop_sequences":
-		d.StopSequences("", key)
-	case "temperature":
-		req.Sampling.Temperature = d.Number()
-	case "top_p":
-		req.Sampling.TopP = d.Number()
-	case "top_k":
-		req.Sampling.TopK = d.Integer()
-	case "stream":
-		if req.Stream = r.Bool(); !req.Stream {
-			d.KeepField("", key, []byte("false"))
-		}
-	case "service_tier":
-		raw := r.Raw()
-		switch tier := jsonwire.Unquote(raw); tier {
-		case "auto", "standard_only":
-			req.ServiceTier = tier
-		default:
-			d.KeepField("", key, raw)
-		}
-	case "cache_control":
-		d.cache(r.Raw())
-	default:
-		d.KeepField("", key, r.Raw())
-	}
-}
-
 // cache reads the marker for the end of the prompt; one of a kind we do not
 // know is kept as it is.
-func (d *requestDecoder) cache(raw []byte) {
+func (d *requestDecoder) cache() {
+	raw := d.R.Raw()
 	hint := &dragoman.CacheHint{}
 	known := true
 	in := jsonwire.NewReader(raw)
@@ -239,28 +187,6 @@ func (d *requestDecoder) thinking() {
 	}
 }
 
-func (d *requestDecoder) outputConfig() {
-	r := d.R
-	n := 0
-	for key := range r.Object() {
-		n++
-		switch k := string(key); {
-		case k == "effort" && r.Kind() == '"':
-			d.Reasoning().Effort = r.String()
-		case k == "format" && r.Kind() == '{':
-			raw := r.Raw()
-			if !d.format(raw) {
-				d.KeepField("/output_config", k, raw)
-			}
-		default:
-			d.KeepField("/output_config", k, r.Raw())
-		}
-	}
-	if n == 0 && r.Err() == nil {
-		d.KeepField("", "output_config", []byte("{}"))
-	}
-}
-
 // format reads an output format and reports whether it is one we know.
 func (d *requestDecoder) format(raw []byte) bool {
 	return d.OutputSchema(raw, func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat) {
@@ -270,22 +196,4 @@ func (d *requestDecoder) format(raw []byte) bool {
 			extra.Add(&f.Extra, name, "", key, in.Raw())
 		}
 	})
-}
-
-func (d *requestDecoder) metadata() {
-	n := 0
-	for key := range d.R.Object() {
-		n++
-		if string(key) == "user_id" && d.R.Kind() == '"' {
-			if d.Req.User = d.R.String(); d.Req.User != "" {
-				continue
-			}
-			d.KeepField("/metadata", "user_id", []byte(`""`))
-			continue
-		}
-		d.KeepField("/metadata", string(key), d.R.Raw())
-	}
-	if n == 0 && d.R.Err() == nil {
-		d.KeepField("", "metadata", []byte("{}"))
-	}
 }

@@ -1,9 +1,6 @@
 package anthropic
 
 import (
-	"slices"
-	"strings"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
@@ -28,56 +25,13 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct{ blockwire.RequestEncoder }
 
 func (e *requestEncoder) encode() error {
-	w, req := &e.W, e.Req
-	e.arrange(req)
-	tools, err := e.offered()
-	if err != nil {
+	e.arrange(e.Req)
+	var err error
+	if e.Box, err = e.offered(); err != nil {
 		return err
 	}
-	cache, ending := e.Cache("cache_control", tools.Specs, req.Cache)
-
-	w.BeginObject()
-	if model := req.Model; model != "" {
-		e.Key("model")
-		w.String(model)
-	}
-	e.maxTokens()
-	e.ReserveStrict()
-	if err := e.tools(&tools, &cache); err != nil {
-		return err
-	}
-	if err := e.choice(&tools); err != nil {
-		return err
-	}
-	if err := e.Prompt(&cache, nil); err != nil {
-		return err
-	}
-	e.thinking()
-	e.outputConfig()
-	e.sampling()
-	e.identity()
-	if ending != nil {
-		e.Wrote("cache_control")
-		writeCacheControl(w, ending, extra.At(""), e.Rep)
-	}
-	if req.Stream {
-		e.Key("stream")
-		w.Bool(true)
-	}
-	e.Finish(len(req.Metadata) > 0, "/metadata", "the API takes no metadata but the user")
-	return nil
-}
-
-// maxTokens writes the bound that the wire demands.
-func (e *requestEncoder) maxTokens() {
-	n := e.Req.MaxOutputTokens
-	if n == nil {
-		room := e.RoomForBudget(defaultMaxTokens)
-		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the API requires max_tokens; %d written", room)
-		n = &room
-	}
-	e.Key("max_tokens")
-	e.W.Int(*n)
+	e.Cache("cache_control", e.Req.Cache)
+	return blockwire.EncodeSettings(&e.RequestEncoder, settings, e)
 }
 
 // offered narrows the tools where the choice allows only some: this wire has
@@ -95,24 +49,10 @@ func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 	return t, nil
 }
 
-// tools writes the definitions and takes note of those that got lost.
-func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
-	if len(t.Specs) == 0 {
-		return nil
-	}
-	return e.Field("tools", func() (bool, error) {
-		e.W.BeginArray()
-		if err := t.Write(&e.W, e.Reg, cache, e.Rep); err != nil {
-			return false, err
-		}
-		e.W.EndArray()
-		return t.Written > 0, nil
-	})
-}
-
 // choice writes the tool choice with the parallel flag inside it, both only
 // beside tools (quirks E3, E6).
-func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
+func (e *requestEncoder) choice() error {
+	t := &e.Box
 	c, parallel := e.Req.ToolChoice, e.Req.ParallelToolCalls
 	if err := t.Check(c); err != nil {
 		return err
@@ -143,12 +83,12 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	w := &e.W
 	if mode == dragoman.ChoiceOpaque {
 		if raw := e.NativeChoice(c, formatChoice); raw != nil {
-			e.Key("tool_choice")
+			e.W.Key("tool_choice")
 			w.Raw(raw)
 		}
 		return nil
 	}
-	e.Key("tool_choice")
+	e.W.Key("tool_choice")
 	w.BeginObject()
 	switch mode {
 	case dragoman.ChoiceRequired:
@@ -180,90 +120,7 @@ func (e *requestEncoder) thinking() {
 	}
 	e.ReportMode()
 	if typ := e.ThinkingType(); typ != "" {
-		e.Key("thinking")
+		e.W.Key("thinking")
 		e.Thinking(typ, "/thinking")
 	}
-}
-
-// outputConfig writes effort and the output format.
-func (e *requestEncoder) outputConfig() {
-	effort, format := e.Effort(), e.Schema()
-	if effort == "" && format == nil && !extra.Has(e.Req.Extra, name, "/output_config") {
-		return
-	}
-	w := &e.W
-	e.Key("output_config")
-	w.BeginObject()
-	w.StringFieldIf("effort", effort)
-	if format != nil {
-		w.Key("format")
-		w.BeginObject()
-		w.StringField("type", "json_schema")
-		w.RawField("schema", format)
-		extra.Write(w, e.Req.Output.Extra, name, "")
-		w.EndObject()
-	}
-	extra.WriteBut(w, e.Req.Extra, name, "/output_config", func(f dragoman.Field) bool {
-		return f.Path == "/output_config/effort" && effort != "" || f.Path == "/output_config/format" && format != nil
-	})
-	w.EndObject()
-}
-
-// sampling writes how tokens are picked. While the model thinks the API takes no top_k,
-// no temperature but 1 and no top_p below 0.95; Gemini CLI, for one, sends all of them.
-func (e *requestEncoder) sampling() {
-	s, w := e.Req.Sampling, &e.W
-	typ := e.Thinks()
-	thinks := typ != "" && typ != "disabled"
-	temperature, topP := e.Samplers(thinks)
-	if temperature != nil {
-		e.Key("temperature")
-		w.Raw([]byte(*temperature))
-	}
-	if topP != nil {
-		e.Key("top_p")
-		w.Raw([]byte(*topP))
-	}
-	if n := s.TopK; n != nil && !e.RefusesSampler("top_k", thinks) {
-		e.Key("top_k")
-		w.Int(*n)
-	}
-	e.UnsaidSampling()
-	stop := s.Stop
-	if slices.ContainsFunc(stop, blank) {
-		stop = slices.DeleteFunc(slices.Clone(stop), blank)
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences of nothing but white space")
-	}
-	if len(stop) > 0 {
-		e.Key("stop_sequences")
-		e.Strings(stop)
-	}
-}
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// identity writes who asks and how urgent it is.
-func (e *requestEncoder) identity() {
-	w, req := &e.W, e.Req
-	if req.User != "" || extra.Has(req.Extra, name, "/metadata") {
-		e.Key("metadata")
-		w.BeginObject()
-		w.StringFieldIf("user_id", req.User)
-		extra.WriteBut(w, req.Extra, name, "/metadata", func(f dragoman.Field) bool { return f.Path == "/metadata/user_id" && req.User != "" })
-		w.EndObject()
-	}
-	tier := req.ServiceTier
-	switch tier {
-	case "":
-		return
-	case "auto", "standard_only":
-	case "default":
-		tier = "standard_only"
-		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"default" written as "standard_only"`)
-	default:
-		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %q", tier)
-		return
-	}
-	e.Key("service_tier")
-	w.String(tier)
 }

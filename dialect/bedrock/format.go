@@ -11,7 +11,7 @@ import (
 var format = &blockwire.Format{
 	Dialect: name, API: "bedrock",
 	Limits: Codec{}.Limits, Tools: toolCodecs,
-	Messages: messagesAt, Fields: requestMembers, Literal: literal,
+	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
 	IDPrefix: "tooluse_", CallPlace: []int{0}, Content: "/output/message/content", StrayFields: strayFields,

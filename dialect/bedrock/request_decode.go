@@ -17,37 +17,12 @@ import (
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
 	d := requestDecoder{RequestDecoder: blockwire.NewRequestDecoder(blocks.Decoder), blocks: blocks}
-	return d.Decode(body, d.member)
+	return d.Decode(body, settings.Known(), func(key []byte) { settings.Decode(&d, d.R, d.Req, key) })
 }
 
 type requestDecoder struct {
 	blockwire.RequestDecoder
 	blocks blockDecoder
-}
-
-func (d *requestDecoder) member(key string) {
-	switch key {
-	case "messages":
-		d.Conversation(d.message)
-	case "system":
-		d.system()
-	case "inferenceConfig":
-		d.object(key, d.inference)
-	case "toolConfig":
-		d.object(key, d.toolMember)
-	case "outputConfig":
-		d.object(key, d.outputMember)
-	case "additionalModelRequestFields":
-		d.object(key, d.modelField)
-	case "requestMetadata":
-		d.metadata()
-	case "serviceTier":
-		d.tier()
-	case "modelId", "model": // neither belongs into the body; clients send them all the same
-		d.model(key)
-	default:
-		d.KeepField("", key, d.R.Raw())
-	}
 }
 
 // object reads an object member by member; one that is empty, or no object, is
@@ -80,26 +55,6 @@ func (d *requestDecoder) model(key string) {
 	}
 	if model != "" {
 		d.Req.Model = model
-	}
-}
-
-func (d *requestDecoder) inference(prefix, key string) {
-	r, s := d.R, &d.Req.Sampling
-	if r.Kind() == 'n' {
-		d.KeepField(prefix, key, r.Raw())
-		return
-	}
-	switch key {
-	case "maxTokens":
-		d.Req.MaxOutputTokens = d.Integer()
-	case "temperature":
-		s.Temperature = d.Number()
-	case "topP":
-		s.TopP = d.Number()
-	case "stopSequences":
-		d.StopSequences(prefix, key)
-	default:
-		d.KeepField(prefix, key, r.Raw())
 	}
 }
 
@@ -263,24 +218,6 @@ func (d *requestDecoder) modelField(prefix, key string) {
 	d.KeepField(prefix, key, raw)
 }
 
-func (d *requestDecoder) outputMember(prefix, key string) {
-	switch {
-	case key == "effort" && d.R.Kind() == '"':
-		if effort := d.R.String(); effort != "" {
-			d.Reasoning().Effort = effort
-			return
-		}
-		d.KeepField(prefix, key, []byte(`""`))
-	case key == "textFormat" && d.R.Kind() == '{':
-		raw := d.R.Raw()
-		if d.R.Err() == nil && !d.format(raw) {
-			d.KeepField(prefix, key, raw)
-		}
-	default:
-		d.KeepField(prefix, key, d.R.Raw())
-	}
-}
-
 // format reads an output format and reports whether it is one we know. The
 // schema is JSON inside a string.
 func (d *requestDecoder) format(raw []byte) bool {
@@ -315,34 +252,6 @@ func readStructure(in *jsonwire.Reader, f *dragoman.OutputFormat) {
 			}
 		}
 	}
-}
-
-// metadata reads what is said about the request; anything but an object of
-// strings is kept as it is.
-func (d *requestDecoder) metadata() {
-	raw := d.R.Raw()
-	if d.R.Err() != nil {
-		return
-	}
-	in := jsonwire.NewReader(raw)
-	var list []dragoman.KeyValue
-	plain := in.Kind() == '{'
-	if plain {
-		for key := range in.Object() {
-			k := string(key)
-			if in.Kind() != '"' {
-				in.Skip()
-				plain = false
-				continue
-			}
-			list = append(list, dragoman.KeyValue{Key: k, Value: in.String()})
-		}
-	}
-	if !plain || len(list) == 0 {
-		d.KeepField("", "requestMetadata", raw)
-		return
-	}
-	d.Req.Metadata = list
 }
 
 // tier reads how urgent the request is.

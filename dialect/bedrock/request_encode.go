@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -62,97 +61,13 @@ type requestEncoder struct {
 }
 
 func (e *requestEncoder) encode() error {
-	w, req := &e.W, e.Req
-	e.arrange(req)
-	tools, err := e.offered()
-	if err != nil {
+	e.arrange(e.Req)
+	var err error
+	if e.Box, err = e.offered(); err != nil {
 		return err
 	}
-	cache, ending := e.Cache(keyCache, tools.Specs, e.ending(req.Cache))
-
-	w.BeginObject()
-	if err := e.toolConfig(&tools, &cache); err != nil {
-		return err
-	}
-	if err := e.Prompt(&cache, ending); err != nil {
-		return err
-	}
-	e.inference()
-	e.outputConfig()
-	e.modelFields()
-	e.answerFields()
-	e.metadata()
-	e.tier()
-	e.Finish(req.User != "", "/user", "the API takes no user")
-	return nil
-}
-
-// answerFields asks for which stop sequence ended the answer: the API tells it among what a
-// model says beside, and passes over what a model does not say.
-func (e *requestEncoder) answerFields() {
-	const member = "additionalModelResponseFieldPaths"
-	stops := slices.ContainsFunc(e.Req.Sampling.Stop, func(s string) bool { return s != "" })
-	if stops && !extra.Has(e.Req.Extra, name, "/"+member) {
-		e.Key(member)
-		e.W.Raw([]byte(`["/stop_sequence"]`))
-	}
-}
-
-// inference writes the bound on the answer and the knobs of the sampler.
-func (e *requestEncoder) inference() {
-	const at = "/inferenceConfig"
-	w := &e.W
-	_ = e.Field("inferenceConfig", func() (bool, error) {
-		w.BeginObject()
-		start := len(w.Buf)
-		if n, ok := e.maxTokens(); ok {
-			w.IntField("maxTokens", n)
-		}
-		typ := e.Thinks()
-		temperature, topP := e.Samplers(typ == "adaptive" && !e.OwnRequest() || typ == "enabled" && !e.OwnBudget())
-		if temperature != nil {
-			w.RawField("temperature", []byte(*temperature))
-		}
-		if topP != nil {
-			w.RawField("topP", []byte(*topP))
-		}
-		if stop := e.stopSequences(); len(stop) > 0 {
-			w.Key("stopSequences")
-			e.Strings(stop)
-		}
-		extra.Write(w, e.Req.Extra, name, at)
-		some := len(w.Buf) > start // an empty one is written only where one came
-		w.EndObject()
-		return some, nil
-	})
-	e.Unsaid(e.Req.Sampling.TopK != nil, dragoman.Warn, "/sampling/top_k", "the API has no such parameter")
-	e.UnsaidSampling()
-}
-
-// maxTokens returns the bound to write. A request without one gets one if it has a thinking
-// budget: thinking counts against the bound, and the default of Converse is lower than most
-// budgets, which the model refuses.
-func (e *requestEncoder) maxTokens() (int64, bool) {
-	if n := e.Req.MaxOutputTokens; n != nil {
-		return *n, true
-	}
-	if e.Thinks() != "enabled" || e.OwnBudget() {
-		return 0, false
-	}
-	n := e.RoomForBudget(defaultMaxTokens)
-	e.Rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the maximum must exceed the thinking budget; %d written", n)
-	return n, true
-}
-
-// stopSequences are those that the wire takes: none may be empty.
-func (e *requestEncoder) stopSequences() []string {
-	stop := e.Req.Sampling.Stop
-	empty := func(s string) bool { return s == "" }
-	if !slices.ContainsFunc(stop, empty) {
-		return stop
-	}
-	e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "empty stop sequences")
-	return slices.DeleteFunc(slices.Clone(stop), empty)
+	e.Cache(keyCache, e.ending(e.Req.Cache))
+	return blockwire.EncodeSettings(&e.RequestEncoder, settings, e)
 }
 
 // modelFields writes the fields of the model itself: Converse has no field for reasoning.
@@ -163,7 +78,7 @@ func (e *requestEncoder) modelFields() {
 		return
 	}
 	w := &e.W
-	e.Key(member)
+	e.W.Key(member)
 	w.BeginObject()
 	if typ != "" {
 		w.Key("thinking")
@@ -176,32 +91,12 @@ func (e *requestEncoder) modelFields() {
 	w.EndObject()
 }
 
-// outputConfig writes effort and the output format.
-func (e *requestEncoder) outputConfig() {
-	const at = "/outputConfig"
-	if e.Reasoning() != nil {
-		e.ReportMode()
-	}
-	effort, format := e.Effort(), e.Schema()
-	if effort == "" && format == nil && !extra.Has(e.Req.Extra, name, at) {
+// textFormat writes the output format; the schema goes into a string.
+func (e *requestEncoder) textFormat() {
+	w, f, schema := &e.W, e.Req.Output, e.Schema()
+	if schema == nil {
 		return
 	}
-	w := &e.W
-	e.Key("outputConfig")
-	w.BeginObject()
-	w.StringFieldIf("effort", effort)
-	if format != nil {
-		e.textFormat(format)
-	}
-	extra.WriteBut(w, e.Req.Extra, name, at, func(f dragoman.Field) bool {
-		return f.Path == at+"/effort" && effort != "" || f.Path == at+"/textFormat" && format != nil
-	})
-	w.EndObject()
-}
-
-// textFormat writes the output format; the schema goes into a string.
-func (e *requestEncoder) textFormat(format []byte) {
-	w, f := &e.W, e.Req.Output
 	w.Key("textFormat")
 	w.BeginObject()
 	w.StringField("type", "json_schema")
@@ -209,7 +104,7 @@ func (e *requestEncoder) textFormat(format []byte) {
 	w.BeginObject()
 	w.Key("jsonSchema")
 	w.BeginObject()
-	w.StringField("schema", string(format))
+	w.StringField("schema", string(schema))
 	if f.Name != "" || f.Dialect != name {
 		w.StringField("name", wirekit.OutputName(f.Name, e.Rep))
 	}
@@ -239,7 +134,7 @@ func (e *requestEncoder) metadata() {
 	if len(kept) == 0 {
 		return
 	}
-	e.Key("requestMetadata")
+	e.W.Key("requestMetadata")
 	wirekit.WriteMetadata(&e.W, kept, e.Rep)
 }
 
@@ -269,7 +164,7 @@ func (e *requestEncoder) tier() {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %.40q", tier)
 		return
 	}
-	e.Key("serviceTier")
+	e.W.Key("serviceTier")
 	e.W.BeginObject()
 	e.W.StringField("type", tier)
 	e.W.EndObject()

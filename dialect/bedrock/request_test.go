@@ -755,3 +755,23 @@ func TestBadRequestsAreErrorsWithAPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A null in the inference config must not be written beside the value: that is one field
+// twice.
+func TestKeptNullIsNotWrittenBesideTheValue(t *testing.T) {
+	req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":{"maxTokens":null}}`)
+	req.MaxOutputTokens = new(int64(7))
+	_, enc := encode(t, req, dialect.EncodeOptions{})
+	if n := strings.Count(string(enc.Body), `"maxTokens"`); n != 1 {
+		t.Errorf("maxTokens is written %d times: %s", n, enc.Body)
+	}
+}
+
+// A client that asks for fields of the model keeps its list, also with stop sequences.
+func TestResponseFieldPathsOfTheClientAreKept(t *testing.T) {
+	req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":{"stopSequences":["x"]},"additionalModelResponseFieldPaths":["/trace"]}`)
+	_, enc := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+	if !strings.Contains(string(enc.Body), `"additionalModelResponseFieldPaths":["/trace"]`) {
+		t.Errorf("the list is lost: %s", enc.Body)
+	}
+}

@@ -83,33 +83,36 @@ func (e *requestEncoder) usesTools() bool {
 }
 
 // toolConfig writes the tools and the choice of them.
-func (e *requestEncoder) toolConfig(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+func (e *requestEncoder) toolConfig() error {
 	const at = "/toolConfig"
-	w := &e.W
-	return e.Field("toolConfig", func() (bool, error) {
-		w.BeginObject()
-		start := len(w.Buf)
-		if err := e.tools(t, cache); err != nil {
-			return false, err
-		}
-		if err := e.choice(t); err != nil {
-			return false, err
-		}
-		extra.WriteBut(w, e.Req.Extra, name, at, func(f dragoman.Field) bool {
-			return f.Path == at+"/tools" && t.Written > 0 || f.Path == at+"/toolChoice" && e.Req.ToolChoice != nil
-		})
-		some := len(w.Buf) > start
-		w.EndObject()
-		return some, nil
+	w, t := &e.W, &e.Box
+	mark := len(w.Buf)
+	w.Key("toolConfig")
+	w.BeginObject()
+	start := len(w.Buf)
+	if err := e.tools(); err != nil {
+		return err
+	}
+	if err := e.choice(t); err != nil {
+		return err
+	}
+	extra.WriteBut(w, e.Req.Extra, name, at, func(f dragoman.Field) bool {
+		return f.Path == at+"/tools" && t.Written > 0 || f.Path == at+"/toolChoice" && e.Req.ToolChoice != nil
 	})
+	if len(w.Buf) == start {
+		w.Buf = w.Buf[:mark]
+		return nil
+	}
+	w.EndObject()
+	return nil
 }
 
 // tools writes the definitions and takes note of those that got lost. A
 // conversation with calls needs tools beside it; where there are none, those it
 // calls are declared, with nothing known of them (quirk D21).
-func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+func (e *requestEncoder) tools() error {
 	e.ReserveStrict()
-	if err := e.writeTools(t, cache); err != nil || t.Written > 0 || !e.usesTools() {
+	if err := e.Tools(); err != nil || e.Box.Written > 0 || !e.usesTools() {
 		return err
 	}
 	stubs := e.stubs()
@@ -128,23 +131,6 @@ func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoint
 	}
 	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", n)
 	e.Reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
-	return nil
-}
-
-func (e *requestEncoder) writeTools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
-	if len(t.Specs) == 0 {
-		return nil
-	}
-	mark := len(e.W.Buf)
-	e.W.Key("tools")
-	e.W.BeginArray()
-	if err := t.Write(&e.W, e.Reg, cache, e.Rep); err != nil {
-		return err
-	}
-	e.W.EndArray()
-	if t.Written == 0 {
-		e.W.Buf = e.W.Buf[:mark]
-	}
 	return nil
 }
 

@@ -24,10 +24,8 @@ type Format struct {
 	Limits func() dragoman.Limits
 	// Tools holds the codec of the dialect's tool objects.
 	Tools []toolwire.Codec
-	// Messages says where a request has its messages, and Fields which of its fields
-	// are read.
+	// Messages says where a request has its messages.
 	Messages wirekit.Conversation
-	Fields   jsonwire.Known
 	// Literal lists the fields that are read without interpreting them.
 	Literal jsonwire.Literal
 	// DecodeError decodes an error, as the codec does.

@@ -28,17 +28,13 @@ func NewRequestDecoder(d *Decoder) RequestDecoder {
 	return RequestDecoder{Decoder: d, Req: new(dragoman.Request)}
 }
 
-// Decode decodes the body of a request. member reads the value of one field.
-func (d *RequestDecoder) Decode(body []byte, member func(key string)) (*dragoman.Request, dragoman.Report, error) {
-	err := wirekit.DecodeRequest(d.Dialect, d.Messages, body, d.Options, d.Literal.With(d.Fields), d.Req, d.Rep, func(r *jsonwire.Reader) (sure bool, err error) {
+// Decode decodes the body of a request. known lists the fields that are read, field reads
+// the value of one.
+func (d *RequestDecoder) Decode(body []byte, known jsonwire.Known, field func(key []byte)) (*dragoman.Request, dragoman.Report, error) {
+	err := wirekit.DecodeRequest(d.Dialect, d.Messages, body, d.Options, d.Literal.With(known), d.Req, d.Rep, func(r *jsonwire.Reader) (sure bool, err error) {
 		d.R = r
 		for key := range r.Object() {
-			k := string(key)
-			if r.Kind() == 'n' {
-				d.KeepField("", k, r.Raw())
-			} else {
-				member(k)
-			}
+			field(key)
 			if d.Err != nil {
 				break
 			}
@@ -66,30 +62,6 @@ func (d *RequestDecoder) FailAt(path string, raw []byte, err error) {
 // KeepField stores a field that is unknown, or not in this form.
 func (d *RequestDecoder) KeepField(prefix, key string, raw []byte) {
 	extra.Add(&d.Req.Extra, d.Dialect, prefix, []byte(key), raw)
-}
-
-// Number reads a number without changing its digits.
-func (d *RequestDecoder) Number() *dragoman.Number {
-	n := dragoman.Number(d.R.Number())
-	return &n
-}
-
-// Integer reads an integer.
-func (d *RequestDecoder) Integer() *int64 {
-	n := d.R.Integer()
-	return &n
-}
-
-// StopSequences reads the list of stop sequences.
-func (d *RequestDecoder) StopSequences(prefix, key string) {
-	n := 0
-	for range d.R.Array() {
-		d.Req.Sampling.Stop = append(d.Req.Sampling.Stop, d.R.String())
-		n++
-	}
-	if n == 0 {
-		d.KeepField(prefix, key, []byte("[]"))
-	}
 }
 
 // Conversation reads the messages. message reads one element of it.

@@ -1,8 +1,6 @@
 package blockwire
 
 import (
-	"slices"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -18,101 +16,91 @@ type RequestEncoder struct {
 	Conversation
 	W   jsonwire.Writer
 	Req *dragoman.Request
-	// written lists the fields of the request, which unknown fields must not repeat.
-	written []string
+	// Box holds the tools that are offered.
+	Box Toolbox
+	// Points says which cache breakpoints are written. Ending is the one at the end of the
+	// prompt; nil for none.
+	Points Breakpoints
+	Ending *dragoman.CacheHint
+	// topP is the value that Temperature leaves to TopP.
+	topP *dragoman.Number
 }
 
 // NewRequestEncoder returns an encoder that has written nothing.
 func NewRequestEncoder(c Conversation, req *dragoman.Request) RequestEncoder {
-	e := RequestEncoder{Conversation: c, Req: wirekit.Fit(req, c.Options.Target.Caps, c.Rep), written: make([]string, 0, 16)}
+	e := RequestEncoder{Conversation: c, Req: wirekit.Fit(req, c.Options.Target.Caps, c.Rep)}
 	e.W.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 	return e
 }
 
-// Key writes the name of a field of the request.
-func (e *RequestEncoder) Key(k string) {
-	e.Wrote(k)
-	e.W.Key(k)
+// Cache settles which cache breakpoints are written. atEnd, which may be nil, is the one that
+// the request wants at the end of its prompt.
+func (e *RequestEncoder) Cache(marker string, atEnd *dragoman.CacheHint) {
+	e.Points = Breakpoints{Marker: marker, Apart: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
+	e.Ending = e.Points.AtEnd(atEnd, e.Rep)
+	e.Points.Plan(e.limits.MaxCacheBreakpoints, e.Box.Specs, e.Ending != nil, &e.Plan)
 }
 
-// Wrote takes note of a field of the request.
-func (e *RequestEncoder) Wrote(k string) { e.written = append(e.written, k) }
-
-// Field writes a field of the request with write, and takes it back if that is
-// false.
-func (e *RequestEncoder) Field(k string, write func() (keep bool, err error)) error {
-	mark, named := len(e.W.Buf), len(e.written)
-	e.Key(k)
-	keep, err := write()
-	if err == nil && !keep {
-		e.W.Buf, e.written = e.W.Buf[:mark], e.written[:named]
+// EncodeSettings writes a request with the table of its dialect, whose lines write to e.
+func EncodeSettings[D, E any](e *RequestEncoder, settings *wirekit.Settings[D, E], lines E) error {
+	to := &wirekit.RequestWriter{W: &e.W, Req: e.Req, Rep: e.Rep, Caps: &e.Target.Caps}
+	e.W.BeginObject()
+	if err := settings.Encode(lines, to); err != nil {
+		return err
 	}
-	return err
+	settings.WriteKept(lines, to)
+	extra.Report(e.Rep, e.Req.Extra, e.Dialect, extra.At(""))
+	e.W.EndObject()
+	return nil
 }
 
-// Cache settles which cache breakpoints are written. atEnd, which may be nil, is the
-// one that the request wants behind its prompt, and ending the one to write there.
-func (e *RequestEncoder) Cache(marker string, tools []dragoman.ToolSpec, atEnd *dragoman.CacheHint) (cache Breakpoints, ending *dragoman.CacheHint) {
-	cache = Breakpoints{Marker: marker, Apart: e.WriteCachePoint != nil, None: e.Target.Caps.NoCacheBreakpoints}
-	ending = cache.AtEnd(atEnd, e.Rep)
-	cache.Plan(e.limits.MaxCacheBreakpoints, tools, ending != nil, &e.Plan)
-	return cache, ending
-}
-
-// Prompt writes the system prompt and the messages. mark, which may be nil, is a
-// cache point behind the last message.
-func (e *RequestEncoder) Prompt(cache *Breakpoints, mark *dragoman.CacheHint) error {
-	w := &e.W
-	if len(e.System) > 0 {
-		e.Key("system")
-		w.BeginArray()
-		if err := e.writeBlocks(w, e.System, cache); err != nil {
-			return err
-		}
-		w.EndArray()
+// Tools writes the list of tools, unless it is empty.
+func (e *RequestEncoder) Tools() error {
+	if len(e.Box.Specs) == 0 {
+		return nil
 	}
-	e.Key("messages")
-	w.BeginArray()
+	mark := len(e.W.Buf)
+	e.W.Key("tools")
+	e.W.BeginArray()
+	if err := e.Box.Write(&e.W, e.Reg, &e.Points, e.Rep); err != nil {
+		return err
+	}
+	e.W.EndArray()
+	if e.Box.Written == 0 {
+		e.W.Buf = e.W.Buf[:mark]
+	}
+	return nil
+}
+
+// SystemPrompt writes the system prompt.
+func (e *RequestEncoder) SystemPrompt() error {
+	if len(e.System) == 0 {
+		return nil
+	}
+	e.W.Key("system")
+	e.W.BeginArray()
+	if err := e.writeBlocks(&e.W, e.System, &e.Points); err != nil {
+		return err
+	}
+	e.W.EndArray()
+	return nil
+}
+
+// Messages writes the messages. mark, which may be nil, is a cache point behind the last one.
+func (e *RequestEncoder) Messages(mark *dragoman.CacheHint) error {
+	e.W.Key("messages")
+	e.W.BeginArray()
 	for i := range e.Turns {
 		var last *dragoman.CacheHint
 		if i == len(e.Turns)-1 {
 			last = mark
 		}
-		if err := e.WriteTurn(w, &e.Turns[i], cache, last); err != nil {
+		if err := e.WriteTurn(&e.W, &e.Turns[i], &e.Points, last); err != nil {
 			return err
 		}
 	}
-	w.EndArray()
-	return nil
-}
-
-// Finish reports settings that the dialect has no field for, and writes the unknown
-// fields. unsaid says that the request has the setting at path, which only the other
-// of these dialects has.
-func (e *RequestEncoder) Finish(unsaid bool, path, detail string) {
-	e.Unsaid(e.Req.CacheKey != "", dragoman.Info, "/cache_key", "the API caches by breakpoints, not by key")
-	e.Unsaid(unsaid, dragoman.Info, path, detail)
-	e.Unsaid(e.Req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no verbosity")
-	e.Unsaid(e.Req.Store != nil && *e.Req.Store, dragoman.Info, "/store", "the API stores no responses")
-	extra.WriteUnless(&e.W, e.Req.Extra, e.Dialect, func(path string) bool { return slices.Contains(e.written, path[1:]) })
-	extra.Report(e.Rep, e.Req.Extra, e.Dialect, extra.At(""))
-	e.W.EndObject()
-}
-
-// Unsaid reports a setting, if it is set, as dropped.
-func (e *RequestEncoder) Unsaid(set bool, sev dragoman.Severity, path, detail string) {
-	if set {
-		e.Rep.Add(dragoman.Dropped, sev, path, detail)
-	}
-}
-
-// Strings writes a list of texts.
-func (e *RequestEncoder) Strings(list []string) {
-	e.W.BeginArray()
-	for _, v := range list {
-		e.W.String(v)
-	}
 	e.W.EndArray()
+	return nil
 }
 
 // MayForce reports whether the model accepts a forced choice of a tool with the
@@ -305,18 +293,28 @@ func (e *RequestEncoder) ReserveStrict() {
 	}
 }
 
-// Samplers returns the temperature and the top_p to write. While the model thinks
-// it accepts no temperature but 1 and no top_p below 0.95; Gemini CLI, for one, sends
-// both.
-func (e *RequestEncoder) Samplers(thinks bool) (temperature, topP *dragoman.Number) {
-	temperature, topP = e.Req.Sampling.Temperature, e.Req.Sampling.TopP
+// Temperature writes the temperature, and settles the top_p, which depends on it. While the
+// model thinks it accepts no temperature but 1 and no top_p below 0.95; Gemini CLI, for one,
+// sends both.
+func (e *RequestEncoder) Temperature(field string, thinks bool) {
+	temperature, topP := e.Req.Sampling.Temperature, e.Req.Sampling.TopP
 	if temperature != nil && e.RefusesSampler("temperature", thinks && !(wirekit.Float(*temperature) >= 1)) { // more is written as 1
 		temperature = nil
 	}
 	if topP != nil && e.RefusesSampler("top_p", thinks && !(wirekit.Float(*topP) >= 0.95)) {
 		topP = nil
 	}
-	return wirekit.Samplers(e.Target.Caps, temperature, topP, e.Rep)
+	temperature, e.topP = wirekit.Samplers(e.Target.Caps, temperature, topP, e.Rep)
+	if temperature != nil {
+		e.W.RawField(field, []byte(*temperature))
+	}
+}
+
+// TopP writes the top_p, after Temperature.
+func (e *RequestEncoder) TopP(field string) {
+	if e.topP != nil {
+		e.W.RawField(field, []byte(*e.topP))
+	}
 }
 
 // RefusesSampler reports whether a sampling parameter is not written: the model
@@ -327,16 +325,4 @@ func (e *RequestEncoder) RefusesSampler(key string, whileThinking bool) bool {
 		return true
 	}
 	return wirekit.RefusesSampling(e.Target.Caps, key, e.Rep)
-}
-
-// UnsaidSampling reports the sampling parameters that these dialects do not have.
-func (e *RequestEncoder) UnsaidSampling() {
-	s := &e.Req.Sampling
-	drop := func(key string, set bool) {
-		e.Unsaid(set, dragoman.Warn, "/sampling/"+key, "the API has no such parameter")
-	}
-	drop("frequency_penalty", s.FrequencyPenalty != nil)
-	drop("presence_penalty", s.PresencePenalty != nil)
-	drop("seed", s.Seed != nil)
-	drop("candidates", s.Candidates != nil && *s.Candidates != 1)
 }

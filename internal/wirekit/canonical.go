@@ -37,6 +37,7 @@ var (
 	ToolChoice   = object("/tool_choice", func(r *dragoman.Request) bool { return r.ToolChoice != nil })
 	Output       = object("/output", func(r *dragoman.Request) bool { return r.Output != nil })
 	Reasoning    = object("/reasoning", func(r *dragoman.Request) bool { return r.Reasoning != nil })
+	Effort       = &Canonical{path: "/reasoning/effort", kind: '"', set: func(r *dragoman.Request) bool { return r.Reasoning != nil && r.Reasoning.Effort != "" }}
 	Cache        = object("/cache", func(r *dragoman.Request) bool { return r.Cache != nil })
 
 	ParallelToolCalls  = flag("/parallel_tool_calls", func(r *dragoman.Request) **bool { return &r.ParallelToolCalls })
