@@ -140,7 +140,7 @@ func (e *streamEncoder) blockFrame(p *blockwire.Out) *jsonwire.Writer {
 
 // Delta implements [blockwire.StreamWire].
 func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields *dragoman.Extra) []byte {
-	return e.fragment(dst, p, p.Skeleton.Kind(), text, fields)
+	return e.fragment(dst, p, p.Skeleton, text, fields)
 }
 
 // deltaFrame writes a delta of the open block. The fields may hold a type that
@@ -170,16 +170,16 @@ func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
 }
 
 // Fragment implements [blockwire.EventWriter].
-func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string) []byte {
-	return e.fragment(dst, p, kind, text, nil)
+func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string) []byte {
+	return e.fragment(dst, p, part, text, nil)
 }
 
-// fragment writes a fragment of a block that a part of the kind has.
-func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string, fields *dragoman.Extra) []byte {
-	switch kind {
-	case dragoman.KindReasoning:
+// fragment writes a fragment of the block of a part.
+func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string, fields *dragoman.Extra) []byte {
+	switch part.(type) {
+	case *dragoman.Reasoning:
 		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text, fields)
-	case dragoman.KindToolCall:
+	case *dragoman.ToolCall:
 		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text, fields)
 	default:
 		return e.deltaFrame(dst, p, "text_delta", "text", text, fields)

@@ -89,20 +89,20 @@ func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields 
 	if fields == nil {
 		fields, p.Opening = p.Opening, nil // the block has no start
 	}
-	return e.fragment(dst, p, p.Skeleton.Kind(), text, fields)
+	return e.fragment(dst, p, p.Skeleton, text, fields)
 }
 
 // Fragment implements [blockwire.EventWriter].
-func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string) []byte {
-	return e.fragment(dst, p, kind, text, nil)
+func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string) []byte {
+	return e.fragment(dst, p, part, text, nil)
 }
 
-// fragment writes a fragment of a block that a part of the kind has.
-func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, kind dragoman.PartKind, text string, fields *dragoman.Extra) []byte {
-	switch kind {
-	case dragoman.KindReasoning:
+// fragment writes a fragment of the block of a part.
+func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string, fields *dragoman.Extra) []byte {
+	switch part.(type) {
+	case *dragoman.Reasoning:
 		return e.thought(dst, p, "text", text, fields)
-	case dragoman.KindToolCall:
+	case *dragoman.ToolCall:
 		return e.inputDelta(dst, p, text, fields)
 	default:
 		return e.textDelta(dst, p, text, fields)

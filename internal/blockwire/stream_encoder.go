@@ -1,8 +1,6 @@
 package blockwire
 
 import (
-	"cmp"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -44,8 +42,8 @@ type EventWriter interface {
 	WriteError(dst []byte, err *dragoman.APIError) []byte
 
 	// Fragment writes the rest of a text, of thinking or of the arguments of a call, by
-	// the kind of the part.
-	Fragment(dst []byte, p *Out, kind dragoman.PartKind, text string) []byte
+	// the type of the part.
+	Fragment(dst []byte, p *Out, part dragoman.Part, text string) []byte
 	// Signature writes the signature of thinking.
 	Signature(dst []byte, p *Out, signature string) []byte
 	// Redacted writes thinking that the model hides.
@@ -105,7 +103,10 @@ func (e *StreamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		wirekit.ReportCost(rep, ev.Usage, e.Counted)
 		dst = e.Fail(dst, ev.Err)
 	}
-	return dst, cmp.Or(err, e.Err)
+	if err == nil {
+		err = e.Err
+	}
+	return dst, err
 }
 
 // Close implements [dialect.StreamEncoder].
@@ -200,7 +201,7 @@ func (e *StreamEncoder) FinishText(dst []byte, p *Out, t *dragoman.Text) ([]byte
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.events.Fragment(dst, p, dragoman.KindText, rest)
+		dst = e.events.Fragment(dst, p, t, rest)
 	}
 	for _, c := range cites {
 		dst = e.events.Cite(dst, p, c)
@@ -229,7 +230,7 @@ func (e *StreamEncoder) finishReasoning(dst []byte, p *Out, r *dragoman.Reasonin
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.events.Fragment(dst, p, dragoman.KindReasoning, rest)
+		dst = e.events.Fragment(dst, p, r, rest)
 	}
 	if signature != "" {
 		dst = e.events.Signature(dst, p, signature)
@@ -249,7 +250,7 @@ func (e *StreamEncoder) finishCall(dst []byte, p *Out, c *dragoman.ToolCall) ([]
 		return dst, err
 	}
 	if rest != "" {
-		dst = e.events.Fragment(dst, p, dragoman.KindToolCall, rest)
+		dst = e.events.Fragment(dst, p, c, rest)
 	}
 	wirekit.ReportCall(e.Reg, c, p.Sent.Len() > 0, p.At, e.Rep)
 	return e.events.StopBlock(dst, p), nil
