@@ -379,7 +379,7 @@ func refused(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 		if e, ok := ev.(*dragoman.StreamError); ok && !content {
 			failed = e.Err
 		}
-		content = content || isContent(ev)
+		content = content || stream.HasContent(ev)
 		return nil
 	}
 	for _, p := range [][]byte{events, []byte("\n\n")} { // the last may lack its end

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
@@ -233,7 +234,7 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 	if t.sum != nil {
 		t.sum.Add(ev)
 	}
-	t.said = t.said || isContent(ev)
+	t.said = t.said || stream.HasContent(ev)
 	switch e := ev.(type) {
 	case *dragoman.ResponseStart:
 		t.first = true
@@ -346,16 +347,6 @@ const maxTogether = 16 << 10
 func (t *telling) waiting() {
 	if t.first {
 		_ = t.sent() // the sink remembers who has gone, and tells with the next event
-	}
-}
-
-// isContent reports whether an event says more than that an answer begins.
-func isContent(ev dragoman.Event) bool {
-	switch ev.(type) {
-	case *dragoman.ResponseStart, *dragoman.Chunk:
-		return false
-	default:
-		return true
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/linkrequest"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // Chain asks one model after the other until one answers. A model that failed
@@ -298,7 +299,7 @@ func isEmpty(resp *dragoman.Response) bool {
 	}
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
-			if saysPart(p) {
+			if stream.PartHasContent(p) {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // maxHeld bounds the events that are held back, and their native bytes: a server
@@ -41,7 +42,7 @@ func (h *holder) take(ev dragoman.Event) bool {
 		ev = &kept
 	}
 	h.held = append(h.held, ev)
-	if says(ev) || len(h.held) >= maxHeld || h.bytes >= maxHeldBytes {
+	if stream.HasContent(ev) || len(h.held) >= maxHeld || h.bytes >= maxHeldBytes {
 		return h.release()
 	}
 	return true
@@ -59,34 +60,4 @@ func (h *holder) release() bool {
 	}
 	h.held = nil
 	return !h.left
-}
-
-// says reports whether an event carries something of the answer.
-func says(ev dragoman.Event) bool {
-	switch ev := ev.(type) {
-	case *dragoman.PartStart:
-		return ev.Part != nil && ev.Part.Kind() != dragoman.KindText && ev.Part.Kind() != dragoman.KindReasoning && ev.Part.Kind() != dragoman.KindRefusal
-	case *dragoman.PartDelta:
-		return ev.Text != ""
-	case *dragoman.PartEnd:
-		return saysPart(ev.Part)
-	default:
-		return false
-	}
-}
-
-// saysPart reports whether a part is more than an empty one.
-func saysPart(p dragoman.Part) bool {
-	switch p := p.(type) {
-	case nil:
-		return false
-	case *dragoman.Text:
-		return p.Text != ""
-	case *dragoman.Refusal:
-		return p.Text != ""
-	case *dragoman.Reasoning:
-		return p.Text != "" || len(p.Summary) > 0 || p.Encrypted != "" || p.Signature != "" || len(p.Details) > 0
-	default:
-		return true
-	}
 }
