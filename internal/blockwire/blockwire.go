@@ -2,6 +2,11 @@
 // blocks: Anthropic's, Bedrock's and Gemini's. A [Plan] arranges a request's
 // conversation as their messages, an [Emitter] streams an answer as their blocks.
 //
+// Anthropic and Bedrock share more: one part is one block. A [Format] describes such
+// a dialect, and [Decoder], [RequestDecoder], [Answer], [StreamDecoder],
+// [RequestEncoder], [AnswerEncoder] and [StreamEncoder] read and write it. The dialect
+// embeds them, and reads and writes single blocks, events and settings.
+//
 // A turn is one message of such a wire: the canonical messages of one role that
 // follow each other. What is promised of the turns: what stands before the
 // first is the system prompt; no two neighbours of a known role have the same;
