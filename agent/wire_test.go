@@ -211,3 +211,28 @@ func TestR9_IncompleteNativeResultIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// A result names its tool by the qualified name. A model that calls the tool by that name
+// runs it, although the wire has another name for it.
+func TestQuirkB22_AToolRunsByTheNameThatItsResultGives(t *testing.T) {
+	called := []string{"crm__find", "crm.find"}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		message := `{"role":"assistant","content":"done"}`
+		if len(called) > 0 {
+			message = `{"role":"assistant","tool_calls":[{"id":"` + called[0] + `","type":"function","function":{"name":"` + called[0] + `","arguments":"{}"}}]}`
+			called = called[1:]
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	var c counted
+	a := agent.Agent{
+		Model: &provider.Client{BaseURL: server.URL, Model: "m"},
+		Tools: []tool.Tool{c.tool("find", tool.InNamespace("crm", "Customers."))},
+	}
+	res, err := a.Run(t.Context(), "Find them.")
+	if err != nil || res.Output != "done" || c.String() != "find: find:" {
+		t.Errorf("ran %q, output %q, error %v", c.String(), res.Output, err)
+	}
+}

@@ -215,9 +215,9 @@ func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
 var decorations = []string{"functions.", "functions:", "default_api.", "default_api:", "tools.", "tool."}
 
 // undecorated finds the declared tool that a model means by a name which is
-// none (quirk B22): blanks around it, the residue of a template behind it, a
-// well-known prefix, its namespace twice, another case. Each step only takes
-// what is exactly the name of one tool, so it never guesses between two.
+// none (quirk B22): blanks around it, the residue of a template behind it, its
+// qualified name, a well-known prefix, its namespace twice, another case. Each step
+// only takes what is exactly the name of one tool, so it never guesses between two.
 func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
 	if len(n.tools) == 0 || len(wire) > maxDecorated {
 		return "", false
@@ -226,6 +226,9 @@ func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
 	for changed := true; changed; {
 		bare = strings.TrimSpace(bare)
 		if key = n.key(namespace, bare); n.tools[key] != nil {
+			return key, true
+		}
+		if key, ok = n.qualified(namespace, bare); ok {
 			return key, true
 		}
 		changed = false
@@ -240,6 +243,39 @@ func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
 		}
 	}
 	return n.folded(namespace, bare)
+}
+
+// qualified finds the one declared tool with a qualified name. Tool results name tools
+// so, and a model that reads them may call a tool by that name instead of its wire name.
+func (n *names) qualified(namespace, name string) (key string, ok bool) {
+	if namespace != "" || name == "" {
+		return "", false
+	}
+	for k, spec := range n.tools {
+		if isQualified(spec, name) {
+			if ok {
+				return "", false
+			}
+			key, ok = k, true
+		}
+	}
+	return key, ok
+}
+
+// isQualified is spec.QualifiedName() == name without an allocation: a response can make
+// the comparison run often.
+func isQualified(spec *dragoman.ToolSpec, name string) bool {
+	rest := name
+	if ns := spec.Namespace; ns != "" {
+		var cut bool
+		if rest, cut = strings.CutPrefix(rest, ns); !cut {
+			return false
+		}
+		if rest, cut = strings.CutPrefix(rest, "."); !cut {
+			return false
+		}
+	}
+	return rest == spec.Name
 }
 
 // maxDecorated bounds the names that are looked at more closely: no wire takes

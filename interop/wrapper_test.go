@@ -112,6 +112,38 @@ func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 	}
 }
 
+// Tool results name tools by their qualified names, whatever their names on the wire.
+func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
+	find := fn("find")
+	find.Namespace = "crm"
+	merge := fn("merge")
+	merge.Namespace = "crm"
+	twin := fn("b.c")
+	twin.Namespace = "a"
+	other := fn("c")
+	other.Namespace = "a.b"
+	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{find, merge, fn("crm.merge"), fn("calendar.add"), twin, other})
+	for wire, want := range map[string]tool{
+		"crm.find":           {"crm", "find"},
+		"functions.crm.find": {"crm", "find"},
+		" crm.find ":         {"crm", "find"},
+		"calendar.add":       {"", "calendar.add"},
+		"crm.merge":          {"", "crm.merge"}, // two have it
+		"a.b.c":              {"", "a.b.c"},     // two have it
+		"crm.":               {"", "crm."},
+		"crmfind":            {"", "crmfind"},
+		"find":               {"", "find"},
+	} {
+		c := &dragoman.ToolCall{ID: "c", Name: wire, Arguments: "{}"}
+		reg.Settle(c, interop.Path{}, new(dragoman.Report))
+		if got := (tool{c.Namespace, c.Name}); got != want {
+			t.Errorf("%q is taken for %+v, want %+v", wire, got, want)
+		}
+	}
+}
+
+type tool struct{ namespace, name string }
+
 // Without a request there are no declared names to mean.
 func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
