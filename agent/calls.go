@@ -137,6 +137,7 @@ func (r *run) call(ctx context.Context) error {
 	}
 	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Again: r.again})
 	r.again = false
+	r.guarded.abandon(ctx.Err() == nil && !errors.Is(err, tool.ErrFailed))
 	r.findAgain(batch.Records)
 	r.collect()
 	if len(batch.Results) != len(run) { // nothing ran
@@ -361,7 +362,11 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 // held to what was asked for, as any other; nobody is there to correct it.
 func (r *run) outcome(ctx context.Context, output string) error {
 	said, err := r.guardOutput(ctx, []dragoman.Message{dragoman.AssistantText(output)})
-	if err != nil {
+	switch {
+	case err != nil && !errors.Is(err, ErrGuardrail): // canceled
+		r.state.Phase = asking
+		return err
+	case err != nil:
 		return r.fail(err)
 	}
 	r.state.Output = textOf(said)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -19,8 +20,10 @@ const (
 	stageToolOutput = "tool_output"
 )
 
-// Guardrails look at what goes in and out, each in its order. One that fails has
-// stopped the run.
+// Guardrails look at what goes in and out, each in its order. One that fails, or panics,
+// has stopped the run; so has one on a tool that takes longer than the hooks of the
+// toolbox may. One that fails because the run is canceled has not, unless it looks at the
+// input: that run has not begun.
 type Guardrails struct {
 	// Input sees the new messages of a run before anything else does.
 	Input []InputGuardrail
@@ -97,6 +100,8 @@ type guardState struct {
 	mu       sync.Mutex
 	stopped  *GuardrailError
 	verdicts []Guarded
+	// running are the checks that have not returned yet.
+	running []*Guarded
 }
 
 func (g *guardState) err() error {
@@ -108,12 +113,26 @@ func (g *guardState) err() error {
 	return g.stopped
 }
 
-// add records the verdict of a guardrail. It reports whether this is the first one that
-// stops the run.
-func (g *guardState) add(ev Guarded, stop *GuardrailError) (first bool) {
+func (g *guardState) begin(ev *Guarded) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.verdicts = append(g.verdicts, ev)
+	g.running = append(g.running, ev)
+}
+
+// end records the verdict of a guardrail. It reports whether this is the first one that
+// stops the run. The verdict of a check that was abandoned is discarded.
+func (g *guardState) end(ev *Guarded, stop *GuardrailError) (first bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.running, ev)
+	if i < 0 {
+		return false
+	}
+	g.running = slices.Delete(g.running, i, i+1)
+	if !ev.Verdict.Stop && !ev.Verdict.Replace {
+		return false
+	}
+	g.verdicts = append(g.verdicts, *ev)
 	if g.stopped != nil || stop == nil {
 		return false
 	}
@@ -121,13 +140,62 @@ func (g *guardState) add(ev Guarded, stop *GuardrailError) (first bool) {
 	return true
 }
 
-// guard records the verdict of a tool guardrail. It stores a stop at once, before the journal
-// gets the result of the call: a process that resumes the run does not call the guardrail
-// again.
-func (r *run) guard(ctx context.Context, ev Guarded, stop *GuardrailError) {
-	if !r.guarded.add(ev, stop) || r.store == nil {
+// drop discards a check.
+func (g *guardState) drop(ev *Guarded) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.running, ev); i >= 0 {
+		g.running = slices.Delete(g.running, i, i+1)
+	}
+}
+
+// errSlow is why a guardrail failed that was abandoned.
+var errSlow = errors.New("it took too long")
+
+// abandon discards the checks that still run after their calls have ended. If failed, they
+// ran out of time, and the first one stops the run.
+func (g *guardState) abandon(failed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	running := g.running
+	g.running = nil
+	if !failed {
 		return
 	}
+	for _, ev := range running {
+		g.verdicts = append(g.verdicts, Guarded{ev.Turn, ev.Name, ev.Stage, Verdict{Stop: true}})
+		if g.stopped == nil {
+			g.stopped = &GuardrailError{Name: ev.Name, Stage: ev.Stage, Err: errSlow}
+		}
+	}
+}
+
+// guard asks a tool guardrail and records its verdict. It stores a stop at once, before the
+// journal gets the result of the call: a process that resumes the run does not call the
+// guardrail again.
+func (r *run) guard(ctx context.Context, turn int, name, stage string, check func() (Verdict, error)) Verdict {
+	if r == nil {
+		v, _ := verdict(name, stage, check)
+		return v
+	}
+	ev := &Guarded{Turn: turn, Name: name, Stage: stage}
+	r.guarded.begin(ev)
+	v, stop := verdict(name, stage, check)
+	switch late, canceled := ctx.Err() != nil, canceledTurn(ctx); {
+	case canceled && stop != nil && stop.Err != nil: // a canceled guardrail has not failed
+		r.guarded.drop(ev)
+		return v
+	case late && !canceled && stop == nil: // nobody waits for the verdict any more
+		v, stop = Verdict{Stop: true}, &GuardrailError{Name: name, Stage: stage, Err: errSlow}
+	}
+	ev.Verdict = v
+	if r.guarded.end(ev, stop) && r.store != nil {
+		r.storeStop(ctx, stop)
+	}
+	return v
+}
+
+func (r *run) storeStop(ctx context.Context, stop *GuardrailError) {
 	ctx, cancel := lazyctx.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	s := r.current() // the state does not change while tools run
@@ -171,11 +239,11 @@ func (s *storedStop) err() *GuardrailError {
 }
 
 // verdict asks a guardrail. One that fails or panics has stopped the run.
-func verdict(name string, stage string, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
+func verdict(name, stage string, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
 	failed := func(err error) *GuardrailError { return &GuardrailError{Name: name, Stage: stage, Err: err} }
 	defer func() {
 		if p := recover(); p != nil {
-			stop = failed(fmt.Errorf("it panicked: %v", p))
+			v, stop = Verdict{Stop: true}, failed(fmt.Errorf("it panicked: %v", p))
 		}
 	}()
 	v, err := check()
@@ -206,11 +274,15 @@ func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]drago
 	return input, nil
 }
 
-// guardOutput shows the final answer to the guardrails.
+// guardOutput shows the final answer to the guardrails. The error is a [*GuardrailError],
+// or that of ctx.
 func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dragoman.Message, error) {
 	for _, g := range r.player.Guardrails.Output {
 		text := textOf(output)
 		v, stop := verdict(g.Name, stageOutput, func() (Verdict, error) { return g.Check(ctx, text) })
+		if stop != nil && stop.Err != nil && ctx.Err() != nil { // a canceled guardrail has not failed
+			return nil, ctx.Err()
+		}
 		if v.Stop || v.Replace {
 			r.tell(&Guarded{r.state.Turn, g.Name, stageOutput, v})
 		}
@@ -263,12 +335,9 @@ func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
 	for _, rail := range g.ToolInput {
-		v, stop := verdict(rail.Name, stageToolInput, func() (Verdict, error) { return rail.Check(ctx, info, in) })
+		v := r.guard(ctx, info.Turn, rail.Name, stageToolInput, func() (Verdict, error) { return rail.Check(ctx, info, in) })
 		if !v.Stop && !v.Replace {
 			continue
-		}
-		if r != nil {
-			r.guard(ctx, Guarded{info.Turn, rail.Name, stageToolInput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {
@@ -284,12 +353,9 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 	info, _ := tool.InfoFrom(ctx)
 	r := runFrom(ctx)
 	for _, rail := range g.ToolOutput {
-		v, stop := verdict(rail.Name, stageToolOutput, func() (Verdict, error) { return rail.Check(ctx, info, out) })
+		v := r.guard(ctx, info.Turn, rail.Name, stageToolOutput, func() (Verdict, error) { return rail.Check(ctx, info, out) })
 		if !v.Stop && !v.Replace {
 			continue
-		}
-		if r != nil {
-			r.guard(ctx, Guarded{info.Turn, rail.Name, stageToolOutput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {
@@ -302,10 +368,25 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 
 type runKey struct{}
 
+// turnOf is the run that a tool runs inside of, and the context of its turn.
+type turnOf struct {
+	run *run
+	ctx context.Context //nolint:containedctx // it is a value of contexts that are derived from it
+}
+
 // inside makes the run known to the guardrails and agents that run inside of it.
-func (r *run) inside(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
+func (r *run) inside(ctx context.Context) context.Context {
+	return context.WithValue(ctx, runKey{}, turnOf{r, ctx})
+}
 
 func runFrom(ctx context.Context) *run {
-	r, _ := ctx.Value(runKey{}).(*run)
-	return r
+	t, _ := ctx.Value(runKey{}).(turnOf)
+	return t.run
+}
+
+// canceledTurn reports whether the turn or the call that ctx belongs to was canceled. The
+// end of the call's own time is no cancellation.
+func canceledTurn(ctx context.Context) bool {
+	t, _ := ctx.Value(runKey{}).(turnOf)
+	return t.ctx != nil && t.ctx.Err() != nil || errors.Is(ctx.Err(), context.Canceled)
 }

@@ -232,7 +232,9 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	if kind == final {
 		var err error
 		if output, err = r.guardOutput(ctx, output); err != nil {
-			err = r.fail(err) // what it said is in no history
+			if errors.Is(err, ErrGuardrail) {
+				err = r.fail(err) // what it said is in no history
+			}
 			return errors.Join(err, r.save(ctx))
 		}
 	}

@@ -1,0 +1,123 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// railAt is one guardrail at a stage.
+func railAt(stage agent.Stage, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
+	switch stage {
+	case agent.StageInput:
+		return agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(ctx context.Context, _ []dragoman.Message) (agent.Verdict, error) { return check(ctx) }}}}
+	case agent.StageOutput:
+		return agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: func(ctx context.Context, _ string) (agent.Verdict, error) { return check(ctx) }}}}
+	case agent.StageToolInput:
+		return agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "g", Check: func(ctx context.Context, _ tool.Info, _ tool.Input) (agent.Verdict, error) { return check(ctx) }}}}
+	default:
+		return agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{{Name: "g", Check: func(ctx context.Context, _ tool.Info, _ tool.Output) (agent.Verdict, error) { return check(ctx) }}}}
+	}
+}
+
+func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
+	for _, stage := range []agent.Stage{agent.StageInput, agent.StageOutput, agent.StageToolInput, agent.StageToolOutput} {
+		var did counted
+		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
+		a.Guardrails = railAt(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
+		told := false
+		var res *agent.Result
+		var err error
+		for ev, e := range a.Stream(t.Context(), "go") {
+			switch ev := ev.(type) {
+			case *agent.Guarded:
+				told = told || ev.Stage == stage && ev.Verdict.Stop
+			case *agent.RunEnd:
+				res, err = ev.Result, e
+			}
+		}
+		var stop *agent.GuardrailError
+		if !errors.As(err, &stop) || stop.Stage != stage || !told || res.Output != "" {
+			t.Errorf("%s: the run ended with %q, %v; Guarded was told: %v", stage, res.Output, err, told)
+		}
+		if ran := did.String() != ""; ran != (stage == agent.StageOutput || stage == agent.StageToolOutput) {
+			t.Errorf("%s: the tool ran %q", stage, did.String())
+		}
+		if told, err := json.Marshal(res.Messages); err != nil || stage == agent.StageToolOutput && strings.Contains(string(told), "pay did") {
+			t.Errorf("%s: the output of the tool is in the conversation: %s, %v", stage, told, err)
+		}
+	}
+}
+
+// The call is answered when the guardrail's time is over, whenever the guardrail returns.
+func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
+	for _, stage := range []agent.Stage{agent.StageToolInput, agent.StageToolOutput} {
+		for name, takes := range map[string]time.Duration{"until the call is over": 90 * time.Second, "until the turn is over": time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				var did counted
+				m := model(calls("a pay", "b wait"))
+				wait := tool.New("wait", "Waits.", func(context.Context, word) (string, error) { time.Sleep(2 * time.Minute); return "", nil }, tool.Timeout(5*time.Minute))
+				a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay"), wait}, Toolbox: tool.Config{Hooks: tool.Hooks{Timeout: time.Minute}}}
+				first := true
+				a.Guardrails = railAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+					if info, _ := tool.InfoFrom(ctx); info.Key.Name == "pay" && first {
+						first = false
+						time.Sleep(takes)
+					}
+					return agent.Verdict{}, nil
+				})
+				_, err := a.Run(t.Context(), "go")
+				var stop *agent.GuardrailError
+				if !errors.As(err, &stop) || stop.Stage != stage || len(m.asked) != 1 {
+					t.Errorf("%s, %s: the run ended with %v, and the model was asked %d times", stage, name, err, len(m.asked))
+				}
+				time.Sleep(2 * time.Hour) // until the guardrail has returned
+			})
+		}
+	}
+}
+
+func TestL12_ARunThatIsCanceledInAGuardrailCanBeResumed(t *testing.T) {
+	for _, stage := range []agent.Stage{agent.StageOutput, agent.StageToolInput, agent.StageToolOutput} {
+		for _, inStore := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first := true
+				a := agent.Agent{Model: model(calls("a look"), says("one"), says("two")), Tools: []tool.Tool{new(counted).tool("look")}}
+				a.Guardrails = railAt(stage, func(ctx context.Context) (agent.Verdict, error) {
+					if !first {
+						return agent.Verdict{}, nil
+					}
+					first = false
+					cancel()
+					<-ctx.Done()
+					return agent.Verdict{}, ctx.Err()
+				})
+				var opts []agent.Option
+				if inStore {
+					opts = append(opts, agent.In(&memory{}))
+				}
+				res, err := a.Run(ctx, "go", opts...)
+				if !errors.Is(err, context.Canceled) || errors.Is(err, agent.ErrGuardrail) {
+					t.Errorf("%s: the run ended with %v", stage, err)
+				}
+				state := res.State
+				if inStore {
+					state = nil
+				}
+				if res, err = a.Resume(t.Context(), state, opts...); err != nil || res.Output == "" {
+					t.Errorf("%s, in a store %v: resumed: %q, %v", stage, inStore, res.Output, err)
+				}
+			})
+		}
+	}
+}
