@@ -185,7 +185,7 @@ func (r *run) guard(ctx context.Context, turn int, name, stage string, check fun
 	case canceled && stop != nil && stop.Err != nil: // a canceled guardrail has not failed
 		r.guarded.drop(ev)
 		return v
-	case late && !canceled && stop == nil: // nobody waits for the verdict any more
+	case late && !canceled && stop == nil: // its call was answered without it
 		v, stop = Verdict{Stop: true}, &GuardrailError{Name: name, Stage: stage, Err: errSlow}
 	}
 	ev.Verdict = v

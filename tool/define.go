@@ -108,9 +108,10 @@ func Raw(name, description string, parameters stdjson.RawMessage, f func(context
 }
 
 // Freeform makes a tool that takes text, in a grammar (a regular expression, or
-// Lark's language) or in none (nil). Text that does not match is not run, and the
-// model is told where it went wrong. Its calls carry the text itself, with
-// [dragoman.PayloadText], or {"input": "…"} from models that only know functions.
+// Lark's language) or in none (nil). Text that does not match is not run: the model
+// reads the grammar and, if that is Lark's, where the text leaves it. Its calls carry
+// the text itself, with [dragoman.PayloadText], or {"input": "…"} from models that only
+// know functions.
 func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
 	spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: name, Description: description, Grammar: grammar}
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)
