@@ -15,13 +15,13 @@ import (
 )
 
 // railAt is one guardrail at a stage.
-func railAt(stage agent.Stage, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
+func railAt(stage string, check func(ctx context.Context) (agent.Verdict, error)) agent.Guardrails {
 	switch stage {
-	case agent.StageInput:
+	case "input":
 		return agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(ctx context.Context, _ []dragoman.Message) (agent.Verdict, error) { return check(ctx) }}}}
-	case agent.StageOutput:
+	case "output":
 		return agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: func(ctx context.Context, _ string) (agent.Verdict, error) { return check(ctx) }}}}
-	case agent.StageToolInput:
+	case "tool_input":
 		return agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "g", Check: func(ctx context.Context, _ tool.Info, _ tool.Input) (agent.Verdict, error) { return check(ctx) }}}}
 	default:
 		return agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{{Name: "g", Check: func(ctx context.Context, _ tool.Info, _ tool.Output) (agent.Verdict, error) { return check(ctx) }}}}
@@ -29,7 +29,7 @@ func railAt(stage agent.Stage, check func(ctx context.Context) (agent.Verdict, e
 }
 
 func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
-	for _, stage := range []agent.Stage{agent.StageInput, agent.StageOutput, agent.StageToolInput, agent.StageToolOutput} {
+	for _, stage := range []string{"input", "output", "tool_input", "tool_output"} {
 		var did counted
 		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{did.tool("pay")}}
 		a.Guardrails = railAt(stage, func(context.Context) (agent.Verdict, error) { panic("broken") })
@@ -48,10 +48,10 @@ func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
 		if !errors.As(err, &stop) || stop.Stage != stage || !told || res.Output != "" {
 			t.Errorf("%s: the run ended with %q, %v; Guarded was told: %v", stage, res.Output, err, told)
 		}
-		if ran := did.String() != ""; ran != (stage == agent.StageOutput || stage == agent.StageToolOutput) {
+		if ran := did.String() != ""; ran != (stage == "output" || stage == "tool_output") {
 			t.Errorf("%s: the tool ran %q", stage, did.String())
 		}
-		if told, err := json.Marshal(res.Messages); err != nil || stage == agent.StageToolOutput && strings.Contains(string(told), "pay did") {
+		if told, err := json.Marshal(res.Messages); err != nil || stage == "tool_output" && strings.Contains(string(told), "pay did") {
 			t.Errorf("%s: the output of the tool is in the conversation: %s, %v", stage, told, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestL7_AGuardrailThatPanicsStopsTheRun(t *testing.T) {
 
 // The call is answered when the guardrail's time is over, whenever the guardrail returns.
 func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
-	for _, stage := range []agent.Stage{agent.StageToolInput, agent.StageToolOutput} {
+	for _, stage := range []string{"tool_input", "tool_output"} {
 		for name, takes := range map[string]time.Duration{"until the call is over": 90 * time.Second, "until the turn is over": time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
 				var did counted
@@ -86,7 +86,7 @@ func TestL7_AGuardrailOfAToolThatTakesTooLongStopsTheRun(t *testing.T) {
 }
 
 func TestL12_ARunThatIsCanceledInAGuardrailCanBeResumed(t *testing.T) {
-	for _, stage := range []agent.Stage{agent.StageOutput, agent.StageToolInput, agent.StageToolOutput} {
+	for _, stage := range []string{"output", "tool_input", "tool_output"} {
 		for _, inStore := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())

