@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -24,6 +25,7 @@ var all = []dialect.Codec{
 	gemini.Codec{},
 	ollama.Codec{},
 	bedrock.Codec{},
+	cohere.Codec{},
 }
 
 // All returns the codecs of all dialects.

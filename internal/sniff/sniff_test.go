@@ -92,6 +92,11 @@ func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
 		{`{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, dragoman.Gemini, sniff.Response, 0},
 		{`{"error":{"message":"x","type":"invalid_request_error"}}`, dragoman.OpenAIChat, sniff.Response, 1},
 		{`{"error":"model not found"}`, dragoman.Ollama, sniff.Response, 0},
+		{`{"model":"command-a-03-2025","messages":[{"role":"user","content":"hi"}],"seed":1}`, "cohere.chat", sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"tool_choice":"REQUIRED","p":0.5,"frequency_penalty":0.1}`, "cohere.chat", sniff.Request, 0},
+		{`{"id":"x","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}`, "cohere.chat", sniff.Response, 0},
+		{"event: message-start\ndata: {\"id\":\"x\",\"type\":\"message-start\"}\n\n", "cohere.chat", sniff.Stream, 0},
+		{`[{"role":"user","content":"a"},{"role":"assistant","tool_plan":"p","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]}]`, "cohere.chat", sniff.Messages, 0},
 	} {
 		tc.check(t)
 	}
@@ -197,7 +202,7 @@ func TestWhatContradictsItselfIsNotGuessed(t *testing.T) {
 		{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat}},
 		{`{"model":"m","tools":[{"name":"f","input_schema":{}},{"type":"function","function":{"name":"g"}}],"messages":[]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat, dragoman.Ollama}},
 		{`{"model":"m","system":"s","n":1,"messages":[{"role":"user","content":"hi"}]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat}},
-		{`{"contents":[],"messages":[]}`, []dragoman.Dialect{dragoman.Gemini, dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama, dragoman.Bedrock}},
+		{`{"contents":[],"messages":[]}`, []dragoman.Dialect{dragoman.Gemini, dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama, dragoman.Bedrock, "cohere.chat"}},
 	} {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var ambiguous *sniff.AmbiguousError

@@ -1,0 +1,29 @@
+package cohere
+
+import (
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// hasContent reports whether the data of an event has content. Starts and ends of blocks
+// have none, except that of a call, which has its name. Unreadable data counts as content.
+func hasContent(data []byte) bool {
+	switch typeOf(data, "") {
+	case eventStart, eventTextEnd, eventCallEnd, eventCited:
+		return false
+	case eventContent, eventText, eventPlan, eventArguments:
+	default:
+		return true
+	}
+	r := jsonwire.Borrow(data)
+	defer r.Return()
+	content := false
+	for key := range r.Object() {
+		if string(key) == "delta" && r.Kind() == '{' {
+			content = wirekit.HasText(r, "role", "type") || content
+		} else {
+			r.Skip()
+		}
+	}
+	return content || r.End() != nil
+}

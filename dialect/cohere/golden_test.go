@@ -1,0 +1,9 @@
+package cohere_test
+
+import (
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/codectest"
+)
+
+func TestGolden(t *testing.T) { codectest.Golden(t, codectest.Wire(codec, checkStream)) }

@@ -1,0 +1,131 @@
+package cohere
+
+import (
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// responseFields are the fields of a response that readers would understand differently if
+// they occurred twice.
+var responseFields = []string{"id", "finish_reason", "message", "usage"}
+
+var errNoMessage = errors.New("no message: is this a response of Cohere's chat API, version 2?")
+
+// DecodeResponse implements [dialect.Codec]. The response keeps slices of body, which must
+// not change afterwards.
+func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
+	d := responseDecoder{messageDecoder: newMessageDecoder(c, o)}
+	d.answer = true
+	resp := &d.resp
+	resp.Origin = d.origin
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
+	if err != nil {
+		return resp, *d.rep, err
+	}
+	defer r.Return()
+	d.r, d.unclear = r, !sure
+	rewritten := d.reg.Rewritten()
+	var seen wirekit.Members
+	for key := range r.Object() {
+		if seen.Twice(responseFields, key) {
+			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
+		}
+		d.field(key)
+	}
+	wirekit.DropTwins(&resp.Extra, "", responseFields)
+	if err = r.End(); err == nil {
+		err = d.err
+	}
+	if err == nil && !d.found {
+		if failure := d.failure(body); failure != nil {
+			resp.Error, resp.Stop = failure, dragoman.Stop{Reason: dragoman.StopError}
+			return resp, *d.rep, nil
+		}
+		err = errNoMessage
+	}
+	if err != nil {
+		return resp, *d.rep, wirekit.DecodeError(name, "response", err)
+	}
+	calls := resp.ToolCalls()
+	resp.Stop = settleStop(d.reg, d.word, true, calls)
+	for _, c := range calls {
+		d.unclear = d.reg.Forbid(c) || d.unclear // a client of the bytes would run it
+	}
+	if !o.NoNative && !d.unclear && d.reg.Rewritten() == rewritten {
+		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
+	}
+	return resp, *d.rep, nil
+}
+
+type responseDecoder struct {
+	messageDecoder
+	r     *jsonwire.Reader
+	resp  dragoman.Response
+	found bool // there is a message
+	text  bool // the message is a string, as in an error
+	word  string
+	err   error
+}
+
+// failure returns the error that was sent in place of a response; nil if it is none.
+func (d *responseDecoder) failure(body []byte) *dragoman.APIError {
+	if !d.text {
+		return nil
+	}
+	return Codec{}.DecodeError(0, nil, body)
+}
+
+func (d *responseDecoder) field(key []byte) {
+	r, resp := d.r, &d.resp
+	switch string(key) {
+	case "id":
+		resp.ID = r.String()
+	case "finish_reason":
+		if r.Kind() == 'n' {
+			extra.Add(&resp.Extra, name, "", key, r.Raw())
+			return
+		}
+		d.word = laterWord(d.word, r.String())
+	case "usage":
+		resp.Usage = readUsage(r, d.rep)
+	case "message":
+		d.message(r)
+	default:
+		extra.Add(&resp.Extra, name, "", key, r.Raw())
+	}
+}
+
+func (d *responseDecoder) message(r *jsonwire.Reader) {
+	switch r.Kind() {
+	case '"': // the last one counts
+		d.text, d.found, d.resp.Output = true, false, nil
+		r.Skip()
+		return
+	case 'n':
+		r.Skip()
+		return
+	}
+	raw := r.Raw()
+	if r.Err() != nil || d.err != nil {
+		return
+	}
+	d.found, d.text = true, false
+	at := extra.At("/message")
+	m, err := d.messageDecoder.message(raw, at, 0)
+	if err != nil {
+		d.err = placeAt(at, r.Offset()-int64(len(raw)), err)
+		return
+	}
+	if hasOpaqueCall(&m) {
+		m.Native, d.unclear = nil, true
+	}
+	d.resp.Output = nil
+	if len(m.Parts) > 0 || m.Extra != nil {
+		d.resp.Output = []dragoman.Message{m}
+	}
+}

@@ -1,0 +1,314 @@
+package cohere
+
+import (
+	"bytes"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// The types of events.
+const (
+	eventStart     = "message-start"
+	eventContent   = "content-start"
+	eventText      = "content-delta"
+	eventTextEnd   = "content-end"
+	eventPlan      = "tool-plan-delta"
+	eventCall      = "tool-call-start"
+	eventArguments = "tool-call-delta"
+	eventCallEnd   = "tool-call-end"
+	eventCitation  = "citation-start"
+	eventCited     = "citation-end"
+	eventEnd       = "message-end"
+)
+
+// streamEvent is one event of a stream. One value serves for a whole stream: its slices
+// are valid until it reads again.
+type streamEvent struct {
+	r     jsonwire.Reader
+	typ   string
+	id    string
+	index int64
+
+	content   block
+	plan      string
+	call      []byte // the object in tool_calls
+	callAt    int64
+	arguments string
+	whole     bool   // arguments is a JSON value, where a fragment of text belongs
+	citation  []byte // the object in citations
+	filled    string // a field of message-start that has content
+
+	finish   string
+	usage    []byte
+	usageAt  int64
+	failure  string // of the generation
+	failed   bool
+	message  bool   // the event has a message as a string: it is an error
+	twice    string // a known field that occurs twice
+	mistyped string // a field that should be a string
+
+	strays wirekit.Strays
+	unread []unknownField
+}
+
+// block is a block of content, or a fragment of one.
+type block struct {
+	typ, text string
+	found     bool
+}
+
+// unknownField is an unknown field of an event, below place.
+type unknownField struct {
+	place string
+	name  []byte
+	raw   []byte
+}
+
+// The known fields of an event and of its objects.
+var (
+	eventFields    = []string{"type", "id", "index", "delta", "message"}
+	deltaFields    = []string{"message", "finish_reason", "usage", "error"}
+	messageFields  = []string{"role", "content", "tool_plan", "tool_calls", "citations"}
+	contentFields  = []string{"type", "text", "thinking"}
+	fragmentFields = []string{"function"}
+)
+
+// clear prepares for the next event.
+func (v *streamEvent) clear(typ []byte) {
+	*v = streamEvent{r: v.r, typ: string(typ), strays: v.strays, unread: v.unread[:0]}
+	v.strays.Reset()
+}
+
+// leave keeps an unknown field.
+func (v *streamEvent) leave(place string, key, raw []byte) {
+	if string(raw) == "null" || v.twice == string(key) {
+		return
+	}
+	v.unread = append(v.unread, unknownField{place, bytes.Clone(key), raw})
+	if place != "" {
+		place += "/"
+	}
+	v.strays.Add(place, key)
+}
+
+// again takes the next key of an object, and notes a known field that occurs twice.
+func (v *streamEvent) again(seen *wirekit.Members, known []string, key []byte) {
+	if seen.Twice(known, key) {
+		v.twice = string(key)
+	}
+}
+
+// read reads the data of an event. Its type is the name of the event, unless the data has
+// one.
+func (v *streamEvent) read(data, eventName []byte) error {
+	if err := wirekit.CheckValues(data); err != nil {
+		return err
+	}
+	v.clear(eventName)
+	typ := typeOf(data, v.typ)
+	r := &v.r
+	r.Reset(data)
+	if r.Kind() != '{' && r.Err() == nil {
+		return &jsonwire.Error{Err: wirekit.ErrNotObject}
+	}
+	v.typ = typ
+	var seen wirekit.Members
+	for key := range r.Object() {
+		v.again(&seen, eventFields, key)
+		switch string(key) {
+		case "type":
+			r.Skip()
+		case "id":
+			if r.Kind() == '"' {
+				v.id = r.String()
+			} else {
+				r.Skip()
+			}
+		case "index":
+			v.index = r.Int()
+		case "delta":
+			v.delta()
+		case "message":
+			v.message = r.Kind() == '"' || v.message
+			r.Skip()
+		default:
+			raw := r.Raw()
+			v.leave("", key, raw)
+		}
+	}
+	return r.End()
+}
+
+// typeOf returns the type of an event: some servers sort its fields, and the type is last.
+func typeOf(data []byte, typ string) string {
+	r := jsonwire.Borrow(data)
+	defer r.Return()
+	if r.Kind() != '{' {
+		return typ
+	}
+	for key := range r.Object() {
+		if string(key) == "type" && r.Kind() == '"' {
+			return r.Among(eventText, eventArguments, eventPlan, eventStart, eventContent, eventTextEnd, eventCall, eventCallEnd, eventCitation, eventCited, eventEnd)
+		}
+		r.Skip()
+	}
+	return typ
+}
+
+func (v *streamEvent) object() bool {
+	if v.r.Kind() == '{' {
+		return true
+	}
+	v.r.Skip()
+	return false
+}
+
+func (v *streamEvent) delta() {
+	if !v.object() {
+		return
+	}
+	r := &v.r
+	var seen wirekit.Members
+	for key := range r.Object() {
+		v.again(&seen, deltaFields, key)
+		switch string(key) {
+		case "message":
+			v.deltaMessage()
+		case "finish_reason":
+			if r.Kind() == 'n' {
+				r.Skip()
+			} else {
+				v.finish = laterWord(v.finish, r.String())
+			}
+		case "usage":
+			v.usage = r.Raw()
+			v.usageAt = r.Offset() - int64(len(v.usage))
+		case "error":
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			v.failed = true
+			v.failure = wirekit.Text(r, "")
+		default:
+			raw := r.Raw()
+			v.leave("/delta", key, raw)
+		}
+	}
+}
+
+func (v *streamEvent) deltaMessage() {
+	if !v.object() {
+		return
+	}
+	r := &v.r
+	var seen wirekit.Members
+	for key := range r.Object() {
+		v.again(&seen, messageFields, key)
+		switch k := string(key); k {
+		case "role":
+			r.Skip()
+		case "content":
+			if v.list(k) {
+				v.readContent()
+			}
+		case "tool_plan":
+			v.plan = v.text(k)
+		case "tool_calls":
+			if !v.list(k) {
+				continue
+			}
+			if v.typ != eventArguments {
+				v.call = r.Raw()
+				v.callAt = r.Offset() - int64(len(v.call))
+				continue
+			}
+			v.readFragment()
+		case "citations":
+			if v.list(k) {
+				v.citation = r.Raw()
+			}
+		default:
+			raw := r.Raw()
+			v.leave("/delta/message", key, raw)
+		}
+	}
+}
+
+// list consumes a value that is not an object. message-start has empty lists.
+func (v *streamEvent) list(field string) (object bool) {
+	if v.r.Kind() == '{' {
+		return true
+	}
+	if raw := v.r.Raw(); len(raw) > 2 && raw[0] == '[' {
+		v.filled = field
+	}
+	return false
+}
+
+// text reads a string; any other value is none.
+func (v *streamEvent) text(field string) string {
+	switch v.r.Kind() {
+	case '"':
+		return v.r.String()
+	case 'n':
+	default:
+		v.mistyped = field
+	}
+	v.r.Skip()
+	return ""
+}
+
+func (v *streamEvent) readContent() {
+	r := &v.r
+	v.content = block{found: true}
+	var seen wirekit.Members
+	for key := range r.Object() {
+		v.again(&seen, contentFields, key)
+		switch k := string(key); k {
+		case "type":
+			if typ := v.text(k); typ != "" {
+				v.content.typ = typ
+			}
+		case "text", "thinking":
+			text := v.text(k)
+			if text != "" || v.content.typ == "" {
+				v.content.text += text
+			}
+			if v.content.typ == "" {
+				v.content.typ = k
+			}
+		default:
+			raw := r.Raw()
+			v.leave("/delta/message/content", key, raw)
+		}
+	}
+}
+
+// readFragment reads a fragment of the arguments of a call.
+func (v *streamEvent) readFragment() {
+	r := &v.r
+	var seen wirekit.Members
+	for key := range r.Object() {
+		v.again(&seen, fragmentFields, key)
+		if string(key) != "function" || r.Kind() != '{' {
+			raw := r.Raw()
+			v.leave("/delta/message/tool_calls", key, raw)
+			continue
+		}
+		var inner wirekit.Members
+		for key := range r.Object() {
+			v.again(&inner, functionFields, key)
+			switch {
+			case string(key) == "arguments" && r.Kind() == '"':
+				v.arguments += r.String()
+			case string(key) == "arguments" && r.Kind() != 'n':
+				v.arguments, v.whole = string(r.Raw()), true
+			default:
+				raw := r.Raw()
+				v.leave("/delta/message/tool_calls/function", key, raw)
+			}
+		}
+	}
+}

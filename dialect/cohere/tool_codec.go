@@ -1,0 +1,243 @@
+package cohere
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
+)
+
+// toolCodec reads and writes the tool objects of Cohere's chat API. Definitions and calls
+// look like those of OpenAI Chat. There are no freeform tools, and the strict flag is one
+// of the request. A result is a string, or a list of texts and documents.
+type toolCodec struct{}
+
+// The fields that say what a call runs.
+var (
+	callFields     = []string{"id", "type", "function"}
+	functionFields = []string{"name", "arguments"}
+)
+
+var toolTraits = toolwire.Traits{
+	Dialect:  name,
+	Function: formatFunction, Call: formatCall, Result: formatResult,
+	NoHosted:      true,
+	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}},
+	ArgumentsPath: []string{"function", "arguments"},
+}
+
+// toolCodecs are those of a registry that the dialect composes itself.
+var toolCodecs = []toolwire.Codec{toolCodec{}}
+
+// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
+
+func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
+
+func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
+	if typ := toolwire.TypeOf(obj); typ != "function" && typ != "" {
+		return toolTraits.HostedFormat(typ)
+	}
+	return formatFunction
+}
+
+func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
+	if typ := toolwire.TypeOfValue(obj); typ != "function" && typ != "" {
+		return toolTraits.HostedFormat(typ)
+	}
+	return formatCall
+}
+
+func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	if format != formatFunction {
+		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
+	}
+	return toolwire.OneTool(format, obj, readTool)
+}
+
+func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	for key := range rd.Object() {
+		switch {
+		case string(key) == "type":
+			rd.Skip()
+		case string(key) == "function" && rd.Kind() == '{':
+			for key := range rd.Object() {
+				switch string(key) {
+				case "name":
+					s.Name = rd.String()
+				case "description":
+					s.Description = rd.String()
+				case "parameters":
+					s.Parameters = toolwire.ReadSchema(rd)
+				default:
+					extra.Add(&s.Extra, name, "/function", key, rd.Raw())
+				}
+			}
+		default:
+			extra.Add(&s.Extra, name, "", key, rd.Raw())
+		}
+	}
+}
+
+func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, wireName string, at extra.Path, rep *dragoman.Report) bool {
+	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
+	if !ok {
+		return false
+	}
+	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
+	w.BeginObject()
+	w.StringField("type", "function")
+	w.Key("function")
+	w.BeginObject()
+	w.StringField("name", wireName)
+	w.StringFieldIf("description", low.Description)
+	w.RawField("parameters", low.Schema)
+	extra.Write(w, s.Extra, name, "/function")
+	w.EndObject()
+	extra.End(w, s.Extra, name, at, rep)
+	return true
+}
+
+func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: name}
+	var seen uint
+	for key := range rd.Object() {
+		switch cr.Field(callFields, &seen, "", key) {
+		case "id":
+			c.ID = toolwire.ReadID(rd)
+		case "type":
+			_ = cr.Text("", "type")
+		case "function":
+			if cr.Object("", "function") {
+				cr.Payload("/function", functionFields, "arguments")
+			}
+		default:
+			cr.Other("", key)
+		}
+	}
+	return toolwire.CallReading{}
+}
+
+func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, wireName string, at extra.Path, rep *dragoman.Report) {
+	w.BeginObject()
+	w.StringField("id", id)
+	toolwire.WriteUnlessKept(w, c.Extra, name, "", "type", "function")
+	if !toolwire.HasField(c.Extra, name, "/function") {
+		w.Key("function")
+		w.BeginObject()
+		toolwire.WriteUnlessKept(w, c.Extra, name, "/function", "name", wireName)
+		w.StringField("arguments", v.ArgumentText(c, at, rep))
+		extra.Write(w, c.Extra, name, "/function")
+		w.EndObject()
+	}
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+}
+
+func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	for key := range rd.Object() {
+		switch string(key) {
+		case "role":
+			rd.Skip()
+		case "tool_call_id":
+			res.CallID = toolwire.ReadID(rd)
+		case "content":
+			res.Content = readResultContent(rd)
+		default:
+			extra.Add(&res.Extra, name, "", key, rd.Raw())
+		}
+	}
+}
+
+func readResultContent(rd *jsonwire.Reader) []dragoman.Part {
+	switch rd.Kind() {
+	case '"':
+		return []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+	case 'n':
+		rd.Skip()
+		return nil
+	case '[':
+		var parts []dragoman.Part
+		for range rd.Array() {
+			parts = append(parts, readPart(rd.Raw()))
+		}
+		return parts
+	default:
+		return []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+	}
+}
+
+func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	w.BeginObject()
+	w.StringField("role", "tool")
+	w.StringField("tool_call_id", id)
+	w.Key("content")
+	if native := toolwire.NativeContent(res, formatResult); native != nil {
+		w.Raw(native)
+	} else {
+		spill = writeResultContent(v, w, res, at, rep)
+	}
+	if res.Cache != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+	}
+	extra.Write(w, res.Extra, name, "")
+	w.EndObject()
+	return spill
+}
+
+// writeResultContent writes a string for one text, otherwise a list of texts and documents.
+// It returns the media, which results cannot carry; a note stays.
+func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	texts, _ := toolwire.TextParts(res)
+	toolwire.ReportErrorFlag(res, at, rep)
+	var parts []placed
+	for i, p := range res.Content {
+		here := at.Elem("content", i)
+		switch p := p.(type) {
+		case *dragoman.Text:
+			t := *p
+			t.Text, texts = texts[0], texts[1:]
+			parts = append(parts, placed{&t, here})
+		case *dragoman.Data:
+			if asText := texts[0]; !isDocument(p.JSON) || asText != string(p.JSON) {
+				parts = append(parts, placed{&dragoman.Text{Text: asText}, here})
+			} else {
+				parts = append(parts, placed{p, here})
+			}
+			texts = texts[1:]
+		case *dragoman.Media:
+			spill = append(spill, p)
+		case *dragoman.Opaque:
+			if p.Dialect == name {
+				parts = append(parts, placed{p, here})
+				continue
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
+		default:
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
+		}
+	}
+	if len(texts) > 0 { // an error without content
+		parts = append(parts, placed{&dragoman.Text{Text: texts[0]}, at})
+	}
+	if len(spill) > 0 {
+		parts = append(parts, placed{&dragoman.Text{Text: "(see the attached media below)"}, at})
+	}
+	if len(parts) == 0 {
+		w.String("") // the field is required
+		return spill
+	}
+	if t, ok := parts[0].part.(*dragoman.Text); ok && len(parts) == 1 && t.Extra.For(name) == nil {
+		unsaidOfText(t, parts[0].at, rep)
+		w.String(t.Text)
+		return spill
+	}
+	w.BeginArray()
+	for _, p := range parts {
+		writePart(v, w, p.part, p.at, rep)
+	}
+	w.EndArray()
+	return spill
+}
