@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -24,7 +25,7 @@ import (
 )
 
 func TestR9_EnvelopeIsKeptForItsDialectOnly(t *testing.T) {
-	codecs := []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}}
+	codecs := []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 	content := map[dragoman.Dialect]string{
 		dragoman.OpenAIChat: `[{"type":"text","text":"STRUCT"}]`, dragoman.OpenAIResponses: `[{"type":"input_text","text":"STRUCT"}]`,
 		dragoman.Anthropic: `[{"type":"text","text":"STRUCT"}]`, dragoman.Gemini: `{"result":"STRUCT"}`, dragoman.Ollama: `"STRUCT"`,

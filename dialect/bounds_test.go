@@ -20,6 +20,12 @@ var hostileLists = map[dragoman.Dialect][]string{
 		`{"model":"m","messages":[{"role":"user","content":[%s]}]}`,
 		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
 	},
+	"cohere.chat": {
+		`{"model":"m","messages":[%s]}`,
+		`{"model":"m","tools":[%s]}`,
+		`{"model":"m","messages":[{"role":"user","content":[%s]}]}`,
+		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
+	},
 	dragoman.Ollama: {
 		`{"model":"m","messages":[%s]}`,
 		`{"model":"m","tools":[%s]}`,

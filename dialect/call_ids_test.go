@@ -17,6 +17,7 @@ func TestI8_IDsThatAreNotStringsAreReplacedInEveryDialect(t *testing.T) {
 		dragoman.OpenAIResponses: `{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc_1","call_id":ID,"name":"f","arguments":"{}","status":"completed"}]}`,
 		dragoman.Anthropic:       `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":ID,"name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
 		dragoman.Gemini:          `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":ID,"name":"f","args":{}}}]},"finishReason":"STOP"}]}`,
+		"cohere.chat":            `{"id":"x","message":{"role":"assistant","tool_calls":[{"id":ID,"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"TOOL_CALL"}`,
 		dragoman.Ollama:          `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"id":ID,"function":{"name":"f","arguments":{}}}]},"done":true,"done_reason":"stop"}`,
 		dragoman.Bedrock:         `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":ID,"name":"f","input":{}}}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
 	}

@@ -14,6 +14,7 @@ var ownErrors = map[dragoman.Dialect]string{
 	dragoman.OpenAIResponses: `{"error":{"message":"key sk-SECRET is wrong","type":"invalid_request_error","param":null,"code":"invalid_api_key","x":1}}`,
 	dragoman.Anthropic:       `{"type":"error","error":{"type":"authentication_error","message":"key sk-SECRET is wrong","x":1},"request_id":"req_1"}`,
 	dragoman.Gemini:          `{"error":{"code":401,"message":"key sk-SECRET is wrong","status":"UNAUTHENTICATED","details":[{"x":1}]}}`,
+	"cohere.chat":            `{"id":"e1","message":"key sk-SECRET is wrong","x":1}`,
 	dragoman.Ollama:          `{"error":"key sk-SECRET is wrong","x":1}`,
 	dragoman.Bedrock:         `{"__type":"AccessDeniedException","message":"key sk-SECRET is wrong","x":1}`,
 }
@@ -48,8 +49,8 @@ func TestAnErrorIsWrittenAnewOnceAnythingThatItsBytesSayWasEdited(t *testing.T) 
 			if bytes.Equal(got, body) {
 				t.Errorf("%s: another %s, and the error is written as it came", c.Dialect(), what)
 			}
-			// Ollama has no word for a class but the status.
-			if again := c.DecodeError(status, nil, got); what == "class" && again.Class != e.Class && c.Dialect() != dragoman.Ollama {
+			// Ollama and Cohere have no word for a class but the status.
+			if again := c.DecodeError(status, nil, got); what == "class" && again.Class != e.Class && c.Dialect() != dragoman.Ollama && c.Dialect() != "cohere.chat" {
 				t.Errorf("%s: the class is read back as %s from %d %s", c.Dialect(), again.Class, status, got)
 			}
 		}
@@ -66,7 +67,7 @@ func TestAnErrorIsWrittenAnewOnceAnythingThatItsBytesSayWasEdited(t *testing.T) 
 func TestOnlyGeminiTakesNamesInSnakeCaseForItsOwn(t *testing.T) {
 	for d, member := range map[dragoman.Dialect]string{
 		dragoman.OpenAIChat: "cho_ices", dragoman.OpenAIResponses: "out_put", dragoman.Anthropic: "con_tent",
-		dragoman.Gemini: "candi_dates", dragoman.Ollama: "mes_sage", dragoman.Bedrock: "tool_use",
+		dragoman.Gemini: "candi_dates", dragoman.Ollama: "mes_sage", "cohere.chat": "finish__reason", dragoman.Bedrock: "tool_use",
 	} {
 		body := []byte(ownErrors[d][:len(ownErrors[d])-1] + `,"` + member + `":[]}`)
 		c := codecOf(d)
@@ -105,6 +106,7 @@ func TestNoErrorIsPassedOnWithAnAnswerBesideIt(t *testing.T) {
 		dragoman.OpenAIResponses: `{"object":"response","status":"failed","error":{"message":"x","code":"server_error"},"output":[],"Output":[{"type":"function_call","call_id":"c","name":"evil","arguments":"{}"}]}`,
 		dragoman.Anthropic:       `{"type":"error","error":{"type":"api_error","message":"x"},"Content":[{"type":"tool_use","id":"c","name":"evil","input":{}}]}`,
 		dragoman.Gemini:          `{"error":{"code":500,"message":"x","status":"INTERNAL"},"Candidates":[{"content":{"parts":[{"functionCall":{"name":"evil","args":{}}}]},"finishReason":"STOP"}]}`,
+		"cohere.chat":            `{"message":"x","Finish_Reason":"TOOL_CALL","Message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"evil","arguments":"{}"}}]}}`,
 		dragoman.Ollama:          `{"error":"x","Message":{"role":"assistant","tool_calls":[{"function":{"name":"evil","arguments":{}}}]}}`,
 		dragoman.Bedrock:         `{"__type":"InternalServerException","message":"x","Output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"c","name":"evil","input":{}}}]}}}`,
 	} {

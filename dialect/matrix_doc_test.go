@@ -74,7 +74,7 @@ func (d *matrixDoc) note(l dragoman.Loss) int {
 
 var short = map[dragoman.Dialect]string{
 	dragoman.OpenAIChat: "Chat", dragoman.OpenAIResponses: "Responses", dragoman.Anthropic: "Anthropic",
-	dragoman.Gemini: "Gemini", dragoman.Ollama: "Ollama", dragoman.Bedrock: "Bedrock",
+	dragoman.Gemini: "Gemini", dragoman.Ollama: "Ollama", dragoman.Bedrock: "Bedrock", "cohere.chat": "Cohere",
 }
 
 func (d *matrixDoc) String() string {

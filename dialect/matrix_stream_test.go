@@ -25,6 +25,8 @@ func streamOf(t *testing.T, d dragoman.Dialect, resp []byte) []byte {
 		return geminiStreamOf(t, resp)
 	case dragoman.Ollama:
 		return ollamaStreamOf(t, resp)
+	case "cohere.chat":
+		return cohereStreamOf(t, resp)
 	case dragoman.Bedrock:
 		return bedrockStreamOf(t, resp)
 	default:
@@ -292,5 +294,55 @@ func ollamaStreamOf(t *testing.T, resp []byte) []byte {
 	}
 	r["message"] = map[string]any{"role": "assistant", "content": ""}
 	fmt.Fprintln(&b, js(r))
+	return b.Bytes()
+}
+
+// cohereStreamOf writes a whole response of Cohere as a stream.
+func cohereStreamOf(t *testing.T, resp []byte) []byte {
+	var r struct {
+		ID      string
+		Message struct {
+			Plan    string `json:"tool_plan"`
+			Content []map[string]string
+			Calls   []struct {
+				ID, Type string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		Finish string          `json:"finish_reason"`
+		Usage  json.RawMessage `json:"usage"`
+	}
+	parse(t, resp, &r)
+	var b bytes.Buffer
+	event := func(typ string, members map[string]any) {
+		members["type"] = typ
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typ, js(members))
+	}
+	says := func(key string, value any) map[string]any {
+		return map[string]any{"message": map[string]any{key: value}}
+	}
+	event("message-start", map[string]any{"id": r.ID, "delta": says("role", "assistant")})
+	for _, piece := range halves(r.Message.Plan) {
+		event("tool-plan-delta", map[string]any{"delta": says("tool_plan", piece)})
+	}
+	for i, c := range r.Message.Content {
+		typ := c["type"]
+		event("content-start", map[string]any{"index": i, "delta": says("content", map[string]string{"type": typ, typ: ""})})
+		for _, piece := range halves(c[typ]) {
+			event("content-delta", map[string]any{"index": i, "delta": says("content", map[string]string{typ: piece})})
+		}
+		event("content-end", map[string]any{"index": i})
+	}
+	for i, c := range r.Message.Calls {
+		event("tool-call-start", map[string]any{"index": i, "delta": says("tool_calls", map[string]any{
+			"id": c.ID, "type": c.Type, "function": map[string]string{"name": c.Function.Name, "arguments": ""},
+		})})
+		for _, piece := range halves(c.Function.Arguments) {
+			event("tool-call-delta", map[string]any{"index": i, "delta": says("tool_calls", map[string]any{"function": map[string]string{"arguments": piece}})})
+		}
+		event("tool-call-end", map[string]any{"index": i})
+	}
+	event("message-end", map[string]any{"delta": map[string]any{"finish_reason": r.Finish, "usage": r.Usage}})
+	b.WriteString("data: [DONE]\n\n")
 	return b.Bytes()
 }

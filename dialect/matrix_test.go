@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -30,7 +31,7 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/matrix.md")
 
 // codecs are the dialects of the matrix, in the order of its columns.
-var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}}
+var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 
 // The matrix: every dialect in, every dialect out, every feature, whole and
 // stream. A cell is lossless when reading what was written gives the same
@@ -310,7 +311,8 @@ var coveredBy = map[string]*regexp.Regexp{
 	"output strict":         regexp.MustCompile(`(?i)strict`),
 	"stop":                  regexp.MustCompile(`(?i)stop`),
 	"encrypted reasoning":   regexp.MustCompile(`(?i)encrypt`),
-	"effort":                regexp.MustCompile(`(?i)effort`),
+	"effort":                regexp.MustCompile(`(?i)effort|budget`),
+	"budget":                regexp.MustCompile(`(?i)budget`),
 	"parallel":              regexp.MustCompile(`(?i)parallel`),
 	"store":                 regexp.MustCompile(`(?i)store`),
 	"max tokens":            regexp.MustCompile(`(?i)max_`),
@@ -321,8 +323,9 @@ var coveredBy = map[string]*regexp.Regexp{
 }
 
 // inURL is how a report says that a URL names the model: that of the request,
-// of which its body and, in Bedrock, the answer say nothing.
-var inURL = regexp.MustCompile(`the model stands in the URL|names no model; the URL`)
+// of which its body and, in Bedrock, the answer say nothing. Answers of Cohere do
+// not name it either.
+var inURL = regexp.MustCompile(`the model stands in the URL|names no model; the URL|do not name their model`)
 
 // withoutMovedModel leaves the model out of what the table calls a loss where
 // the report says that the URL has it.
@@ -478,6 +481,9 @@ func requestFacts(req *dragoman.Request) []fact {
 	at = "/reasoning"
 	if r := req.Reasoning; r != nil && r.Effort != "" {
 		add("effort", "%s", r.Effort)
+	}
+	if r := req.Reasoning; r != nil && r.BudgetTokens != nil {
+		add("budget", "%d", *r.BudgetTokens)
 	}
 	if r := req.Reasoning; r != nil && r.Encrypted != nil && *r.Encrypted {
 		at = "/reasoning/encrypted"

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -20,7 +21,7 @@ import (
 func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 	fields := map[dialect.Codec]string{
 		openaichat.Codec{}: "messages", openairesponses.Codec{}: "input", anthropic.Codec{}: "messages",
-		gemini.Codec{}: "contents", ollama.Codec{}: "messages", bedrock.Codec{}: "messages",
+		gemini.Codec{}: "contents", ollama.Codec{}: "messages", cohere.Codec{}: "messages", bedrock.Codec{}: "messages",
 	}
 	tool := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	for codec, field := range fields {

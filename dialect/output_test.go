@@ -38,6 +38,7 @@ func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
 		dragoman.OpenAIChat:      `{"messages":[{"role":"user","content":"hi"}]}`,
 		dragoman.OpenAIResponses: `{"model":null,"input":"hi"}`,
 		dragoman.Anthropic:       `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`,
+		"cohere.chat":            `{"messages":[{"role":"user","content":"hi"}]}`,
 		dragoman.Ollama:          `{"messages":[{"role":"user","content":"hi"}]}`,
 	} {
 		c := codecOf(d)
@@ -57,7 +58,7 @@ func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
 }
 
 func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
-	wants := map[dragoman.Dialect]bool{dragoman.OpenAIChat: true, dragoman.OpenAIResponses: true, dragoman.Anthropic: true, dragoman.Bedrock: true}
+	wants := map[dragoman.Dialect]bool{dragoman.OpenAIChat: true, dragoman.OpenAIResponses: true, dragoman.Anthropic: true, dragoman.Bedrock: true, "cohere.chat": true}
 	for what, src := range map[string]string{
 		"a list":    `{"type":"array","items":{"type":"string","format":"idn-email"}}`,
 		"an enum":   `{"type":"string","enum":["a","b"]}`,

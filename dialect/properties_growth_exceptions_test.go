@@ -25,6 +25,24 @@ type growthException struct {
 	forgive func(s growthStep) growthStep
 }
 
+// mediaMoves: the media of results stands behind the whole batch.
+var mediaMoves = growthException{
+	starts: "a user message with the media of tool results moves",
+	shows: func() (growth, dialect.EncodeOptions) {
+		with := resultOf("1", "r")
+		with.Content = append(with.Content, image)
+		return talk(3, dragoman.UserText("q"), says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+	},
+	forgive: func(s growthStep) growthStep {
+		n := len(s.short)
+		if was, is, ok := s.last(); ok && was.Role == "user" && is.Role == "tool" &&
+			slices.ContainsFunc(s.long[n:], func(el json.RawMessage) bool { return gained(s.short[n-1], el) == "" }) {
+			s.short = s.short[:n-1]
+		}
+		return s
+	},
+}
+
 // growthExceptions are those of each dialect, in the order in which they are
 // taken out of a step.
 var growthExceptions = map[dragoman.Dialect][]growthException{
@@ -37,23 +55,9 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 	dragoman.OpenAIChat: {
 		{starts: "cache markers", shows: fiveMarkers, forgive: forgiveMarkers},
 		assistantGains,
-		{
-			starts: "a user message with the media of tool results moves",
-			shows: func() (growth, dialect.EncodeOptions) {
-				with := resultOf("1", "r")
-				with.Content = append(with.Content, image)
-				return talk(3, dragoman.UserText("q"), says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
-			},
-			forgive: func(s growthStep) growthStep {
-				n := len(s.short)
-				if was, is, ok := s.last(); ok && was.Role == "user" && is.Role == "tool" &&
-					slices.ContainsFunc(s.long[n:], func(el json.RawMessage) bool { return gained(s.short[n-1], el) == "" }) {
-					s.short = s.short[:n-1]
-				}
-				return s
-			},
-		},
+		mediaMoves,
 	},
+	"cohere.chat": {assistantGains, mediaMoves},
 	dragoman.Anthropic: {
 		{starts: "cache markers", shows: fiveMarkers, forgive: forgiveMarkers},
 		{

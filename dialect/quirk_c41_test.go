@@ -20,6 +20,7 @@ func TestQuirkC41_EmptyFirstChunksAreNotTheBeginningOfAnAnswer(t *testing.T) {
 		dragoman.Anthropic: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"x\",\"content\":[],\"usage\":{}}}\n\n" +
 			"event: ping\ndata: {\"type\":\"ping\"}\n\n",
 		dragoman.Gemini: "data: {\"candidates\":[],\"modelVersion\":\"m\"}\n\ndata: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[]}}]}\n\n",
+		"cohere.chat":   "event: message-start\ndata: {\"id\":\"x\",\"type\":\"message-start\"}\n\n",
 		dragoman.Ollama: "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}\n",
 	} {
 		meaningful := 0

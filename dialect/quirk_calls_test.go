@@ -18,6 +18,7 @@ func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceInEveryDialect(t *testing
 		dragoman.OpenAIResponses: `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"\"{\\\"a\\\":1}\"","status":"completed"}]}`,
 		dragoman.Anthropic:       `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c","name":"f","input":"{\"a\":1}"}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
 		dragoman.Bedrock:         `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"c","name":"f","input":"{\"a\":1}"}}]}},"stopReason":"tool_use"}`,
+		"cohere.chat":            `{"id":"r","message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"\"{\\\"a\\\":1}\""}}]},"finish_reason":"TOOL_CALL"}`,
 		dragoman.Ollama:          `{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]},"done":true}`,
 	} {
 		resp, _, err := codecOf(d).DecodeResponse([]byte(body), dialect.DecodeOptions{})

@@ -21,6 +21,7 @@ var literals = map[dragoman.Dialect][]string{
 	dragoman.OpenAIResponses: {"arguments", "parameters", "schema"},
 	dragoman.Anthropic:       {"input", "input_schema", "schema"},
 	dragoman.Gemini:          {"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema"},
+	"cohere.chat":            {"arguments", "parameters", "json_schema", "data", "documents"},
 	dragoman.Ollama:          {"arguments", "parameters", "format"},
 	dragoman.Bedrock:         {"input", "json"},
 }

@@ -18,6 +18,7 @@ func TestR7_AMessageThatDoesNotSayWhoseItIsIsAnErrorWithItsPlaceOrTheUsers(t *te
 		dragoman.Anthropic: {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},{`, `"content":"x"}]}`, want{"/messages/1/role", "/messages/1/role"}},
 		dragoman.Bedrock:   {`{"messages":[{"role":"user","content":[{"text":"a"}]},{`, `"content":[{"text":"x"}]}]}`, want{"/messages/1/role", "/messages/1/role"}},
 		dragoman.Gemini:    {`{"contents":[{"role":"user","parts":[{"text":"a"}]},{`, `"parts":[{"text":"x"}]}]}`, want{"", "/contents/1/role"}},
+		"cohere.chat":      {`{"model":"m","messages":[{"role":"user","content":"a"},{`, `"content":"x"}]}`, want{"/messages/1/role", "/messages/1/role"}},
 		dragoman.Ollama:    {`{"model":"m","messages":[{"role":"user","content":"a"},{`, `"content":"x"}]}`, want{"", "/messages/1/role"}},
 	} {
 		for role, at := range map[string]string{

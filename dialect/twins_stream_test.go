@@ -56,6 +56,17 @@ var twinStreams = map[dragoman.Dialect][]string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"call_1","name":"f","args":{}},"thoughtSignature":"c2ln"}]},"index":0}],"modelVersion":"m","responseId":"r"}`,
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP","index":0}],"modelVersion":"m","responseId":"r"}`,
 	},
+	"cohere.chat": {
+		`{"type":"message-start","id":"r","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`,
+		`{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"so"}}}`,
+		`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":""}}}}`,
+		`{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"hi"}}}}`,
+		`{"type":"content-end","index":0}`,
+		`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"call_1","type":"function","function":{"name":"f","arguments":""}}}}}`,
+		`{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{}"}}}}}`,
+		`{"type":"tool-call-end","index":0}`,
+		`{"type":"message-end","delta":{"finish_reason":"TOOL_CALL"}}`,
+	},
 	dragoman.Ollama: {
 		`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","thinking":"so"},"done":false}`,
 		`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi"},"done":false}`,

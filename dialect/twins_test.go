@@ -23,6 +23,7 @@ func TestNoAnswerIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 		{dragoman.Anthropic, `{"id":"m","type":"message","role":"assistant","model":"x","content":[{"type":"text","text":"hi"}],"Stop_Reason":"evil","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`},
 		{dragoman.Gemini, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}],"Candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"evil","args":{}}}]},"finishReason":"STOP"}]}`},
 		{dragoman.Gemini, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}],"Parts":[{"functionCall":{"name":"evil","args":{}}}]},"finishReason":"STOP"}]}`},
+		{"cohere.chat", `{"id":"x","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"Tool_Calls":[{"id":"c","type":"function","function":{"name":"evil","arguments":"{}"}}]},"finish_reason":"COMPLETE"}`},
 		{dragoman.Ollama, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi","Tool_Calls":[{"function":{"name":"evil","arguments":{}}}]},"done":true}`},
 		{dragoman.Ollama, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi"},"Message":{"role":"assistant","tool_calls":[{"function":{"name":"evil","arguments":{}}}]},"done":true}`},
 		{dragoman.Bedrock, `{"output":{"message":{"role":"assistant","content":[{"text":"hi"}],"Content":[{"toolUse":{"toolUseId":"c","name":"evil","input":{}}}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`},
@@ -191,6 +192,12 @@ func TestQuirkB11_AnAnswerWhoseCallsShareAnIDIsWrittenAnew(t *testing.T) {
 		{
 			dragoman.Gemini, `{"candidates":[{"content":{"role":"model","parts":[`, `]},"finishReason":"STOP","index":0}],"modelVersion":"m","responseId":"r"}`,
 			func(tool string) string { return `{"functionCall":{"id":"same","name":"` + tool + `","args":{}}}` },
+		},
+		{
+			"cohere.chat", `{"id":"x","message":{"role":"assistant","tool_calls":[`, `]},"finish_reason":"TOOL_CALL"}`,
+			func(tool string) string {
+				return `{"id":"same","type":"function","function":{"name":"` + tool + `","arguments":"{}"}}`
+			},
 		},
 		{
 			dragoman.Ollama, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[`, `]},"done":true,"done_reason":"stop"}`,

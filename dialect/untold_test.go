@@ -57,6 +57,7 @@ var extraMembers = map[dragoman.Dialect][][2]string{
 	dragoman.OpenAIResponses: {{`"status":"completed","output"`, `"status":"completed","vendor_a":"x","native_vendor_b":"y","output"`}},
 	dragoman.Anthropic:       {{`"role":"assistant"`, `"role":"assistant","vendor_a":"x"`}, {`"stop_reason":"tool_use"`, `"stop_reason":"tool_use","vendor_b":"y"`}, {`{"output_tokens":3}`, `{"output_tokens":3,"vendor_c":5}`}},
 	dragoman.Gemini:          {{`"modelVersion"`, `"vendor_a":"x","modelVersion"`}, {`"finishReason":"STOP"`, `"finishReason":"STOP","vendor_b":"y"`}},
+	"cohere.chat":            {{`"role":"assistant"`, `"role":"assistant","vendor_a":"x"`}, {`"finish_reason"`, `"vendor_b":"y","finish_reason"`}},
 	dragoman.Ollama:          {{`"model":"m"`, `"model":"m","vendor_a":"x"`}, {`"done_reason":"stop"`, `"done_reason":"stop","vendor_b":"y"`}},
 	dragoman.Bedrock:         {{`{"role"`, `{"vendor_a":"x","role"`}, {`"stopReason"`, `"vendor_b":"y","stopReason"`}},
 }

@@ -144,6 +144,7 @@ providers:
   anthropic: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
   gemini: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
   ollama: {base_url: "%[1]s", retries: 0}
+  cohere: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
   bedrock: {base_url: "%[1]s", region: eu-central-1, api_key_env: SIM_KEY, retries: 0}
 `, simURL)
 }

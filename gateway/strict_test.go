@@ -62,6 +62,8 @@ var strictModels = []struct {
 	{"bedrock/us.amazon.nova-micro-v1:0", dragoman.Bedrock},
 	{"bedrock/us.amazon.nova-pro-v1:0", dragoman.Bedrock},
 	{"bedrock/openai.gpt-oss-120b-1:0", dragoman.Bedrock},
+	{"cohere/command-a-03-2025", "cohere.chat"},
+	{"cohere/command-a-reasoning-08-2025", "cohere.chat"},
 }
 
 // compatible are the providers that speak OpenAI Chat with rules of their own. The gateway

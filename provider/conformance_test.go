@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -36,6 +37,7 @@ func TestZ4_EveryProviderConforms(t *testing.T) {
 		{gemini.Codec{}, "", nil},
 		{ollama.Codec{}, "", nil},
 		{bedrock.Codec{}, "", nil},
+		{cohere.Codec{}, "", nil},
 	} {
 		t.Run(string(tc.codec.Dialect()), conformance.Model{
 			Codec: tc.codec, Without: tc.without,
@@ -75,7 +77,7 @@ func tellsReasoning(name string) string {
 func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 	own := map[string]dialect.Codec{
 		"openai": openairesponses.Codec{}, "openai-chat": openaichat.Codec{}, "anthropic": anthropic.Codec{}, "gemini": gemini.Codec{},
-		"vertex": gemini.Codec{}, "ollama": ollama.Codec{}, "bedrock": bedrock.Codec{},
+		"vertex": gemini.Codec{}, "ollama": ollama.Codec{}, "bedrock": bedrock.Codec{}, "cohere": cohere.Codec{},
 	}
 	names := builtinNames(t)
 	if len(names) < 20 {

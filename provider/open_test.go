@@ -459,7 +459,7 @@ func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
 		s := serve(t, codec, say(textAnswer("hi")))
 		typ := map[dragoman.Dialect]string{
 			dragoman.OpenAIChat: "compatible", dragoman.OpenAIResponses: "openai", dragoman.Anthropic: "anthropic",
-			dragoman.Gemini: "gemini", dragoman.Ollama: "ollama", dragoman.Bedrock: "bedrock",
+			dragoman.Gemini: "gemini", dragoman.Ollama: "ollama", dragoman.Bedrock: "bedrock", "cohere.chat": "cohere",
 		}[codec.Dialect()]
 		c := &provider.Config{
 			Getenv:    env("HERE_KEY", "k", "AWS_REGION", "r", "AWS_ACCESS_KEY_ID", "i", "AWS_SECRET_ACCESS_KEY", "s"),

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -23,7 +24,7 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{}, ollama.Codec{}, openaichat.Codec{}, openairesponses.Codec{}}
+var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{}, ollama.Codec{}, openaichat.Codec{}, openairesponses.Codec{}, cohere.Codec{}}
 
 // wireModel is a model that has a wire and answers with a script.
 type wireModel struct {
@@ -287,6 +288,7 @@ func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
 		dragoman.Bedrock:         `{"role":"user","content":[{"text":"summary"}]}`,
 		dragoman.Gemini:          `{"role":"user","parts":[{"text":"summary"}]}`,
 		dragoman.Ollama:          `{"role":"user","content":"summary"}`,
+		"cohere.chat":            `{"role":"user","content":"summary"}`,
 		dragoman.OpenAIChat:      `{"role":"user","content":"summary", "odd": 1.0}`,
 		dragoman.OpenAIResponses: `{"type":"message","role":"user","content":[{"type":"input_text","text":"summary"}]}`,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -50,6 +51,7 @@ func clients() []client {
 			}
 			return "/model/" + url.PathEscape(model) + "/converse"
 		}},
+		{cohere.Codec{}, fixed("/v2/chat")},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -239,7 +240,7 @@ func TestT1_TheDescriptionOfAnArgumentIsOnTheWireOfEveryDialect(t *testing.T) {
 	weather := tool.New("get_weather", "Current weather in a city.",
 		func(_ context.Context, c city) (string, error) { return "rain in " + c.Name, nil })
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: mustBox(t, weather).Specs()}
-	for _, c := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}} {
+	for _, c := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}} {
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -180,7 +180,7 @@ func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
 		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
 	}
 	held := map[dragoman.Dialect]int64{
-		dragoman.OpenAIChat: 4, dragoman.Gemini: 4, dragoman.Anthropic: 8, dragoman.Bedrock: 8, dragoman.Ollama: 10, dragoman.OpenAIResponses: 18,
+		dragoman.OpenAIChat: 4, dragoman.Gemini: 4, dragoman.Anthropic: 8, dragoman.Bedrock: 8, dragoman.Ollama: 10, dragoman.OpenAIResponses: 18, "cohere.chat": 8,
 	}
 	size, slack := 50_000, int64(8<<10) // a small heap is collected late
 	if os.Getenv("DRAGOMAN_LONG") != "" {

@@ -20,7 +20,7 @@ func TestMistakesOnTheCommandLineAreSuggested(t *testing.T) {
 		{"did you mean stream?", []string{"convert", "--to", "chat", "--kind", "steam"}},
 		{"did you mean json?", []string{"serve", "--log", "jsn"}},
 		{"did you mean stall?", []string{"sim", "--fault", "stal"}},
-		{"bedrock.nova; did you mean chat?\n", []string{"lint", "--for", "chatt"}},
+		{"cohere.output; did you mean chat?\n", []string{"lint", "--for", "chatt"}},
 		{"SESSION is missing: dragoman sessions show SESSION", []string{"sessions", "show"}},
 		{"SESSION is missing: dragoman sessions delete SESSION...", []string{"sessions", "delete"}},
 		{"ACTION is missing: dragoman sessions run-action SESSION ACTION", []string{"sessions", "run-action", "trip"}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -35,6 +36,7 @@ func TestZ4_EveryDialectConforms(t *testing.T) {
 		"anthropic":                   {Codec: anthropic.Codec{}, Path: at("/v1/messages")},
 		"gemini":                      {Codec: gemini.Codec{}, Path: inURL("/v1beta/models/", ":generateContent", ":streamGenerateContent?alt=sse")},
 		"ollama":                      {Codec: ollama.Codec{}, Path: at("/api/chat")},
+		"cohere":                      {Codec: cohere.Codec{}, Path: at("/v2/chat")},
 		"bedrock":                     {Codec: bedrock.Codec{}, Path: inURL("/model/", "/converse", "/converse-stream")},
 	} {
 		t.Run(name, d.Run)

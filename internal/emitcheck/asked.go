@@ -43,7 +43,7 @@ type asked struct {
 
 // chatPaths are those of requests whose body says whether the answer is streamed.
 var chatPaths = map[string]dragoman.Dialect{
-	"/v1/chat/completions": dragoman.OpenAIChat, "/v1/responses": dragoman.OpenAIResponses, "/v1/messages": dragoman.Anthropic, "/api/chat": dragoman.Ollama,
+	"/v1/chat/completions": dragoman.OpenAIChat, "/v1/responses": dragoman.OpenAIResponses, "/v1/messages": dragoman.Anthropic, "/api/chat": dragoman.Ollama, "/v2/chat": "cohere.chat",
 }
 
 // ownPaths are of no vendor's.

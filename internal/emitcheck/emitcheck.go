@@ -47,6 +47,8 @@ func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 		ollamaWhole(root)
 	case dragoman.Bedrock:
 		bedrockWhole(root)
+	case "cohere.chat":
+		cohereWhole(root)
 	default:
 		return fmt.Errorf("no rules for dialect %s", d)
 	}
@@ -75,7 +77,7 @@ func Error(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 		anthropicError(root)
 	case dragoman.Ollama:
 		root.filled("error")
-	case dragoman.Bedrock:
+	case dragoman.Bedrock, "cohere.chat":
 		root.filled("message")
 	default:
 		return fmt.Errorf("no rules for dialect %s", d)
@@ -153,6 +155,8 @@ func judgeOf(d dragoman.Dialect) (judge, error) {
 		return &ollamaStream{}, nil
 	case dragoman.Bedrock:
 		return &bedrockStream{open: -1}, nil
+	case "cohere.chat":
+		return &cohereStream{}, nil
 	default:
 		return nil, fmt.Errorf("no rules for dialect %s", d)
 	}
@@ -180,7 +184,7 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 			return of("application/json", &array{to: to})
 		}
 	}
-	return of("text/event-stream", &sseFraming{named: d == dragoman.OpenAIResponses || d == dragoman.Anthropic, to: to, lines: kept})
+	return of("text/event-stream", &sseFraming{named: d == dragoman.OpenAIResponses || d == dragoman.Anthropic || d == "cohere.chat", to: to, lines: kept})
 }
 
 // Write judges the next bytes. Its first error stays.

@@ -69,6 +69,8 @@ func Request(d dragoman.Dialect, body []byte, o Options) []Violation {
 		c.ollama(req)
 	case dragoman.Bedrock:
 		c.bedrock(req)
+	case "cohere.chat":
+		c.cohere(req)
 	default:
 		c.bad("", "no rules for dialect %s", d)
 	}

@@ -35,6 +35,8 @@ func Judge(d dragoman.Dialect, model string, header http.Header, body []byte) *R
 		r = j.ollama(req)
 	case dragoman.Bedrock:
 		r = j.bedrock(req)
+	case cohereDialect:
+		r = j.cohere(req)
 	}
 	if r == nil {
 		r = j.media(req)

@@ -39,6 +39,8 @@ func (r *Refusal) Body() []byte {
 		v = map[string]any{"error": map[string]any{"code": r.Status, "message": r.Message, "status": "INVALID_ARGUMENT"}}
 	case r.Dialect == dragoman.Ollama:
 		v = map[string]any{"error": r.Message}
+	case r.Dialect == cohereDialect:
+		v = map[string]any{"id": "strict", "message": r.Message}
 	case r.Dialect == dragoman.Bedrock:
 		v = map[string]any{"__type": "ValidationException", "message": r.Message}
 	default:

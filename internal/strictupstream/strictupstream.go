@@ -10,7 +10,7 @@
 // It refuses:
 //
 //   - unknown fields, where the vendor's schema is closed: OpenAI, Anthropic, Gemini,
-//     Mistral, Bedrock; unknown types of blocks, items and parts at OpenAI and Anthropic;
+//     Mistral, Bedrock, Cohere; unknown types of blocks, items and parts at OpenAI and Anthropic;
 //   - parameters that the named model does not accept: reasoning settings, sampling, bounds,
 //     forced tool choice, prefill;
 //   - schemas outside of the vendor's subset, and values beyond its limits: ranges, metadata,
@@ -176,6 +176,8 @@ func callOf(r *http.Request) (call, bool) {
 		return call{dialect: dragoman.Anthropic}, true
 	case "/api/chat":
 		return call{dialect: dragoman.Ollama}, true
+	case "/v2/chat":
+		return call{dialect: cohereDialect}, true
 	case "/v1/messages/count_tokens":
 		return call{dialect: dragoman.Anthropic, count: true}, true
 	case "/v1/responses/compact":
