@@ -56,7 +56,7 @@ func LostWarn(detail string) Lost { return Lost{dragoman.Warn, detail} }
 // the report. It is immutable.
 type Settings[D, E any] struct {
 	of    SettingsOf
-	top   settingsLevel[D, E]
+	top   *settingsLevel[D, E]
 	known jsonwire.Known
 	size  int
 }
@@ -76,6 +76,14 @@ type settingsLevel[D, E any] struct {
 	prefix string // JSON pointer of the object
 	lines  []settingsLine[D, E]
 	byName map[string]*settingsLine[D, E]
+	// quick finds most lines without the map: it has the first line of each slot.
+	quick [64]*settingsLine[D, E]
+}
+
+// slot returns the place of a name in quick.
+func slot(name []byte) int {
+	n := len(name)
+	return (n*5 + int(name[0])*3 + int(name[n-1])*7) & 63
 }
 
 type settingsLine[D, E any] struct {
@@ -89,11 +97,14 @@ type settingsLine[D, E any] struct {
 func NewSettings[D, E any](of SettingsOf, lines []Setting[D, E]) *Settings[D, E] {
 	t := &Settings[D, E]{of: of}
 	t.top, t.known = t.level("", lines)
+	if t.size > maxSettings {
+		panic("wirekit: more settings than maxSettings")
+	}
 	return t
 }
 
-func (t *Settings[D, E]) level(prefix string, lines []Setting[D, E]) (settingsLevel[D, E], jsonwire.Known) {
-	l := settingsLevel[D, E]{
+func (t *Settings[D, E]) level(prefix string, lines []Setting[D, E]) (*settingsLevel[D, E], jsonwire.Known) {
+	l := &settingsLevel[D, E]{
 		prefix: prefix, lines: make([]settingsLine[D, E], len(lines)),
 		byName: make(map[string]*settingsLine[D, E], len(lines)),
 	}
@@ -107,10 +118,13 @@ func (t *Settings[D, E]) level(prefix string, lines []Setting[D, E]) (settingsLe
 		t.size++
 		if s.Fields != nil {
 			below, fields := t.level(prefix+"/"+s.Field, s.Fields)
-			line.below, line.Known = &below, fields
+			line.below, line.Known = below, fields
 		}
 		if s.Field != "" {
 			l.byName[s.Field] = line
+			if at := slot([]byte(s.Field)); l.quick[at] == nil {
+				l.quick[at] = line
+			}
 			known[s.Field] = line.Known
 		}
 	}
@@ -123,7 +137,7 @@ func (t *Settings[D, E]) Known() jsonwire.Known { return t.known }
 // Decode reads the value of the field key of a request. A null and an unknown field are kept
 // in the extras of the request.
 func (t *Settings[D, E]) Decode(d D, r *jsonwire.Reader, req *dragoman.Request, key []byte) {
-	t.decode(&t.top, d, r, req, key)
+	t.decode(t.top, d, r, req, key)
 }
 
 func (t *Settings[D, E]) decode(l *settingsLevel[D, E], d D, r *jsonwire.Reader, req *dragoman.Request, key []byte) {
@@ -153,6 +167,12 @@ func (t *Settings[D, E]) find(l *settingsLevel[D, E], name []byte) *settingsLine
 	if t.of.Same != nil {
 		name = t.of.Same(name)
 	}
+	if len(name) == 0 {
+		return nil
+	}
+	if s := l.quick[slot(name)]; s == nil || s.Field == string(name) {
+		return s
+	}
 	return l.byName[string(name)]
 }
 
@@ -163,14 +183,16 @@ type RequestWriter struct {
 	Rep  *dragoman.Report
 	Caps *dragoman.Capabilities
 	// written says which lines wrote a field.
-	written []bool
+	written [maxSettings]bool
 }
+
+// maxSettings bounds the lines of a table.
+const maxSettings = 64
 
 // Encode writes the fields of the request, and reports the losses of those that the API
 // lacks. [Settings.WriteKept] writes the others.
 func (t *Settings[D, E]) Encode(e E, to *RequestWriter) error {
-	to.written = make([]bool, t.size)
-	return t.encode(&t.top, e, to)
+	return t.encode(t.top, e, to)
 }
 
 func (t *Settings[D, E]) encode(l *settingsLevel[D, E], e E, to *RequestWriter) error {
@@ -235,7 +257,7 @@ func (s *settingsLine[D, E]) plain(to *RequestWriter) {
 
 // WriteKept writes the fields of the request that are kept for the dialect, unless a line
 // supersedes them.
-func (t *Settings[D, E]) WriteKept(e E, to *RequestWriter) { t.writeKept(&t.top, e, to) }
+func (t *Settings[D, E]) WriteKept(e E, to *RequestWriter) { t.writeKept(t.top, e, to) }
 
 func (t *Settings[D, E]) writeKept(l *settingsLevel[D, E], e E, to *RequestWriter) {
 	extra.WriteBut(to.W, to.Req.Extra, t.of.Dialect, l.prefix, func(f dragoman.Field) bool {
