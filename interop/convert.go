@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
 // InspectSchema gives the canonical view of a tool definition: one tool, or
@@ -110,7 +111,7 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 			return err
 		}
 		if c.ID == "" {
-			reportNoID(to, at, rep)
+			reportNoID(r.callCodec(to), to, at, rep)
 		}
 		return r.writeCallAs(w, to, c, at, rep)
 	})
@@ -119,18 +120,14 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 // reportNoID reports that a call or result without an id is written in a format that
 // requires one. A single object has no conversation around it to pair it in, so no id can
 // be made for it.
-func reportNoID(to dragoman.Format, at extra.Path, rep *dragoman.Report) {
-	switch to {
-	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall, dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall,
-		dragoman.FormatAnthropicToolUse, dragoman.FormatBedrockToolUse,
-		dragoman.FormatChatResult, dragoman.FormatResponsesResult, dragoman.FormatAnthropicResult, dragoman.FormatBedrockResult:
+func reportNoID(codec toolwire.Codec, to dragoman.Format, at extra.Path, rep *dragoman.Report) {
+	if codec != nil && codec.Traits().RequiresIDs {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "there is no call id, which %s requires; convert the whole conversation instead", to)
 	}
 }
 
 // ConvertResults writes results in the format to, in order. A result without a call id is
-// reported if the format requires one. Media that the
-// format cannot carry is reported as dropped. A Gemini part that holds a result is written as
+// reported if the format requires one. Media that the format cannot carry is reported as dropped. A Gemini part that holds a result is written as
 // the result alone, and the toolResult inside a Bedrock block as the whole block.
 func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(dragoman.ResultObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
@@ -139,7 +136,7 @@ func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([
 			return err
 		}
 		if res.CallID == "" {
-			reportNoID(to, at, rep)
+			reportNoID(r.resultCodec(to), to, at, rep)
 		}
 		spill, err := r.writeResultAs(w, to, res, at, rep)
 		for _, p := range spill {

@@ -16,8 +16,9 @@ type toolCodec struct{}
 var toolUseFields = []string{"type", "id", "name", "input", "cache_control", "caller"}
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.Anthropic,
-	Function: dragoman.FormatAnthropicTool, Call: dragoman.FormatAnthropicToolUse, Result: dragoman.FormatAnthropicResult,
+	Dialect:     dragoman.Anthropic,
+	RequiresIDs: true,
+	Function:    dragoman.FormatAnthropicTool, Call: dragoman.FormatAnthropicToolUse, Result: dragoman.FormatAnthropicResult,
 	// The types end in a version.
 	ClientRun: []string{
 		"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",

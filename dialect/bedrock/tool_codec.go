@@ -30,8 +30,9 @@ var (
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.Bedrock,
-	Function: dragoman.FormatBedrockTool, Call: dragoman.FormatBedrockToolUse, Result: dragoman.FormatBedrockResult,
+	Dialect:     dragoman.Bedrock,
+	RequiresIDs: true,
+	Function:    dragoman.FormatBedrockTool, Call: dragoman.FormatBedrockToolUse, Result: dragoman.FormatBedrockResult,
 	StrictOptIn:   true, // some models refuse the flag (quirk A31)
 	StrictLimits:  toolwire.ClaudeStrictLimits(),
 	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/toolUse/", Names: toolUseFields}},

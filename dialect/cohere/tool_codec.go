@@ -21,8 +21,9 @@ var (
 )
 
 var toolTraits = toolwire.Traits{
-	Dialect:  name,
-	Function: formatFunction, Call: formatCall, Result: formatResult,
+	Dialect:     name,
+	RequiresIDs: true,
+	Function:    formatFunction, Call: formatCall, Result: formatResult,
 	NoHosted:      true,
 	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}},
 	ArgumentsPath: []string{"function", "arguments"},

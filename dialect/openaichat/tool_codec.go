@@ -20,8 +20,9 @@ var (
 )
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.OpenAIChat,
-	Function: dragoman.FormatChatFunction, Freeform: dragoman.FormatChatCustom,
+	Dialect:     dragoman.OpenAIChat,
+	RequiresIDs: true,
+	Function:    dragoman.FormatChatFunction, Freeform: dragoman.FormatChatCustom,
 	Call: dragoman.FormatChatFunctionCall, TextCall: dragoman.FormatChatCustomCall,
 	OptionalParameters: true,
 	Result:             dragoman.FormatChatResult,

@@ -18,8 +18,9 @@ type toolCodec struct{}
 var callFields = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "async", "status", "caller"}
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.OpenAIResponses,
-	Function: dragoman.FormatResponsesFunction, Freeform: dragoman.FormatResponsesCustom, Namespace: dragoman.FormatResponsesNamespace,
+	Dialect:     dragoman.OpenAIResponses,
+	RequiresIDs: true,
+	Function:    dragoman.FormatResponsesFunction, Freeform: dragoman.FormatResponsesCustom, Namespace: dragoman.FormatResponsesNamespace,
 	Call: dragoman.FormatResponsesFunctionCall, TextCall: dragoman.FormatResponsesCustomCall,
 	Result:          dragoman.FormatResponsesResult,
 	ClientRun:       []string{"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer"},

@@ -83,6 +83,9 @@ type Traits struct {
 	// CacheInTool: the cache breakpoint of a tool is a field of its definition.
 	CacheInTool bool
 
+	// RequiresIDs: a call and its result carry the id of the call.
+	RequiresIDs bool
+
 	// CallSays lists the optional facts that a call of this dialect can say.
 	CallSays CallSays
 	// CallFields are the fields that say what a call runs, by the object that
