@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -36,16 +37,16 @@ func CheckArguments(arguments string) *CallProblem {
 		if strings.TrimLeft(arguments, " \t\r\n")[0] == '{' {
 			return nil
 		}
-		return &CallProblem{Code: ProblemNotObject, Message: "the arguments must be a JSON object", Offset: 0}
+		return &CallProblem{Code: codes.ProblemNotObject, Message: "the arguments must be a JSON object", Offset: 0}
 	}
-	p := &CallProblem{Code: ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
+	p := &CallProblem{Code: codes.ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
 	var at *jsonwire.Error
 	if errors.As(err, &at) {
 		p.Offset = at.Offset
 	}
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		p.Code = ProblemDuplicateKey
+		p.Code = codes.ProblemDuplicateKey
 		p.Message = "the arguments repeat an object key, so their meaning is ambiguous: " + err.Error()
 	case errors.Is(err, jsonwire.ErrTrailing):
 		p.Message = "the arguments hold more than one JSON value: " + err.Error()
@@ -75,13 +76,13 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 	p := c.Problem
 	// A verdict that the text is bad is believed; any other is no proof that
 	// the text is sound, as the call may have been edited since.
-	if p == nil || p.Code != ProblemInvalidJSON && p.Code != ProblemDuplicateKey {
+	if p == nil || p.Code != codes.ProblemInvalidJSON && p.Code != codes.ProblemDuplicateKey {
 		p = CheckArguments(c.Arguments)
 	}
 	switch {
 	case p == nil:
 		return json.RawMessage(c.Arguments), true
-	case p.Code == ProblemNotObject:
+	case p.Code == codes.ProblemNotObject:
 		return json.RawMessage(`{"_raw":` + strings.TrimSpace(c.Arguments) + `}`), false
 	default:
 		return emptyObject(), false

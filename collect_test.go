@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"pgregory.net/rapid"
 )
@@ -107,7 +108,7 @@ func TestCollectorTakesTheHeaderFromAPartThatNeverEnded(t *testing.T) {
 }
 
 func TestCollectorLetsTheEndOfAMessageCorrectItsHeader(t *testing.T) {
-	evs := part(0, 0, 0, "a", &dragoman.Message{Role: dragoman.RoleAssistant, Status: dragoman.StatusInProgress})
+	evs := part(0, 0, 0, "a", &dragoman.Message{Role: dragoman.RoleAssistant, Status: codes.StatusInProgress})
 	evs[2].(*dragoman.PartEnd).Header = &dragoman.Message{Role: dragoman.RoleAssistant, Name: "ada"}
 	got, err := collect(append(evs, &dragoman.ResponseEnd{})...)
 	want := []dragoman.Message{{Role: dragoman.RoleAssistant, Name: "ada", Parts: []dragoman.Part{&dragoman.Text{Text: "a"}}}}

@@ -19,11 +19,9 @@
 // # Stored JSON
 //
 // Sessions and logs keep canonical values as JSON. Every struct of this package
-// implements json.Marshaler and json.Unmarshaler, except settings ([Target],
-// [Limits] and the [Capabilities], [NameRule], [IDRule] and [ReplayRules] in
-// them), [Collector], [Contribution] and [AdapterInput], and errors and reports
-// for the caller of a model ([Failover], [FailedModel], [DecodeError],
-// [LossError]). Use [MarshalPart], [UnmarshalPart], [MarshalEvent] and
+// implements json.Marshaler and json.Unmarshaler, except [Collector],
+// [Contribution] and [AdapterInput], and errors and reports for the caller of a
+// model ([Failover], [FailedModel], [DecodeError], [LossError]). Use [MarshalPart], [UnmarshalPart], [MarshalEvent] and
 // [UnmarshalEvent] for the interfaces [Part] and [Event]. These rules hold for
 // every type and every version:
 //

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -112,14 +114,14 @@ func richValue() everything {
 		{Path: "/a~1b", Value: json.RawMessage("null")},
 	}}
 	origin := &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "k1:9f", Model: "claude-opus-5-5"}
-	native := &dragoman.Native{Format: dragoman.FormatAnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use",  "n":9007199254740993}`)}
+	native := &dragoman.Native{Format: toolformat.AnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use",  "n":9007199254740993}`)}
 	cache := &dragoman.CacheHint{TTL: "1h"}
 	call := &dragoman.ToolCall{
 		ID: "toolu_1", Synthetic: true, ItemID: "fc_1", Name: "find", Namespace: "crm", Payload: dragoman.PayloadText,
-		Arguments: "{\"q\": \"<b>é</b>\u2028\"", Hosted: true, Status: dragoman.StatusIncomplete, Async: true,
-		Problem: &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the arguments are not valid JSON", Offset: 17},
+		Arguments: "{\"q\": \"<b>é</b>\u2028\"", Hosted: true, Status: codes.StatusIncomplete, Async: true,
+		Problem: &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "the arguments are not valid JSON", Offset: 17},
 		Caller:  json.RawMessage(`{ "type":"code" }`), Signature: "c2ln", Cache: cache, Extra: extra,
-		PayloadFormat: dragoman.FormatResponsesCustomCall, PayloadMetadata: json.RawMessage(`{ "lang":"sql" }`),
+		PayloadFormat: toolformat.ResponsesCustomCall, PayloadMetadata: json.RawMessage(`{ "lang":"sql" }`),
 	}
 	text := &dragoman.Text{Text: "Grüße, 世界 👩‍👩‍👧‍👦", Cache: cache, Signature: "c2ln", Extra: extra}
 	media := &dragoman.Media{
@@ -130,14 +132,14 @@ func richValue() everything {
 		CallID: "toolu_1", Name: "find", Namespace: "crm", Payload: dragoman.PayloadText,
 		Content: []dragoman.Part{text, media, &dragoman.Data{JSON: json.RawMessage(`{"rows": [1.50]}`)}},
 		Outcome: dragoman.OutcomeError, Display: "1 row", Envelope: native, Synthetic: true, ItemID: "fco_1",
-		Status: dragoman.StatusInProgress, Caller: json.RawMessage(`{"type":"code"}`), Cache: cache, Extra: extra,
+		Status: codes.StatusInProgress, Caller: json.RawMessage(`{"type":"code"}`), Cache: cache, Extra: extra,
 	}
 	parts := partList{
 		text,
 		&dragoman.Reasoning{
 			Text: "hm", Summary: []string{"first", ""}, Signature: "c2ln", Encrypted: "ZW5j", Redacted: true, ID: "rs_1",
 			Field: "reasoning_content", Details: []json.RawMessage{json.RawMessage(`{"type" : "x"}`), nil, {}},
-			Status: dragoman.StatusIncomplete, Origin: origin, Extra: extra,
+			Status: codes.StatusIncomplete, Origin: origin, Extra: extra,
 		},
 		media, call, result,
 		&dragoman.Refusal{Text: "no", Extra: extra},
@@ -145,7 +147,7 @@ func richValue() everything {
 		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use", "id":"s1"}`), CallID: "s1", Hosted: true},
 	}
 	message := dragoman.Message{
-		Role: dragoman.RoleAssistant, Name: "ada", Phase: "commentary", Status: dragoman.StatusIncomplete,
+		Role: dragoman.RoleAssistant, Name: "ada", Phase: "commentary", Status: codes.StatusIncomplete,
 		Parts: parts, Cache: cache, Origin: origin, Extra: extra,
 	}
 	message.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage("{\"role\":\"assistant\",\n\"content\":[ ]}"), Mirror: message.Fingerprint()}
@@ -157,7 +159,7 @@ func richValue() everything {
 		Annotations: dragoman.Annotations{Title: "Find", ReadOnly: ptr(true), Destructive: ptr(false), Idempotent: ptr(true), OpenWorld: ptr(false)},
 		Cache:       cache, Extra: extra, NamespaceExtra: extra,
 	}
-	tool.Source = &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"name":"find",  "input_schema":{}}`), Mirror: tool.Fingerprint()}
+	tool.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"find",  "input_schema":{}}`), Mirror: tool.Fingerprint()}
 	choice := dragoman.ToolChoice{
 		Mode: dragoman.ChoiceTool, Native: native, Extra: extra,
 		Tools: []dragoman.ToolRef{{Namespace: "crm", Name: "find", Kind: dragoman.ToolFreeform, Native: native, Extra: extra}},
@@ -214,7 +216,7 @@ func richValue() everything {
 			{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "", Detail: ""},
 		}},
 		Origin: *origin, Sidecar: *message.Native, Bytes: dragoman.Sidecar{Dialect: "x", Raw: json.RawMessage("{\"a\":\"\xff\xfe\"}")},
-		Extra: *extra, Problem: dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "stopped", Offset: -1}, APIError: apiError,
+		Extra: *extra, Problem: dragoman.CallProblem{Code: codes.ProblemStopped, Message: "stopped", Offset: -1}, APIError: apiError,
 		Print: message.Fingerprint(), NoTools: dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}},
 		Sampling: sampling, Output: output, Source: *tool.Source, Field: extra.Fields[0], Native: *native, Cache: *cache, Notes: tool.Annotations,
 		Grammar: *tool.Grammar, Ref: choice.Tools[0], KeyValue: request.Metadata[0], Thinking: thinking, Other: candidate,

@@ -43,13 +43,6 @@ type Message struct {
 	Extra *Extra `json:"extra,omitzero"`
 }
 
-// The statuses. The zero value means complete.
-const (
-	StatusComplete   = ""
-	StatusIncomplete = "incomplete"
-	StatusInProgress = "in_progress"
-)
-
 // CacheHint asks for a prompt-cache breakpoint.
 //
 //stored:value cache hint

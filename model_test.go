@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
@@ -43,7 +46,7 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 		{"decision 11: pause without a terminal marker", dragoman.StopPause, 1, false, dragoman.StopError, false},
 		{"length without a terminal marker", dragoman.StopLength, 1, false, dragoman.StopLength, false},
 	} {
-		got := dragoman.DeriveStop(c.word, c.calls, c.terminal)
+		got := stopreason.Derive(c.word, c.calls, c.terminal)
 		if got != c.want || got.Runs() != c.runs {
 			t.Errorf("%s: %q (runs %v), want %q (runs %v)", c.name, got, got.Runs(), c.want, c.runs)
 		}
@@ -53,7 +56,7 @@ func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
 func TestDecision11_NothingRunsWithoutATerminalMarker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "stop", "tool_calls", "pause", "length"})).Draw(t, "word")
-		if got := dragoman.DeriveStop(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
+		if got := stopreason.Derive(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
 			t.Fatalf("%q runs", got)
 		}
 	})
@@ -75,22 +78,22 @@ func TestR7_ArgumentsAreCheckedAndMadeSafe(t *testing.T) {
 		{"an object, byte for byte", "{ \"b\" : 1.0,\n\"a\":\"<\\u003c>\" }", "", 0, "{ \"b\" : 1.0,\n\"a\":\"<\\u003c>\" }"},
 		{"B31: a number beyond 2^53", `{"id":9007199254740993}`, "", 0, `{"id":9007199254740993}`},
 		{"B31: a number beyond float64", `{"id":1e400}`, "", 0, `{"id":1e400}`},
-		{"B5: an array", "[1, 2]", dragoman.ProblemNotObject, 0, `{"_raw":[1, 2]}`},
-		{"B5: a number", " 9007199254740993\n", dragoman.ProblemNotObject, 0, `{"_raw":9007199254740993}`},
-		{"B5: a string", `"text"`, dragoman.ProblemNotObject, 0, `{"_raw":"text"}`},
-		{"B5: false", "false", dragoman.ProblemNotObject, 0, `{"_raw":false}`},
-		{"B6: two objects in one string", `{"a":1}{"a":2}`, dragoman.ProblemInvalidJSON, 7, "{}"},
-		{"B6: two objects with a space", `{"a":1} {"a":2}`, dragoman.ProblemInvalidJSON, 7, "{}"},
-		{"B7: cut off in a string", `{"path":"/tmp`, dragoman.ProblemInvalidJSON, 13, "{}"},
-		{"B7: cut off after a colon", `{"path":`, dragoman.ProblemInvalidJSON, 8, "{}"},
-		{"B7: not JSON at all", "path=/tmp", dragoman.ProblemInvalidJSON, 0, "{}"},
-		{"B7: a trailing comma", `{"a":1,}`, dragoman.ProblemInvalidJSON, 7, "{}"},
-		{"B7: single quotes", `{'a':1}`, dragoman.ProblemInvalidJSON, 1, "{}"},
-		{"R7: a repeated key", `{"a":1,"b":2,"a":3}`, dragoman.ProblemDuplicateKey, 13, "{}"},
-		{"R7: a repeated key in another spelling", `{"a":1,"\u0061":2}`, dragoman.ProblemDuplicateKey, 7, "{}"},
-		{"R7: a repeated key further down", `{"x":[{"a":1,"a":1}]}`, dragoman.ProblemDuplicateKey, 13, "{}"},
-		{"C17: not UTF-8", "{\"a\":\"\xff\"}", dragoman.ProblemInvalidJSON, 6, "{}"},
-		{"C17: a lone surrogate", `{"a":"\ud800"}`, dragoman.ProblemInvalidJSON, 6, "{}"},
+		{"B5: an array", "[1, 2]", codes.ProblemNotObject, 0, `{"_raw":[1, 2]}`},
+		{"B5: a number", " 9007199254740993\n", codes.ProblemNotObject, 0, `{"_raw":9007199254740993}`},
+		{"B5: a string", `"text"`, codes.ProblemNotObject, 0, `{"_raw":"text"}`},
+		{"B5: false", "false", codes.ProblemNotObject, 0, `{"_raw":false}`},
+		{"B6: two objects in one string", `{"a":1}{"a":2}`, codes.ProblemInvalidJSON, 7, "{}"},
+		{"B6: two objects with a space", `{"a":1} {"a":2}`, codes.ProblemInvalidJSON, 7, "{}"},
+		{"B7: cut off in a string", `{"path":"/tmp`, codes.ProblemInvalidJSON, 13, "{}"},
+		{"B7: cut off after a colon", `{"path":`, codes.ProblemInvalidJSON, 8, "{}"},
+		{"B7: not JSON at all", "path=/tmp", codes.ProblemInvalidJSON, 0, "{}"},
+		{"B7: a trailing comma", `{"a":1,}`, codes.ProblemInvalidJSON, 7, "{}"},
+		{"B7: single quotes", `{'a':1}`, codes.ProblemInvalidJSON, 1, "{}"},
+		{"R7: a repeated key", `{"a":1,"b":2,"a":3}`, codes.ProblemDuplicateKey, 13, "{}"},
+		{"R7: a repeated key in another spelling", `{"a":1,"\u0061":2}`, codes.ProblemDuplicateKey, 7, "{}"},
+		{"R7: a repeated key further down", `{"x":[{"a":1,"a":1}]}`, codes.ProblemDuplicateKey, 13, "{}"},
+		{"C17: not UTF-8", "{\"a\":\"\xff\"}", codes.ProblemInvalidJSON, 6, "{}"},
+		{"C17: a lone surrogate", `{"a":"\ud800"}`, codes.ProblemInvalidJSON, 6, "{}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := dragoman.CheckArguments(c.args)
@@ -139,8 +142,8 @@ func TestProblemsStayShortHoweverHostileTheArguments(t *testing.T) {
 
 func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
 	codes := []string{
-		dragoman.ProblemInvalidJSON, dragoman.ProblemDuplicateKey, dragoman.ProblemNotObject, dragoman.ProblemTruncated,
-		dragoman.ProblemNoName, dragoman.ProblemStopped, "added_later",
+		codes.ProblemInvalidJSON, codes.ProblemDuplicateKey, codes.ProblemNotObject, codes.ProblemTruncated,
+		codes.ProblemNoName, codes.ProblemStopped, "added_later",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := &dragoman.ToolCall{
@@ -181,29 +184,29 @@ func TestObjectsOfNoArgumentsCannotBeSpoiledByTheirReader(t *testing.T) {
 func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
 	full := dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "s", Model: "m"}
 	with := func(edit func(*dragoman.Origin)) dragoman.Origin { o := full; edit(&o); return o }
-	all := dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope | dragoman.MatchModel
+	all := targets.MatchDialect | targets.MatchProvider | targets.MatchScope | targets.MatchModel
 	for _, c := range []struct {
 		name   string
 		origin *dragoman.Origin
 		target dragoman.Origin
-		match  dragoman.Match
+		match  targets.Match
 		want   bool
 	}{
 		{"the same", &full, full, all, true},
 		{"nothing must agree", &full, dragoman.Origin{}, 0, true},
 		{"authored here", nil, full, 0, false},
 		{"another dialect", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), all, false},
-		{"another dialect, not asked", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), dragoman.MatchModel, true},
-		{"an unknown dialect", &dragoman.Origin{}, full, dragoman.MatchDialect, false},
-		{"another provider", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), dragoman.MatchProvider, false},
-		{"another provider, not asked", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), dragoman.MatchScope, true},
+		{"another dialect, not asked", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), targets.MatchModel, true},
+		{"an unknown dialect", &dragoman.Origin{}, full, targets.MatchDialect, false},
+		{"another provider", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), targets.MatchProvider, false},
+		{"another provider, not asked", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), targets.MatchScope, true},
 		{"an unknown provider", &full, with(func(o *dragoman.Origin) { o.Provider = "" }), all, true},
-		{"another scope", &full, with(func(o *dragoman.Origin) { o.Scope = "t" }), dragoman.MatchScope, false},
+		{"another scope", &full, with(func(o *dragoman.Origin) { o.Scope = "t" }), targets.MatchScope, false},
 		{"an unknown scope", &dragoman.Origin{Dialect: dragoman.Anthropic}, full, all, true},
-		{"another model", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), dragoman.MatchModel, false},
-		{"another model, not asked", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), dragoman.MatchDialect, true},
+		{"another model", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), targets.MatchModel, false},
+		{"another model, not asked", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), targets.MatchDialect, true},
 	} {
-		if got := c.origin.Matches(c.target, c.match); got != c.want {
+		if got := c.match.Allows(c.origin, c.target); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -30,34 +30,6 @@ type Origin struct {
 	Model string `json:"model,omitzero"`
 }
 
-// Match says which fields of an origin must agree before something minted by
-// it may be replayed.
-type Match uint8
-
-// The fields a Match can ask for; combine them with |.
-const (
-	MatchDialect Match = 1 << iota
-	MatchProvider
-	MatchScope
-	MatchModel
-)
-
-// Matches reports whether what o minted may be replayed to target, when the
-// fields in m must agree. A nil origin was authored here and never matches.
-func (o *Origin) Matches(target Origin, m Match) bool {
-	if o == nil {
-		return false
-	}
-	agree := func(bit Match, a, b string) bool { return m&bit == 0 || a == "" || b == "" || a == b }
-	// The dialect is never unknown when it matters: an empty one is no match.
-	if m&MatchDialect != 0 && o.Dialect != target.Dialect {
-		return false
-	}
-	return agree(MatchProvider, o.Provider, target.Provider) &&
-		agree(MatchScope, o.Scope, target.Scope) &&
-		agree(MatchModel, o.Model, target.Model)
-}
-
 // Sidecar is the native JSON of a message, a tool, a request or a response,
 // kept beside its canonical form. It is replayed byte for byte to the dialect
 // it came from while Mirror still equals the fingerprint of the canonical
@@ -98,46 +70,19 @@ func (e *Extra) For(d Dialect) []Field {
 	return e.Fields
 }
 
-// Format names the shape of one tool object on a wire: a schema, a call or a
-// result, such as "anthropic.messages.tool", which is [FormatAnthropicTool]. The
-// constants whose names begin with Format are built in; others may add theirs.
+// Format names the wire shape of a tool schema, call or result: a dialect, and what the
+// object is. These are built in; others may add theirs:
+//
+//	openai.chat_completions   .function  .custom  .function_call  .custom_call
+//	openai.responses          .function  .custom  .namespace  .function_call  .custom_tool_call
+//	anthropic.messages        .tool  .tool_use
+//	gemini.generate_content   .function  .function_call
+//	ollama.chat               .function  .tool_call
+//	bedrock.converse          .tool_spec  .tool_use
+//	mcp                       .tool
+//
+// Results have the name of their dialect alone.
 type Format string
-
-// The built-in schema formats.
-const (
-	FormatChatFunction       Format = "openai.chat_completions.function"
-	FormatChatCustom         Format = "openai.chat_completions.custom"
-	FormatResponsesFunction  Format = "openai.responses.function"
-	FormatResponsesCustom    Format = "openai.responses.custom"
-	FormatResponsesNamespace Format = "openai.responses.namespace"
-	FormatAnthropicTool      Format = "anthropic.messages.tool"
-	FormatGeminiFunction     Format = "gemini.generate_content.function"
-	FormatOllamaFunction     Format = "ollama.chat.function"
-	FormatBedrockTool        Format = "bedrock.converse.tool_spec"
-	FormatMCPTool            Format = "mcp.tool"
-)
-
-// The built-in call formats.
-const (
-	FormatChatFunctionCall      Format = "openai.chat_completions.function_call"
-	FormatChatCustomCall        Format = "openai.chat_completions.custom_call"
-	FormatResponsesFunctionCall Format = "openai.responses.function_call"
-	FormatResponsesCustomCall   Format = "openai.responses.custom_tool_call"
-	FormatAnthropicToolUse      Format = "anthropic.messages.tool_use"
-	FormatGeminiFunctionCall    Format = "gemini.generate_content.function_call"
-	FormatOllamaToolCall        Format = "ollama.chat.tool_call"
-	FormatBedrockToolUse        Format = "bedrock.converse.tool_use"
-)
-
-// The built-in result formats carry their dialect's name.
-const (
-	FormatChatResult      Format = Format(OpenAIChat)
-	FormatResponsesResult Format = Format(OpenAIResponses)
-	FormatAnthropicResult Format = Format(Anthropic)
-	FormatGeminiResult    Format = Format(Gemini)
-	FormatOllamaResult    Format = Format(Ollama)
-	FormatBedrockResult   Format = Format(Bedrock)
-)
 
 // Native is one wire object together with the name of its shape.
 //

@@ -44,27 +44,3 @@ type Stop struct {
 
 // Runs reports whether calls may run after this stop.
 func (r StopReason) Runs() bool { return r == StopEnd || r == StopToolCalls || r == StopPause }
-
-// DeriveStop settles why a response ended, from the dialect's reading of the
-// provider's word and the content. calls is the number of complete client
-// calls, sawTerminal whether the stream (or body) had its terminal marker.
-//
-// With a call, an absent or benign word means tool calls; without one,
-// "tool_calls" means a plain stop. Any other word stands as it is, but none
-// after which calls may run stands without the terminal marker.
-func DeriveStop(word StopReason, calls int, sawTerminal bool) StopReason {
-	if !sawTerminal && (word == StopNone || word.Runs()) {
-		return StopError
-	}
-	switch word {
-	case StopNone, StopEnd, StopToolCalls:
-		switch {
-		case calls > 0:
-			return StopToolCalls
-		default:
-			return StopEnd
-		}
-	default:
-		return word
-	}
-}

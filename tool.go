@@ -193,7 +193,7 @@ type ToolCall struct {
 	// Empty means {} for an object.
 	Arguments string `json:"arguments,omitzero"`
 	// PayloadFormat names the wire format that the payload was read from, such as
-	// [FormatResponsesCustomCall], and PayloadMetadata is a JSON value that the accessor
+	// "openai.responses.custom_tool_call", and PayloadMetadata is a JSON value that the accessor
 	// of a contributed format adds about the payload. A registry's InspectCall sets
 	// them; they are empty where a response was decoded, and reach no wire.
 	PayloadFormat   Format          `json:"payload_format,omitzero" hash:"-"`
@@ -221,26 +221,6 @@ func (c *ToolCall) QualifiedName() string {
 	}
 	return qualified(c.Namespace, c.Name)
 }
-
-// The problems a call can have.
-const (
-	// ProblemInvalidJSON: the arguments are not JSON.
-	ProblemInvalidJSON = "invalid_json"
-	// ProblemDuplicateKey: an object in the arguments repeats a key, so that
-	// two readers could see two values.
-	ProblemDuplicateKey = "duplicate_key"
-	// ProblemNotObject: the arguments are JSON, but not an object.
-	ProblemNotObject = "not_object"
-	// ProblemTruncated: the output limit or the end of the stream cut the call.
-	ProblemTruncated = "truncated"
-	// ProblemNoName: the call names no tool.
-	ProblemNoName = "no_name"
-	// ProblemUnreadable: a member that says what runs is not of the type it must
-	// be of.
-	ProblemUnreadable = "unreadable"
-	// ProblemStopped: the response ended in a way after which nothing runs.
-	ProblemStopped = "stopped"
-)
 
 // CallProblem says why a call must not run, in words a model can act on.
 //

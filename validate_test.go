@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // ask is a turn: one answer of the model. Answers that say nothing are asked for
@@ -232,7 +233,7 @@ func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out
 // wire is a model that knows what minted its native histories.
 type wire interface {
 	targeter
-	Limits() dragoman.Limits
+	Limits() targets.Limits
 }
 
 // native returns the messages that the current agent sends: the native history that the

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -254,11 +255,11 @@ func TestL2_HostedCallsWithATextAreAnAnswer(t *testing.T) {
 // aimed is a model that knows its target, or fails to find it.
 type aimed struct {
 	*scripted
-	target dragoman.Target
+	target targets.Target
 	err    error
 }
 
-func (a aimed) Target(context.Context, string) (dragoman.Target, *extension.Resolution, error) {
+func (a aimed) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
 	return a.target, nil, a.err
 }
 
@@ -269,10 +270,10 @@ func TestP1_PoliciesNameAModelByItsTarget(t *testing.T) {
 		m    aimed
 		want string
 	}{
-		{aimed{target: dragoman.Target{Provider: "p", Model: "m"}}, "model_call p/m allow yes"},
-		{aimed{target: dragoman.Target{Provider: "p"}}, "model_call p/asked allow yes"},
-		{aimed{target: dragoman.Target{Model: "m"}}, "model_call m allow yes"},
-		{aimed{target: dragoman.Target{Provider: "p", Model: "m"}, err: errors.New("unknown")}, "model_call unaimed allow yes"},
+		{aimed{target: targets.Target{Provider: "p", Model: "m"}}, "model_call p/m allow yes"},
+		{aimed{target: targets.Target{Provider: "p"}}, "model_call p/asked allow yes"},
+		{aimed{target: targets.Target{Model: "m"}}, "model_call m allow yes"},
+		{aimed{target: targets.Target{Provider: "p", Model: "m"}, err: errors.New("unknown")}, "model_call unaimed allow yes"},
 	} {
 		c.m.scripted = model()
 		a := &agent.Agent{Model: c.m, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: "yes", effect: allow, subjects: model_call}]`)}}
@@ -539,7 +540,7 @@ type native struct {
 	provider string
 }
 
-func (n native) Instead(_ context.Context, ms []dragoman.Message, target dragoman.Origin, _ dragoman.Match) ([]dragoman.Message, error) {
+func (n native) Instead(_ context.Context, ms []dragoman.Message, target dragoman.Origin, _ targets.Match) ([]dragoman.Message, error) {
 	if target.Provider != n.provider {
 		return ms, nil
 	}
@@ -549,7 +550,7 @@ func (n native) Instead(_ context.Context, ms []dragoman.Message, target dragoma
 // linked is a model of a chain that knows its target.
 type linked struct{ aimed }
 
-func (linked) Limits() dragoman.Limits { return dragoman.Limits{} }
+func (linked) Limits() targets.Limits { return targets.Limits{} }
 
 func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -560,7 +561,7 @@ func TestX9_ChainsCompactTheConversationOnce(t *testing.T) {
 		"a native history of one model": {"second", "go,native"},
 	} {
 		link := func(name string, script ...any) linked {
-			return linked{aimed{scripted: model(script...), target: dragoman.Target{Provider: name, Model: "m"}}}
+			return linked{aimed{scripted: model(script...), target: targets.Target{Provider: name, Model: "m"}}}
 		}
 		first, second := link("first", &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "busy"}), link("second")
 		chain := &provider.Chain{Links: []provider.Link{{Name: "first/m", Model: first}, {Name: "second/m", Model: second}}}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/plaintext"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -38,7 +39,7 @@ type player struct {
 	// shown are the specs that every request has.
 	shown []dragoman.ToolSpec
 	// target is what the model talks to, once that was looked for.
-	target *dragoman.Target
+	target *targets.Target
 	// spill stores long outputs, and tickets stores background work: those of the Runner
 	// or else of the run's store; nil if neither has them.
 	spill   tool.SpillStore

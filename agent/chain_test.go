@@ -18,10 +18,12 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/strictupstream"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // link is a server of one dialect that answers with its name and the number of the
@@ -58,7 +60,7 @@ func newLink(t *testing.T, c dialect.Codec, name string) *link {
 		}
 		l.sent = append(l.sent, strings.Join(texts, "|"))
 		resp := says(fmt.Sprint(name, len(l.sent)))
-		resp.ID, resp.Model, resp.Output[0].Status = "id", "m", dragoman.StatusComplete
+		resp.ID, resp.Model, resp.Output[0].Status = "id", "m", codes.StatusComplete
 		if !bytes.Contains(body, []byte(`"stream":true`)) {
 			out, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil {
@@ -219,7 +221,7 @@ func TestLinksOfAChainAreAskedForAnOutputAsTheyAcceptIt(t *testing.T) {
 	}
 	down := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no capacity"}
 	first, second := clientOf(openaichat.Codec{}, down), clientOf(openaichat.Codec{}, says(`{"name":"fig"}`))
-	second.Override = func(c *dragoman.Capabilities) { c.NoStructuredOutput = true }
+	second.Override = func(c *targets.Capabilities) { c.NoStructuredOutput = true }
 	chain := &provider.Chain{Links: []provider.Link{{Name: "first", Model: first}, {Name: "second", Model: second}}}
 	got, _, err := agent.Generate[fruit](t.Context(), agent.Agent{Model: chain, Instructions: "Be brief."}, "a fruit")
 	if err != nil || got.Name != "fig" {

@@ -12,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -56,7 +57,7 @@ type acmeToAnthropic struct{}
 
 func (acmeToAnthropic) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
 func (acmeToAnthropic) From() dragoman.Format     { return acmeFormat }
-func (acmeToAnthropic) To() dragoman.Format       { return dragoman.FormatAnthropicTool }
+func (acmeToAnthropic) To() dragoman.Format       { return toolformat.AnthropicTool }
 func (acmeToAnthropic) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	var t acmeTool
 	if err := json.Unmarshal(in.Native, &t); err != nil {
@@ -222,18 +223,18 @@ func TestR7_CallsAreRecognizedByTheirShape(t *testing.T) {
 		Source: "acme", Calls: []dragoman.CallAccessor{acmeCalls{}}, Adapters: []dragoman.Adapter{acmeCallAdapter{}},
 	}}})
 	for obj, want := range map[string]dragoman.Format{
-		`{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}`: dragoman.FormatChatFunctionCall,
-		`{"id":"1","type":"custom","custom":{"name":"f","input":"x"}}`:          dragoman.FormatChatCustomCall,
-		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`:    dragoman.FormatResponsesFunctionCall,
-		`{"type":"custom_tool_call","call_id":"1","name":"f","input":"x"}`:      dragoman.FormatResponsesCustomCall,
-		`{"type":"tool_use","id":"1","name":"f","input":{}}`:                    dragoman.FormatAnthropicToolUse,
-		`{"name":"f","args":{}}`:                                                  dragoman.FormatGeminiFunctionCall,
-		`{"function":{"name":"f","arguments":{}}}`:                                dragoman.FormatOllamaToolCall,
-		`{"id":"1","function":{"index":0,"name":"f","arguments":{"a":1}}}`:        dragoman.FormatOllamaToolCall,
-		`{"toolUse":{"toolUseId":"1","name":"f","input":{}}}`:                     dragoman.FormatBedrockToolUse,
+		`{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}`: toolformat.ChatFunctionCall,
+		`{"id":"1","type":"custom","custom":{"name":"f","input":"x"}}`:          toolformat.ChatCustomCall,
+		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`:    toolformat.ResponsesFunctionCall,
+		`{"type":"custom_tool_call","call_id":"1","name":"f","input":"x"}`:      toolformat.ResponsesCustomCall,
+		`{"type":"tool_use","id":"1","name":"f","input":{}}`:                    toolformat.AnthropicToolUse,
+		`{"name":"f","args":{}}`:                                                  toolformat.GeminiFunctionCall,
+		`{"function":{"name":"f","arguments":{}}}`:                                toolformat.OllamaToolCall,
+		`{"id":"1","function":{"index":0,"name":"f","arguments":{"a":1}}}`:        toolformat.OllamaToolCall,
+		`{"toolUse":{"toolUseId":"1","name":"f","input":{}}}`:                     toolformat.BedrockToolUse,
 		`{"acme_call":"f","with":"{}"}`:                                           "acme.call",
 		`{"acme_call":"f","with":"{\"half\":"}`:                                   "acme.call",
-		`{"id":"1","type":"function","function":{"name":"f","arguments":"{\"h"}}`: dragoman.FormatChatFunctionCall,
+		`{"id":"1","type":"function","function":{"name":"f","arguments":"{\"h"}}`: toolformat.ChatFunctionCall,
 	} {
 		c, _, err := reg.InspectCall(dragoman.Native{JSON: json.RawMessage(obj)})
 		if err != nil || c.Name != "f" || c.PayloadFormat != want {

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -159,7 +160,7 @@ func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
 // A model that has no way of its own is asked in words.
 func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
 	m := &recording{
-		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) dragoman.Capabilities { return dragoman.Capabilities{NoStructuredOutput: true} }},
+		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) targets.Capabilities { return targets.Capabilities{NoStructuredOutput: true} }},
 		answer: says(`{"city":"Oslo","high":4}`),
 	}
 	f, _, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m, Instructions: "be kind"}, "x")

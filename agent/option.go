@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -91,7 +92,7 @@ type historyStore interface {
 	// Instead returns what goes to a target in place of these messages, which are the
 	// whole conversation; the same where nothing does. match says which fields of an
 	// origin must agree.
-	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error)
+	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error)
 }
 
 // decisionStore is a [Store] that also keeps what was decided on calls that needed

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -38,7 +39,7 @@ const defaultFound = 5
 
 // targeter is a model that knows what it talks to.
 type targeter interface {
-	Target(ctx context.Context, model string) (dragoman.Target, *extension.Resolution, error)
+	Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error)
 }
 
 // native is the provider's own search tool; nil: ours is used.

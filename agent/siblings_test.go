@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -41,7 +42,7 @@ type encodingSearch struct {
 	client *provider.Client
 }
 
-func (m *encodingSearch) Target(ctx context.Context, model string) (dragoman.Target, *extension.Resolution, error) {
+func (m *encodingSearch) Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error) {
 	return m.client.Target(ctx, model)
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -45,17 +46,17 @@ type wired struct {
 	bad      *error
 }
 
-func (m wired) target() dragoman.Target {
-	return dragoman.Target{Dialect: m.codec.Dialect(), Provider: string(m.codec.Dialect()), Model: "m-" + string(m.codec.Dialect())}
+func (m wired) target() targets.Target {
+	return targets.Target{Dialect: m.codec.Dialect(), Provider: string(m.codec.Dialect()), Model: "m-" + string(m.codec.Dialect())}
 }
 
 // Target lets the loop use the search of the API.
-func (m wired) Target(context.Context, string) (dragoman.Target, *extension.Resolution, error) {
+func (m wired) Target(context.Context, string) (targets.Target, *extension.Resolution, error) {
 	return m.target(), nil, nil
 }
 
 // Limits lets the loop send what a session has for the API.
-func (m wired) Limits() dragoman.Limits { return m.codec.Limits() }
+func (m wired) Limits() targets.Limits { return m.codec.Limits() }
 
 // ask is the way of a request: answer is how what comes back is read.
 func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
@@ -384,7 +385,7 @@ func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 
 // compact cuts the native history that a session has for a target to what may not be
 // parted from its last message.
-func compact(ctx context.Context, s *session.Session, c dialect.Codec, target dragoman.Target) error {
+func compact(ctx context.Context, s *session.Session, c dialect.Codec, target targets.Target) error {
 	set, err := extension.NewSet(extension.Compact{})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // What agent programs send that other providers refuse, as .ci/agents/run has shown it.
@@ -81,7 +82,7 @@ func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
 }
 
 func TestWhereAModelTakesTemperatureOrTopPTheOneThatSaysMoreIsSent(t *testing.T) {
-	one := dragoman.Target{Caps: dragoman.Capabilities{OneSampler: true}}
+	one := targets.Target{Caps: targets.Capabilities{OneSampler: true}}
 	for _, tc := range []struct{ temperature, topP, written, lost string }{
 		{"0.2", "", "0.2 -", ""},
 		{"", "0.9", "- 0.9", ""},

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // What somebody forbade after decoding, a policy for one, stays forbidden for
@@ -13,8 +14,8 @@ import (
 // written anew. Sound arguments alone would make the client run the call.
 func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 	for _, code := range []string{
-		dragoman.ProblemStopped, dragoman.ProblemTruncated, dragoman.ProblemNoName, dragoman.ProblemUnreadable,
-		dragoman.ProblemInvalidJSON, dragoman.ProblemNotObject, dragoman.ProblemDuplicateKey, "added_later",
+		codes.ProblemStopped, codes.ProblemTruncated, codes.ProblemNoName, codes.ProblemUnreadable,
+		codes.ProblemInvalidJSON, codes.ProblemNotObject, codes.ProblemDuplicateKey, "added_later",
 	} {
 		for _, c := range codecs {
 			sound := func() *dragoman.Response {
@@ -95,7 +96,7 @@ func TestR11_AStopThatDoesNotStandIsReported(t *testing.T) {
 		}
 		for what, second := range map[string]*dragoman.ToolCall{
 			"duplicate keys": {ID: "b", Name: "g", Arguments: `{"a":1,"a":2}`, Problem: dragoman.CheckArguments(`{"a":1,"a":2}`)},
-			"cut":            {ID: "b", Name: "g", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "cut", Offset: -1}},
+			"cut":            {ID: "b", Name: "g", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "cut", Offset: -1}},
 		} {
 			if what == "cut" && c.Dialect() == dragoman.OpenAIResponses { // where the item says so (quirk C26)
 				continue

@@ -12,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
@@ -170,7 +171,7 @@ var bedrockGrowth = []growthException{
 		starts: "a system message inside the conversation",
 		shows: func() (growth, dialect.EncodeOptions) {
 			return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
-				dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}}
+				dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 		},
 		forgive: func(s growthStep) growthStep {
 			n := len(s.short) - 1

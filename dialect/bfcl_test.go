@@ -19,8 +19,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // toolTarget is a wire and what its servers take in a tool: the profile, and
@@ -28,7 +30,7 @@ import (
 type toolTarget struct {
 	name    string
 	codec   dialect.Codec
-	caps    dragoman.Capabilities
+	caps    targets.Capabilities
 	profile string
 	legal   *regexp.Regexp
 	schemas *interop.SchemaCache
@@ -36,15 +38,15 @@ type toolTarget struct {
 
 func toolTargets() []toolTarget {
 	open, claude, google := regexp.MustCompile(``), regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`), regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,63}$`)
-	closed := dragoman.Capabilities{ClosedSchemas: true}
+	closed := targets.Capabilities{ClosedSchemas: true}
 	return []toolTarget{
-		{"chat", openaichat.Codec{}, dragoman.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
-		{"responses", openairesponses.Codec{}, dragoman.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
-		{"anthropic", anthropic.Codec{}, dragoman.Capabilities{}, "anthropic.tool", claude, new(interop.SchemaCache)},
-		{"gemini", gemini.Codec{}, dragoman.Capabilities{}, "gemini.json_schema", google, new(interop.SchemaCache)},
+		{"chat", openaichat.Codec{}, targets.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
+		{"responses", openairesponses.Codec{}, targets.Capabilities{}, "openai.tool", open, new(interop.SchemaCache)},
+		{"anthropic", anthropic.Codec{}, targets.Capabilities{}, "anthropic.tool", claude, new(interop.SchemaCache)},
+		{"gemini", gemini.Codec{}, targets.Capabilities{}, "gemini.json_schema", google, new(interop.SchemaCache)},
 		{"gemini, closed", gemini.Codec{}, closed, "gemini.parameters", google, new(interop.SchemaCache)},
-		{"ollama", ollama.Codec{}, dragoman.Capabilities{}, "ollama.tool", open, new(interop.SchemaCache)},
-		{"bedrock", bedrock.Codec{}, dragoman.Capabilities{}, "bedrock.tool", claude, new(interop.SchemaCache)},
+		{"ollama", ollama.Codec{}, targets.Capabilities{}, "ollama.tool", open, new(interop.SchemaCache)},
+		{"bedrock", bedrock.Codec{}, targets.Capabilities{}, "bedrock.tool", claude, new(interop.SchemaCache)},
 		{"bedrock, nova", bedrock.Codec{}, closed, "bedrock.nova", claude, new(interop.SchemaCache)},
 	}
 }
@@ -110,7 +112,7 @@ func (k knownCall) ask(t *testing.T, target toolTarget, history ...dragoman.Mess
 		Model: "m", Tools: []dragoman.ToolSpec{k.spec},
 		Messages: append([]dragoman.Message{says(dragoman.RoleUser, &dragoman.Text{Text: "Call it."})}, history...),
 	}
-	enc, err := target.codec.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: target.caps}, Schemas: target.schemas})
+	enc, err := target.codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: target.caps}, Schemas: target.schemas})
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)
 	}
@@ -387,7 +389,7 @@ func TestQuirkA23_AnAliasBesideItsNameMustNotRun(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", target.name, err)
 		}
-		if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+		if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 			t.Errorf("%s: %s would run: %v", target.name, c.Arguments, c.Problem)
 		}
 	}

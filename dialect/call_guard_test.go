@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
@@ -89,7 +90,7 @@ func invalidCall(codec dialect.Codec, body string, kind answerKind) bool {
 		return false
 	}
 	for _, c := range resp.ToolCalls() {
-		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == dragoman.ProblemInvalidJSON {
+		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == codes.ProblemInvalidJSON {
 			return true
 		}
 	}

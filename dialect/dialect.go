@@ -19,6 +19,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Codec is one wire language, in both directions: Encode a request and decode
@@ -27,7 +28,7 @@ import (
 type Codec interface {
 	Dialect() dragoman.Dialect
 	// Limits returns the dialect's rules as data.
-	Limits() dragoman.Limits
+	Limits() targets.Limits
 
 	EncodeRequest(*dragoman.Request, EncodeOptions) (Encoded, error)
 	DecodeRequest(body []byte, o DecodeOptions) (*dragoman.Request, dragoman.Report, error)
@@ -60,7 +61,7 @@ type EncodeOptions struct {
 	// Target is the model and server behind the wire. Its Dialect may be left
 	// empty. It says what may be sent, and does not name the model of a request,
 	// which is the one of dragoman.Request.
-	Target dragoman.Target
+	Target targets.Target
 	// Registry is the request's; nil composes one from the request's tools and
 	// contributions.
 	Registry *interop.Registry

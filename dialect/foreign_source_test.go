@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 // A definition that is given in another dialect's format alone is read with the
@@ -19,7 +20,7 @@ func TestToolInAnotherDialectsFormatNeedsItsCodec(t *testing.T) {
 		req := &dragoman.Request{
 			Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")},
 			Tools: []dragoman.ToolSpec{{Name: name, Source: &dragoman.ToolSource{
-				Format: dragoman.FormatAnthropicTool,
+				Format: toolformat.AnthropicTool,
 				JSON:   json.RawMessage(`{"name":"find","input_schema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}}`),
 			}}},
 		}

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // What an answer says beside its content, toward every dialect, whole and
@@ -110,7 +111,7 @@ func TestR11_TheRecordOfAStopThatNoLongerStandsIsReported(t *testing.T) {
 		resp := asked()
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls, Details: &dragoman.Native{Format: "nobody.why", JSON: []byte(`{"why":"because"}`)}}
 		resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{
-			ID: "c", Name: "f", Payload: dragoman.PayloadObject, Arguments: "{}", Problem: &dragoman.CallProblem{Code: dragoman.ProblemStopped, Offset: -1},
+			ID: "c", Name: "f", Payload: dragoman.PayloadObject, Arguments: "{}", Problem: &dragoman.CallProblem{Code: codes.ProblemStopped, Offset: -1},
 		}}
 		bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
 			once(t, rep, dragoman.Dropped, "/stop/details")

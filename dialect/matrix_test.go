@@ -26,6 +26,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/matrix.md")
@@ -190,7 +191,7 @@ func (m *matrixCell) registry(c dialect.Codec) *interop.Registry {
 		if err := json.Unmarshal(m.tools, &raws); err != nil {
 			m.t.Fatal(err)
 		}
-		reader := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}})
+		reader := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.OpenAIResponses}})
 		for _, raw := range raws {
 			s, err := reader.ReadTool(raw, interop.At(""), new(dragoman.Report))
 			if err != nil {
@@ -199,7 +200,7 @@ func (m *matrixCell) registry(c dialect.Codec) *interop.Registry {
 			specs = append(specs, s...)
 		}
 	}
-	return all.Registry(interop.Options{Target: dragoman.Target{Dialect: c.Dialect()}, Limits: c.Limits(), Tools: specs})
+	return all.Registry(interop.Options{Target: targets.Target{Dialect: c.Dialect()}, Limits: c.Limits(), Tools: specs})
 }
 
 func (m *matrixCell) response(src []byte) cellResult {

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // What was meant for one dialect makes no sense in another: tools and calls
@@ -20,7 +21,7 @@ func TestOptionsThatAreMeantForAnotherDialectAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		target := dialect.EncodeOptions{Target: dragoman.Target{Dialect: other.Dialect()}}
+		target := dialect.EncodeOptions{Target: targets.Target{Dialect: other.Dialect()}}
 		registry := dialect.EncodeOptions{Registry: asked.Registry}
 		read := dialect.DecodeOptions{Registry: asked.Registry}
 		for what, do := range map[string]func() error{

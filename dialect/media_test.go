@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Of documents in Base64 Anthropic takes PDF only; one of text has a source of
@@ -176,7 +177,7 @@ func TestQuirkD14_OnlyOpenAIRefusesWhatOpenAIRefuses(t *testing.T) {
 		own := talk(0, says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m)).req
 		own.Messages[0].Origin = &dragoman.Origin{Dialect: d}
 		for req, any := range map[*dragoman.Request]bool{theirs: true, own: false} {
-			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Dialect: d, Model: "m", Caps: dragoman.Capabilities{AnyMedia: any}}})
+			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Dialect: d, Model: "m", Caps: targets.Capabilities{AnyMedia: any}}})
 			if err != nil || !strings.Contains(string(enc.Body), "Qk0AAAAA") || enc.Report.Err(dragoman.Serious) != nil {
 				t.Errorf("%s, any media %v: %v\n%s\n%s", d, any, err, enc.Body, enc.Report)
 			}

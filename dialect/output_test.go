@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Arguments of a tool are translated back, an answer is not: who asked for a
@@ -108,7 +109,7 @@ func TestQuirkF9_WhoHonoursOnlyOneOfToolsAndSchemaIsAskedInWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoOutputWithTools: true}}})
+		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoOutputWithTools: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestX7_AServerThatTakesJSONAndNoSchemaIsAskedForTheSchemaInWords(t *testing
 		}
 		bare := ask("{}")
 		bare.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
-		target := dragoman.Target{Caps: dragoman.Capabilities{NoOutputSchema: true}}
+		target := targets.Target{Caps: targets.Capabilities{NoOutputSchema: true}}
 		for _, tc := range []struct {
 			schema string
 			mode   bool // JSON is asked for as a format, too

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // growthException is one entry of a dialect's Limits.GrowthExceptions.
@@ -77,7 +78,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 			starts: "a system message inside the conversation",
 			shows: func() (growth, dialect.EncodeOptions) {
 				return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
-					dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}}
+					dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 			},
 			forgive: func(s growthStep) growthStep {
 				n := len(s.short) - 1
@@ -231,7 +232,7 @@ func fiveMarkers() (growth, dialect.EncodeOptions) {
 		q.Cache = &dragoman.CacheHint{}
 		ms = append(ms, q, dragoman.AssistantText("a"))
 	}
-	return talk(8, ms...), dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{CacheBreakpoints: true}}}
+	return talk(8, ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
 }
 
 // forgiveMarkers takes the markers off every element, where more are asked for

@@ -13,6 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // forEveryDialect checks a property of each dialect on its own.
@@ -27,16 +28,16 @@ func forEveryDialect(t *testing.T, property func(t *rapid.T, c dialect.Codec)) {
 }
 
 // servers are targets whose deviations take the encoders' other ways.
-var servers = []dragoman.Target{
+var servers = []targets.Target{
 	{},
-	{Provider: "anthropic", Model: "m-1", Caps: dragoman.Capabilities{MidSystem: true, CacheBreakpoints: true}},
-	{Provider: "compatible", Caps: dragoman.Capabilities{
+	{Provider: "anthropic", Model: "m-1", Caps: targets.Capabilities{MidSystem: true, CacheBreakpoints: true}},
+	{Provider: "compatible", Caps: targets.Capabilities{
 		NoStrict: true, NoCustomTools: true, NoNamespaces: true, NoDeferred: true, NoAllowedTools: true, NoDeveloperRole: true, NoImages: true,
 		NoParallelFlag: true, ReasoningField: "reasoning", ReasoningFieldAlways: true, ToolResultName: true, LegacyMaxTokens: true,
 	}},
 }
 
-func drawServer(t *rapid.T) dragoman.Target {
+func drawServer(t *rapid.T) targets.Target {
 	return servers[rapid.IntRange(0, len(servers)-1).Draw(t, "server")]
 }
 

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // kimiTurns is a conversation of three turns with one call each, whose ids are
@@ -30,7 +31,7 @@ func mintedBy(id string, origin dragoman.Origin) func() (string, *dragoman.Origi
 // TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers: the model goes
 // silent, or writes its markers as text, when it sees other ids than its own.
 func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
-	kimi := dragoman.Target{Provider: "moonshot", Model: "kimi-k2", Caps: dragoman.Capabilities{ID: &dragoman.IDRule{Numbered: true}}}
+	kimi := targets.Target{Provider: "moonshot", Model: "kimi-k2", Caps: targets.Capabilities{ID: &targets.IDRule{Numbered: true}}}
 	own := dragoman.Origin{Dialect: dragoman.OpenAIChat, Provider: "moonshot"}
 	openai := dragoman.Origin{Dialect: dragoman.OpenAIChat, Provider: "openai"}
 	claude := dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic"}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // clientRuns reports whether a client of an API runs a call of a stream.
@@ -44,7 +45,7 @@ func TestQuirkC28_ACallThatCannotBeReadRunsNowhere(t *testing.T) {
 		wire := geminiCalls(objects...)
 		resp := collectStream(t, gemini.Codec{}, wire)
 		if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Name != "delete_all" || calls[0].Arguments != `{"path":"/"}` ||
-			calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemUnreadable {
+			calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemUnreadable {
 			t.Errorf("%s: %d calls, the first is %+v", what, len(calls), *calls[0])
 		}
 		for _, out := range codecs {
@@ -60,7 +61,7 @@ func TestQuirkC28_ACallThatCannotBeReadRunsNowhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != dragoman.ProblemUnreadable {
+		if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemUnreadable {
 			t.Errorf("%s: a whole answer has the problem %v", what, p)
 		}
 	}

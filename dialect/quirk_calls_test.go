@@ -10,6 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceInEveryDialect(t *testing.T) {
@@ -47,7 +49,7 @@ func TestQuirkB28_OutputsReferToTheCallAndForeignItemIDsAreLeftOut(t *testing.T)
 	req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{
 		&dragoman.ToolResult{CallID: "call_1", ItemID: "fco_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "done"}}},
 	}})
-	for to, want := range map[dragoman.Target]bool{
+	for to, want := range map[targets.Target]bool{
 		{Provider: "openai", Scope: "account-1"}: true,
 		{Provider: "openai", Scope: "account-2"}: false,
 		{Provider: "azure", Scope: "account-1"}:  false,
@@ -179,7 +181,7 @@ func TestQuirkI4_AStopSequenceBarsTheCallsBesideItInEveryDialectThatHasTheWord(t
 			t.Fatalf("%s: %v", d, err)
 		}
 		for how, resp := range map[string]*dragoman.Response{"whole": whole, "streamed": collect(t, c, streamOf(t, d, []byte(body)), nil)} {
-			if calls := resp.ToolCalls(); resp.Stop.Reason != dragoman.StopSequence || len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemStopped {
+			if calls := resp.ToolCalls(); resp.Stop.Reason != dragoman.StopSequence || len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemStopped {
 				t.Errorf("%s, %s: %s, %+v", d, how, resp.Stop.Reason, calls[0])
 			}
 			// Who does not know the word must not run it either.

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // A call is demanded, and what may be called is not there: nobody can answer.
@@ -29,7 +30,7 @@ func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *t
 				return c.EncodeRequest(&dragoman.Request{
 					Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: tools,
 					ToolChoice: &dragoman.ToolChoice{Mode: mode, Tools: refs},
-				}, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoAllowedTools: narrowed}}})
+				}, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoAllowedTools: narrowed}}})
 			}
 			for _, refs := range [][]dragoman.ToolRef{ref("gone"), ref("broken"), ref("gone", "broken"), ref()} {
 				_, err := encode(dragoman.ChoiceRequired, refs)

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Models of Claude before 4.6 know neither effort nor adaptive thinking.
@@ -30,7 +31,7 @@ func TestQuirkG10_AModelOfClaudeThatTakesBudgetsGetsOneForAnEffort(t *testing.T)
 	} {
 		for _, d := range []dragoman.Dialect{dragoman.Anthropic, dragoman.Bedrock} {
 			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("go")}, Reasoning: &c.settings}
-			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ThinkingBudgets: true}}})
+			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ThinkingBudgets: true}}})
 			if err != nil {
 				t.Fatal(err)
 			}

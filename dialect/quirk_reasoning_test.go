@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // thinkers are answers with state that only their maker reads: "c2VjcmV0" is
@@ -66,7 +67,7 @@ func TestQuirkD24_RedactedThinkingGoesBackUnreadAtItsPlace(t *testing.T) {
 				{Model: "one"}:                      true,
 				{Model: "one", Provider: "another"}: false,
 			} {
-				enc, err := codecOf(d).EncodeRequest(following(t, d, origin), dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "here"}})
+				enc, err := codecOf(d).EncodeRequest(following(t, d, origin), dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "here"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +83,7 @@ func TestQuirkD30_EncryptedContentOfAnotherAccountIsNotReplayed(t *testing.T) {
 	for scope, kept := range map[string]bool{"account-a": true, "account-b": false} {
 		for _, rebuild := range []bool{false, true} {
 			req := following(t, dragoman.OpenAIResponses, dragoman.Origin{Provider: "openai", Scope: "account-a", Model: "one"})
-			enc, err := codecOf(dragoman.OpenAIResponses).EncodeRequest(req, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "openai", Scope: scope}})
+			enc, err := codecOf(dragoman.OpenAIResponses).EncodeRequest(req, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "openai", Scope: scope}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // refused is a reason for which a strict client may refuse what we write of a recorded
@@ -70,7 +71,7 @@ type refusals struct {
 }
 
 // writing is how a gateway writes an answer.
-var writing = dialect.EncodeOptions{Seed: "recorded", Model: "m", StreamUsage: true, Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: "reasoning_content"}}}
+var writing = dialect.EncodeOptions{Seed: "recorded", Model: "m", StreamUsage: true, Target: targets.Target{Caps: targets.Capabilities{ReasoningField: "reasoning_content"}}}
 
 func (r *refusals) whole(t *testing.T, in api, out dialect.Codec, id string, body []byte) {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // What recorded traffic taught, in small: these tests need no recordings.
@@ -79,7 +80,7 @@ func TestQuirkB7_AnAnswerKeepsBrokenArgumentsSoThatNoClientRunsThem(t *testing.T
 		Role: dragoman.RoleAssistant,
 		Parts: []dragoman.Part{&dragoman.ToolCall{
 			ID: "call_1", Name: "f", Arguments: `{"x":17`,
-			Problem: &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Offset: -1},
+			Problem: &dragoman.CallProblem{Code: codes.ProblemTruncated, Offset: -1},
 		}},
 	}}}
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // spellings are the ways in which a signature of Gemini's stands on a Chat call.
@@ -218,7 +219,7 @@ func TestQuirkB17_ASignatureInTheRecordsOfReasoningReachesItsCall(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		rebuilt, err := from.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Dialect: dragoman.OpenAIChat, Model: "m"}})
+		rebuilt, err := from.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Dialect: dragoman.OpenAIChat, Model: "m"}})
 		if err != nil || strings.Count(string(rebuilt.Body), "CiQBSGVsbG8sIHRoaXMg") != 1 {
 			t.Errorf("toward Chat it does not stay, once: %v %s", err, rebuilt.Body)
 		}

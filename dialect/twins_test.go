@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // A client that ignores case, as Go's own JSON does, must not find a call in
@@ -62,7 +63,7 @@ func TestALegacyFunctionCallThatReadsInTwoWaysIsNotPassedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := resp.ToolCalls()
-		if len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemDuplicateKey {
+		if len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemDuplicateKey {
 			t.Errorf("%s is read as %+v", call, calls)
 		}
 		if resp.Native != nil || resp.Output[0].Native != nil || len(rep.Losses) == 0 {
@@ -240,7 +241,7 @@ func TestACallThatCannotBeReadIsNotPassedOnAsItCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != dragoman.ProblemUnreadable {
+	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemUnreadable {
 		t.Errorf("the call has the problem %v", p)
 	}
 	if resp.Native != nil || resp.Output[0].Native != nil {

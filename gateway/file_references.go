@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // storedAt are the beginnings of URLs that lead to the storage of one provider: only that
@@ -75,5 +76,5 @@ func sameStorage(origin *dragoman.Origin, target dragoman.Origin) bool {
 		v, _, _ := strings.Cut(string(d), ".")
 		return v
 	}
-	return vendor(origin.Dialect) == vendor(target.Dialect) && origin.Matches(target, dragoman.MatchProvider)
+	return vendor(origin.Dialect) == vendor(target.Dialect) && targets.MatchProvider.Allows(origin, target)
 }

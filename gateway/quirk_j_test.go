@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing.T) {
@@ -100,7 +101,7 @@ func TestQuirkJ10_RequestsDoNotShareState(t *testing.T) {
 
 // Encrypted reasoning goes back to the account that made it, and to no other.
 func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
-	made := dragoman.Target{Dialect: dragoman.OpenAIResponses, Provider: "openai", Scope: "account-a", Model: "gpt-5"}
+	made := targets.Target{Dialect: dragoman.OpenAIResponses, Provider: "openai", Scope: "account-a", Model: "gpt-5"}
 	origin := made.Origin()
 	req := &dragoman.Request{
 		Model: made.Model, Tools: []dragoman.ToolSpec{weatherTool()},

@@ -11,12 +11,14 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // translate has a model answer in its own dialect, and tells its answer in the
@@ -91,7 +93,7 @@ const reasoningField = "reasoning_content"
 func (x *exchange) encoding() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
 		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: x.legacyFunctions(),
-		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
+		Target: targets.Target{Caps: targets.Capabilities{ReasoningField: reasoningField}},
 	}
 	if x.stores() {
 		o.ResponseID = x.responseID()
@@ -383,7 +385,7 @@ func (t *telling) sent() error {
 // that may be as good as an end.
 func (t *telling) doubtful(e *dragoman.PartEnd) bool {
 	c, ok := e.Part.(*dragoman.ToolCall)
-	return ok && t.route.Unfinished == unfinishedEnd && c.Problem != nil && (c.Problem.Code == dragoman.ProblemTruncated || c.Problem.Code == dragoman.ProblemStopped)
+	return ok && t.route.Unfinished == unfinishedEnd && c.Problem != nil && (c.Problem.Code == codes.ProblemTruncated || c.Problem.Code == codes.ProblemStopped)
 }
 
 // tellOpen tells the ends of calls that were held back.
@@ -407,7 +409,7 @@ func (t *telling) cutOff() bool {
 }
 
 // isTruncated reports whether nobody has said that a call is complete.
-func isTruncated(c *dragoman.ToolCall) bool { return c.Problem.Code == dragoman.ProblemTruncated }
+func isTruncated(c *dragoman.ToolCall) bool { return c.Problem.Code == codes.ProblemTruncated }
 
 // completeOpen tells the calls that were held back as complete ones.
 func (t *telling) completeOpen(ctx context.Context) (err error) {

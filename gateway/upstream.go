@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // setup is a config that is in use.
@@ -238,11 +239,11 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 	if len(o.Capabilities) == 0 {
 		return up, nil
 	}
-	if err := capname.Apply(&dragoman.Capabilities{}, o.Capabilities); err != nil {
+	if err := capname.Apply(&targets.Capabilities{}, o.Capabilities); err != nil {
 		return nil, fmt.Errorf("capabilities: %w", err)
 	}
 	before := client.Override
-	client.Override = func(caps *dragoman.Capabilities) {
+	client.Override = func(caps *targets.Capabilities) {
 		if before != nil {
 			before(caps)
 		}

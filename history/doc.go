@@ -11,7 +11,7 @@
 //
 // A conversation may have been written by several models, cancelled, trimmed,
 // edited or sent by a client with ideas of its own. What a target refuses in it
-// is known as data, [dragoman.Limits] and [dragoman.Capabilities], and is put
+// is known as data, [targets.Limits] and [targets.Capabilities], and is put
 // right here: every call gets exactly one result at a place the target accepts,
 // state of another provider is left out, roles and contents fit, and no thinking
 // budget is asked for where the thinking it continues is missing. How that is
@@ -31,9 +31,9 @@
 // beginning is what is made of the beginning of the longer one. The exceptions
 // are a late result, which replaces an earlier one of the same call or what
 // stood in for it; reasoning that a target forbids in older turns
-// ([dragoman.Capabilities].NoOldReasoning); and the words that stand at the
+// ([targets.Capabilities].NoOldReasoning); and the words that stand at the
 // very end while a target refuses to end with the assistant's
-// ([dragoman.Capabilities].NoPrefill), or that open a conversation without any.
+// ([targets.Capabilities].NoPrefill), or that open a conversation without any.
 //
 // # Calls without a result
 //

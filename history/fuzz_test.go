@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // FuzzNormalize feeds stored requests: whatever they hold, normalising does not
@@ -35,7 +36,7 @@ func FuzzNormalize(f *testing.F) {
 		if !hard {
 			o.Limits = codecs[int(bits)%len(codecs)].Limits()
 		}
-		o.Target.Caps = dragoman.Capabilities{
+		o.Target.Caps = targets.Capabilities{
 			NoTools: bit(1), NoImages: bit(2), MidSystem: bit(3), NoReasoning: bit(4), NoOldReasoning: bit(5), NoPrefill: bit(6),
 			Alternate: bit(7), SplitCalls: bit(8), AssistantAfterTools: bit(9), NoDummySignature: bit(10),
 		}
@@ -100,7 +101,7 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 			cost := func(n int) (bytes uint64, spent time.Duration) {
 				req := &dragoman.Request{Messages: shape(n)}
 				o := history.Options{Limits: strictest(), Abandon: history.AbandonAll}
-				o.Target.Caps = dragoman.Capabilities{SplitCalls: true, AssistantAfterTools: true, Alternate: true}
+				o.Target.Caps = targets.Capabilities{SplitCalls: true, AssistantAfterTools: true, Alternate: true}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				start := time.Now()

@@ -46,7 +46,7 @@ func settledAt(ms []dragoman.Message, n int) bool {
 func TestASettledConversationStaysAsItWasWhenItGrows(t *testing.T) {
 	grew := 0
 	rapid.Check(t, func(t *rapid.T) {
-		req, o := anyRequest(t), targets(t)
+		req, o := anyRequest(t), anyTarget(t)
 		// The listed exceptions.
 		o.Target.Caps.NoPrefill, o.Target.Caps.NoOldReasoning = false, false
 		req.PreviousResponseID, req.Extra = "", nil

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Options say for whom to normalise. The zero value is refused: Limits are
@@ -15,9 +16,9 @@ import (
 type Options struct {
 	// Target is the model and server behind the wire. Its Dialect may be left
 	// empty, its Model too.
-	Target dragoman.Target
+	Target targets.Target
 	// Limits are those of the codec that will encode the request.
-	Limits dragoman.Limits
+	Limits targets.Limits
 	// Abandon says which calls without a result will never have one.
 	Abandon Abandon
 	// ReasoningAsText keeps the visible thinking of other models as plain text
@@ -126,8 +127,8 @@ type normaliser struct {
 	// abandon and asText are the options of these names.
 	abandon Abandon
 	asText  bool
-	target  dragoman.Target
-	limits  dragoman.Limits
+	target  targets.Target
+	limits  targets.Limits
 	rep     dragoman.Report
 
 	// ms is the conversation as far as it got, turns its shape.

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // geminiFiles is what the URLs of files begin with that Gemini stores: they look
@@ -81,7 +82,7 @@ func (n *normaliser) stores(d *draft) bool {
 		v, _, _ := strings.Cut(string(d), ".")
 		return v
 	}
-	return vendor(d.Origin.Dialect) == vendor(n.limits.Dialect) && d.Origin.Matches(n.target.Origin(), dragoman.MatchProvider)
+	return vendor(d.Origin.Dialect) == vendor(n.limits.Dialect) && targets.MatchProvider.Allows(d.Origin, n.target.Origin())
 }
 
 func note(m *dragoman.Media) dragoman.Part {

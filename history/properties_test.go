@@ -20,8 +20,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var codecs = []dialect.Codec{
@@ -29,19 +31,19 @@ var codecs = []dialect.Codec{
 }
 
 // strictest is a target that asks for everything a target can ask for.
-func strictest() dragoman.Limits {
-	return dragoman.Limits{
+func strictest() targets.Limits {
+	return targets.Limits{
 		Dialect: "strict.test", GroupedResults: true, OrderedResults: true, ResultNames: true, UniqueIDs: true,
 		ToolsForHistory: true, NoBlankText: true, UserFirst: true, NoMidSystem: true, SignedReasoning: true,
 		ReasoningInLoop: true, StorageURLs: []string{"s3://"}, MaxImages: 3, MaxDocuments: 2,
 		DummySignature: "dummy", MediaKinds: []dragoman.MediaKind{dragoman.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
 		TextBesideFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
-		Replay: dragoman.ReplayRules{Messages: dragoman.MatchDialect, Reasoning: dragoman.MatchDialect | dragoman.MatchProvider},
+		Replay: targets.ReplayRules{Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider},
 	}
 }
 
-// targets draws options for any target, with any of its models' deviations.
-func targets(t *rapid.T) history.Options {
+// anyTarget draws options for any target, with any of its models' deviations.
+func anyTarget(t *rapid.T) history.Options {
 	o := history.Options{
 		Abandon:         rapid.SampledFrom([]history.Abandon{history.AbandonAll, history.AbandonPassed, history.AbandonNone}).Draw(t, "abandon"),
 		ReasoningAsText: rapid.Bool().Draw(t, "as text"),
@@ -54,7 +56,7 @@ func targets(t *rapid.T) history.Options {
 	}
 	flag := func(label string) bool { return rapid.IntRange(0, 5).Draw(t, label) == 0 }
 	o.Target.Provider = rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")
-	o.Target.Caps = dragoman.Capabilities{
+	o.Target.Caps = targets.Capabilities{
 		NoTools: flag("no tools"), NoImages: flag("no images"), MidSystem: flag("mid system"), NoReasoning: flag("no reasoning"),
 		NoOldReasoning: flag("no old reasoning"), NoPrefill: flag("no prefill"), Alternate: flag("alternate"),
 		SplitCalls: flag("split calls"), AssistantAfterTools: flag("assistant after tools"), NoDummySignature: flag("no dummy"),
@@ -117,7 +119,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 			ms[k].Parts = append(slices.Clip(ms[k].Parts), m.Parts[part()])
 		}
 	case 7: // cancelled
-		m.Status = dragoman.StatusIncomplete
+		m.Status = codes.StatusIncomplete
 	case 8: // ids lost, or all the same
 		id := rapid.SampledFrom([]string{"", "call_0"}).Draw(t, "new id")
 		for j, p := range m.Parts {
@@ -202,7 +204,7 @@ func stored(t *rapid.T, req *dragoman.Request) string {
 
 func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		req, o := anyRequest(t), targets(t)
+		req, o := anyRequest(t), anyTarget(t)
 		before := stored(t, req)
 		out, rep, err := history.Normalize(req, o)
 		if stored(t, req) != before {
@@ -235,7 +237,7 @@ func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
 // Messages that need nothing keep their parts and their sidecar.
 func TestWhatNeedsNothingKeepsItsSidecar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		req, o := anyRequest(t), targets(t)
+		req, o := anyRequest(t), anyTarget(t)
 		out, _, err := history.Normalize(req, o)
 		if err != nil {
 			return
@@ -306,7 +308,7 @@ func verdict(ms []dragoman.Message, loose, kept bool) string {
 
 func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		req, o := anyRequest(t), targets(t)
+		req, o := anyRequest(t), anyTarget(t)
 		for i := range req.Messages { // what only one wire understands
 			for _, p := range req.Messages[i].Parts {
 				switch p := p.(type) {
@@ -421,7 +423,7 @@ func TestAnyConversationIsValidForAnyTarget(t *testing.T) {
 				honest(req)
 				o := history.Options{
 					Limits: c.Limits(), Abandon: history.AbandonAll,
-					Target: dragoman.Target{Provider: rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")},
+					Target: targets.Target{Provider: rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")},
 				}
 				o.Target.Caps.NoPrefill = rapid.Bool().Draw(t, "no prefill")
 				out, rep, err := history.Normalize(req, o)

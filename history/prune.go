@@ -4,8 +4,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // roles gives every message a role that the target knows at its place.
@@ -87,7 +89,7 @@ func (n *normaliser) prune() {
 // fields drops unknown fields that came from another provider of the same dialect. Most
 // servers refuse fields that they do not know. Empty values carry no content and stay.
 func (n *normaliser) fields(d *draft) {
-	if d.Origin == nil || d.Extra.For(n.limits.Dialect) == nil || d.Origin.Matches(n.target.Origin(), dragoman.MatchProvider) {
+	if d.Origin == nil || d.Extra.For(n.limits.Dialect) == nil || targets.MatchProvider.Allows(d.Origin, n.target.Origin()) {
 		return
 	}
 	var kept []dragoman.Field
@@ -169,7 +171,7 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 		why = "reasoning outside an assistant message"
 	case caps.NoReasoning:
 		why = "the server takes no reasoning back"
-	case r.Status != dragoman.StatusComplete:
+	case r.Status != codes.StatusComplete:
 		why = "reasoning that was cut off" // quirk D9
 	case caps.ReasoningField != "" && strings.TrimSpace(seen) != "":
 		return r // its text has a place

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
@@ -16,16 +17,16 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 	shown := gets(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, text("seen")}})
 	check(t, []row{
 		{
-			name: "a model that cannot see, but can read", o: history.Options{Target: caps(dragoman.Capabilities{NoImages: true})},
+			name: "a model that cannot see, but can read", o: history.Options{Target: caps(targets.Capabilities{NoImages: true})},
 			in: []dragoman.Message{say(dragoman.RoleUser, image, doc)}, want: `user "[image not shown]" media:file`, report: "dropped (serious) /messages/0/parts/0",
 		},
 		{
-			name: "in a result", o: history.Options{Target: caps(dragoman.Capabilities{NoImages: true})},
+			name: "in a result", o: history.Options{Target: caps(targets.Capabilities{NoImages: true})},
 			in: []dragoman.Message{asks("a"), shown}, want: "assistant call:a\ntool result:a=\"[image not shown]seen\"", report: "dropped (serious) /messages/1/parts/0",
 		},
 		{
 			name: "a wire of few means",
-			o: history.Options{Limits: strict(func(l *dragoman.Limits) {
+			o: history.Options{Limits: strict(func(l *targets.Limits) {
 				l.MediaKinds = []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}
 				l.NoMediaURL, l.NoMediaFileID = true, true
 			})},
@@ -33,7 +34,7 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 			want: `user media:image "[image http://x/y.png not shown]" "[file file-1 not shown]" "[video not shown]"`, report: "takes content, not URLs",
 		},
 		{
-			name: "only the user may show things", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.MediaRoles = []dragoman.Role{dragoman.RoleUser} })},
+			name: "only the user may show things", o: history.Options{Limits: strict(func(l *targets.Limits) { l.MediaRoles = []dragoman.Role{dragoman.RoleUser} })},
 			in:   []dragoman.Message{say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, image)},
 			want: "user media:image\nassistant \"[image not shown]\"", report: "/messages/1/parts/0",
 		},
@@ -41,7 +42,7 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 }
 
 func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
-	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.TextBesideFiles = true })}
+	o := history.Options{Limits: strict(func(l *targets.Limits) { l.TextBesideFiles = true })}
 	file := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}
 	check(t, []row{
 		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},
@@ -91,7 +92,7 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 			res := gets(&dragoman.ToolResult{CallID: "a", Name: "f_a", Content: []dragoman.Part{tc.media}})
 			res.Origin = tc.origin
 			req := &dragoman.Request{Messages: []dragoman.Message{m, asks("a"), res}, Tools: []dragoman.ToolSpec{{Name: "f_a"}}}
-			out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits(), Target: dragoman.Target{Provider: "openai"}})
+			out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits(), Target: targets.Target{Provider: "openai"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 func TestAMessageHoldsNoMoreImagesAndFilesThanItMay(t *testing.T) {
 	image, file := &dragoman.Media{Media: dragoman.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: dragoman.MediaFile, Text: "x"}
 	shows := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, image}}
-	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
+	o := history.Options{Limits: strict(func(l *targets.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
 	check(t, []row{
 		{
 			name: "the first ones stay", o: o, in: []dragoman.Message{say(dragoman.RoleUser, image, file, image, file, image)},

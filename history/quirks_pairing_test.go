@@ -9,11 +9,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkD1_ResultsDirectlyFollowTheirTurn(t *testing.T) {
-	loose := history.Options{Limits: dragoman.Limits{Dialect: "test", LooseResults: true}}
+	loose := history.Options{Limits: targets.Limits{Dialect: "test", LooseResults: true}}
 	late := []dragoman.Message{asks("a"), user("hurry"), say(dragoman.RoleAssistant, text("yes")), gets(result("a", "1"))}
 	check(t, []row{
 		{
@@ -56,7 +58,7 @@ func TestQuirkD3_ThereAreAsManyResultsAsCalls(t *testing.T) {
 }
 
 func TestQuirkD4_ResultsStandInTheOrderOfTheirCallsWhereThatIsDemanded(t *testing.T) {
-	ordered := history.Options{Limits: strict(func(l *dragoman.Limits) { l.OrderedResults = true })}
+	ordered := history.Options{Limits: strict(func(l *targets.Limits) { l.OrderedResults = true })}
 	in := []dragoman.Message{asks("a", "b", "c"), gets(result("c", "3"), result("a", "1")), gets(result("b", "2"))}
 	for range 200 {
 		check(t, []row{
@@ -71,7 +73,7 @@ func TestQuirkD4_ResultsStandInTheOrderOfTheirCallsWhereThatIsDemanded(t *testin
 
 func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
 	check(t, []row{{
-		name: "two calls", o: history.Options{Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		name: "two calls", o: history.Options{Target: caps(targets.Capabilities{SplitCalls: true})},
 		in: []dragoman.Message{
 			say(dragoman.RoleAssistant, text("look"), call("a"), call("b")), gets(result("b", "2"), result("a", "1")), user("q"),
 		},
@@ -79,11 +81,11 @@ func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
 		report: "a turn with 2 calls",
 	}, {
 		name: "whatever stands between, and wherever results may stand",
-		o:    history.Options{Limits: dragoman.Limits{Dialect: "test", LooseResults: true}, Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		o:    history.Options{Limits: targets.Limits{Dialect: "test", LooseResults: true}, Target: caps(targets.Capabilities{SplitCalls: true})},
 		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), user("q"), gets(result("a", "1"), result("b", "2"))},
 		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem\nuser \"q\"", report: "moved",
 	}, {
-		name: "an empty message between", o: history.Options{Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		name: "an empty message between", o: history.Options{Target: caps(targets.Capabilities{SplitCalls: true})},
 		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), gets(result("a", "1"), result("b", "2"))},
 		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem", report: "moved",
 	}})
@@ -168,7 +170,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 		t.Errorf("got %+v, want what a log would store: %+v", res, want)
 	}
 	problem := call("a")
-	problem.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "no JSON"}
+	problem.Problem = &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "no JSON"}
 	later := call("a")
 	later.Async = true
 	check(t, []row{
@@ -181,7 +183,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 			want: "assistant call:a\ntool result:a=\"The call runs in the background; there is no result yet.\"/f_a", report: "a note stands in",
 		},
 		{
-			name: "a call nobody waits for", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.AsyncCalls = true })},
+			name: "a call nobody waits for", o: history.Options{Limits: strict(func(l *targets.Limits) { l.AsyncCalls = true })},
 			in: []dragoman.Message{say(dragoman.RoleAssistant, later)}, want: "assistant call:a",
 		},
 		{
@@ -225,7 +227,7 @@ func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
 func TestQuirkD8_AResultWithoutACallIsDroppedOrTold(t *testing.T) {
 	orphan := []dragoman.Message{user("q"), gets(result("x", "1"))}
 	told := &dragoman.ToolResult{Name: "clock", Content: []dragoman.Part{text("noon")}}
-	loose := dragoman.Limits{Dialect: "test", LooseResults: true}
+	loose := targets.Limits{Dialect: "test", LooseResults: true}
 	check(t, []row{
 		{name: "of a call that is gone", in: orphan, want: `user "q"`, report: "dropped (serious) /messages/1/parts/0"},
 		{name: "of no call at all", in: []dragoman.Message{user("q"), gets(told)}, want: "user \"q\"\nuser \"[result of clock: noon]\"", report: "lowered"},
@@ -246,7 +248,7 @@ func TestQuirkD8_AResultWithoutACallIsDroppedOrTold(t *testing.T) {
 }
 
 func TestQuirkD29_AResultMayAnswerACallThatTheServerKeeps(t *testing.T) {
-	l := strict(func(l *dragoman.Limits) { l.StoredBy = []string{"previous_response_id", "thread", "item_reference"} })
+	l := strict(func(l *targets.Limits) { l.StoredBy = []string{"previous_response_id", "thread", "item_reference"} })
 	orphan := gets(result("x", "1"))
 	for name, req := range map[string]*dragoman.Request{
 		"by id":        {PreviousResponseID: "r", Messages: []dragoman.Message{orphan}},
@@ -264,9 +266,9 @@ func TestQuirkD29_AResultMayAnswerACallThatTheServerKeeps(t *testing.T) {
 
 func TestQuirkD9_WhatWasCutOffIsNotReplayed(t *testing.T) {
 	cut := call("a")
-	cut.Status = dragoman.StatusIncomplete
+	cut.Status = codes.StatusIncomplete
 	cancelled := say(dragoman.RoleAssistant, text("Let me"), call("a"))
-	cancelled.Status = dragoman.StatusIncomplete
+	cancelled.Status = codes.StatusIncomplete
 	own := dragoman.Origin{Dialect: "test"}
 	check(t, []row{
 		{
@@ -283,7 +285,7 @@ func TestQuirkD9_WhatWasCutOffIsNotReplayed(t *testing.T) {
 			want: "assistant \"Let me\" call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"stop\"", report: "synthesized",
 		},
 		{
-			name: "thinking that was cut off goes", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: dragoman.StatusIncomplete}, text("a")))},
+			name: "thinking that was cut off goes", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: codes.StatusIncomplete}, text("a")))},
 			want: "user \"q\"\nassistant \"a\"", report: "reasoning that was cut off",
 		},
 	})
@@ -316,7 +318,7 @@ func TestQuirkD15_AResultCarriesTheNameOfItsTool(t *testing.T) {
 	wrong.Name = "other"
 	nameless := call("n")
 	nameless.Name = ""
-	named := history.Options{Limits: strict(func(l *dragoman.Limits) { l.ResultNames = true })}
+	named := history.Options{Limits: strict(func(l *targets.Limits) { l.ResultNames = true })}
 	check(t, []row{
 		{name: "by the call", o: named, in: []dragoman.Message{asks("a", "b"), gets(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "named"},
 		{
@@ -349,7 +351,7 @@ func TestQuirkB11_CallsOfOneTurnThatShareAnIDArePairedInOrder(t *testing.T) {
 func TestQuirkB12_AnIDMayComeBackUnlessTheTargetForbidsIt(t *testing.T) {
 	in := []dragoman.Message{asks("0"), gets(result("0", "1")), asks("0"), gets(result("0", "2"))}
 	check(t, []row{{name: "allowed", in: in, want: "assistant call:0\ntool result:0=\"1\"\nassistant call:0\ntool result:0=\"2\""}})
-	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.UniqueIDs = true })}
+	o := history.Options{Limits: strict(func(l *targets.Limits) { l.UniqueIDs = true })}
 	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +374,7 @@ func TestQuirkB15_WithoutIDsResultsPairByNameAndOrder(t *testing.T) {
 		return r
 	}
 	req := &dragoman.Request{Messages: []dragoman.Message{say(dragoman.RoleAssistant, f1, f2, g), gets(res("g", "3"), res("f", "1"), res("f", "2"))}}
-	out, _, err := history.Normalize(req, history.Options{Limits: strict(func(l *dragoman.Limits) { l.OrderedResults = true })})
+	out, _, err := history.Normalize(req, history.Options{Limits: strict(func(l *targets.Limits) { l.OrderedResults = true })})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +406,7 @@ func TestResultsFollowTheMessageThatStandsAlone(t *testing.T) {
 	in := []dragoman.Message{by(own, asks("a")), by(own, say(dragoman.RoleAssistant, text("so"))), gets(result("a", "1"))}
 	check(t, []row{
 		{
-			name: "alone", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.SeparateMessages = true })}, in: in,
+			name: "alone", o: history.Options{Limits: strict(func(l *targets.Limits) { l.SeparateMessages = true })}, in: in,
 			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\"", report: "moved",
 		},
 		{name: "joined", in: in, want: script(in)},

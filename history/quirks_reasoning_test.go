@@ -6,15 +6,17 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkD23_D24_D26_D30_ReasoningGoesToItsOriginOnly(t *testing.T) {
 	here, there := dragoman.Origin{Dialect: "test", Provider: "p"}, dragoman.Origin{Dialect: "test", Provider: "q"}
-	target := dragoman.Target{Provider: "p"}
+	target := targets.Target{Provider: "p"}
 	thinks := func(o dragoman.Origin, r dragoman.Reasoning) []dragoman.Message {
 		return []dragoman.Message{user("q"), by(o, say(dragoman.RoleAssistant, &r, &dragoman.Text{Text: "a", Signature: "s"}))}
 	}
-	signed := strict(func(l *dragoman.Limits) { l.SignedReasoning = true })
+	signed := strict(func(l *targets.Limits) { l.SignedReasoning = true })
 	check(t, []row{
 		{name: "to its origin", o: history.Options{Target: target}, in: thinks(here, dragoman.Reasoning{Text: "t"}), want: "user \"q\"\nassistant thinks:t \"a\"+s"},
 		{name: "to another provider", o: history.Options{Target: target}, in: thinks(there, dragoman.Reasoning{Text: "t"}), want: "user \"q\"\nassistant \"a\"", report: "dropped (warn) /messages/1/parts/1/signature"},
@@ -38,9 +40,9 @@ func TestQuirkD25_PartsKeepTheirOrderAroundThinking(t *testing.T) {
 
 func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
 	own := dragoman.Origin{Dialect: "test"}
-	leads := history.Options{Limits: strict(func(l *dragoman.Limits) { l.ReasoningLeads = true })}
+	leads := history.Options{Limits: strict(func(l *targets.Limits) { l.ReasoningLeads = true })}
 	cut := call("b")
-	cut.Status = dragoman.StatusIncomplete
+	cut.Status = codes.StatusIncomplete
 	check(t, []row{
 		{
 			name: "a call that is gone", in: []dragoman.Message{by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"}, cut, call("a"))), gets(result("a", "1"))},
@@ -75,7 +77,7 @@ func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
 }
 
 func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *testing.T) {
-	signs := history.Options{Limits: strict(func(l *dragoman.Limits) { l.DummySignature = "skip" })}
+	signs := history.Options{Limits: strict(func(l *targets.Limits) { l.DummySignature = "skip" })}
 	mine := call("b")
 	mine.Signature = "mine"
 	own := dragoman.Origin{Dialect: "test"}
@@ -91,7 +93,7 @@ func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *te
 			report: "synthesized (info) /messages/0/parts/0",
 		},
 		{
-			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(dragoman.Capabilities{NoDummySignature: true})}, in: in[2:4],
+			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(targets.Capabilities{NoDummySignature: true})}, in: in[2:4],
 			want: "assistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"",
 		},
 	})
@@ -112,7 +114,7 @@ func TestQuirkB26_WhatAProviderRanIsKeptOrDroppedWhole(t *testing.T) {
 func TestQuirkD18_ASignedTextThatSaysNothingIsNotLeftBlankWhenItIsJoined(t *testing.T) {
 	own, other := dragoman.Origin{Dialect: "test"}, dragoman.Origin{Dialect: "test", Model: "m2"}
 	o := history.Options{
-		Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }), Target: caps(dragoman.Capabilities{Alternate: true}),
+		Limits: strict(func(l *targets.Limits) { l.NoBlankText = true }), Target: caps(targets.Capabilities{Alternate: true}),
 	}
 	signed := &dragoman.Text{Signature: "s"}
 	check(t, []row{{
@@ -130,11 +132,11 @@ func TestQuirkG3_G9_ReasoningOfOlderTurnsGoesOnlyWhereItIsTaken(t *testing.T) {
 	check(t, []row{
 		{name: "all of it", in: in, want: script(in)},
 		{
-			name: "not of older turns", o: history.Options{Target: caps(dragoman.Capabilities{NoOldReasoning: true})}, in: in,
+			name: "not of older turns", o: history.Options{Target: caps(targets.Capabilities{NoOldReasoning: true})}, in: in,
 			want: strings.Replace(script(in), "thinks:1 ", "", 1), report: "dropped (warn) /messages/1/parts/0",
 		},
 		{
-			name: "none", o: history.Options{Target: caps(dragoman.Capabilities{NoReasoning: true})}, in: in,
+			name: "none", o: history.Options{Target: caps(targets.Capabilities{NoReasoning: true})}, in: in,
 			want: strings.NewReplacer("thinks:1 ", "", "thinks:2 ", "").Replace(script(in)), report: "takes no reasoning back",
 		},
 	})
@@ -151,7 +153,7 @@ func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
 	thinks := func(id string) dragoman.Message {
 		return by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, call(id)))
 	}
-	limits := strict(func(l *dragoman.Limits) { l.ReasoningInLoop, l.NoBlankText = true, true })
+	limits := strict(func(l *targets.Limits) { l.ReasoningInLoop, l.NoBlankText = true, true })
 	signed := by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Text{Text: " ", Signature: "s"}))
 	for name, tc := range map[string]struct {
 		in   []dragoman.Message

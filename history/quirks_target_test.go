@@ -7,10 +7,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkD17_TheUserSpeaksFirst(t *testing.T) {
-	first := history.Options{Limits: strict(func(l *dragoman.Limits) { l.UserFirst = true })}
+	first := history.Options{Limits: strict(func(l *targets.Limits) { l.UserFirst = true })}
 	check(t, []row{
 		{
 			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), asks("a"), gets(result("a", "1"))},
@@ -22,7 +23,7 @@ func TestQuirkD17_TheUserSpeaksFirst(t *testing.T) {
 }
 
 func TestQuirkD18_NeighboursOfOneRoleAreJoinedWhereRolesMustAlternate(t *testing.T) {
-	o := history.Options{Target: caps(dragoman.Capabilities{Alternate: true})}
+	o := history.Options{Target: caps(targets.Capabilities{Alternate: true})}
 	check(t, []row{
 		{
 			name: "words", o: o, in: []dragoman.Message{user("a"), user("b"), say(dragoman.RoleAssistant, text("c")), asks("d"), gets(result("d", "1")), user("e"), user("f")},
@@ -44,7 +45,7 @@ func TestQuirkD18_NeighboursOfOneRoleAreJoinedWhereRolesMustAlternate(t *testing
 }
 
 func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
-	o := history.Options{Target: caps(dragoman.Capabilities{AssistantAfterTools: true})}
+	o := history.Options{Target: caps(targets.Capabilities{AssistantAfterTools: true})}
 	image := dragoman.Image("image/png", []byte("x"))
 	shown := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image}}
 	check(t, []row{
@@ -60,8 +61,8 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 		{
 			name: "the assistant, who only thought",
 			o: history.Options{
-				Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }),
-				Target: caps(dragoman.Capabilities{AssistantAfterTools: true, NoOldReasoning: true}),
+				Limits: strict(func(l *targets.Limits) { l.NoBlankText = true }),
+				Target: caps(targets.Capabilities{AssistantAfterTools: true, NoOldReasoning: true}),
 			},
 			in: []dragoman.Message{
 				asks("a"), gets(result("a", "1")),
@@ -73,7 +74,7 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 }
 
 func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
-	l := strict(func(l *dragoman.Limits) { l.ToolsForHistory = true })
+	l := strict(func(l *targets.Limits) { l.ToolsForHistory = true })
 	freeform := call("b")
 	freeform.Payload = dragoman.PayloadText
 	ms := []dragoman.Message{say(dragoman.RoleAssistant, freeform, call("a")), gets(result("b", "2"), result("a", "1")), asks("a"), gets(result("a", "1"))}
@@ -98,14 +99,14 @@ func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
 	failed := result("a", "broke")
 	failed.Outcome, failed.Name = dragoman.OutcomeError, "f"
 	check(t, []row{{
-		name: "a model without tools is told in words", o: history.Options{Limits: l, Target: caps(dragoman.Capabilities{NoTools: true})},
+		name: "a model without tools is told in words", o: history.Options{Limits: l, Target: caps(targets.Capabilities{NoTools: true})},
 		in:   []dragoman.Message{asks("a"), gets(failed), user("q")},
 		want: "assistant \"[called f_a: {}]\"\nuser \"[error of f: broke]\"\nuser \"q\"", report: "told in words",
 	}})
 }
 
 func TestQuirkD22_BlankTextIsLeftOutButNotTheFactThatSomebodySpoke(t *testing.T) {
-	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true })}
+	o := history.Options{Limits: strict(func(l *targets.Limits) { l.NoBlankText = true })}
 	own := dragoman.Origin{Dialect: "test"}
 	check(t, []row{
 		{name: "beside words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text(" \n"), text("q"))}, want: `user "q"`, report: "dropped (info) /messages/0/parts/0"},
@@ -124,15 +125,15 @@ func TestQuirkD22_BlankTextIsLeftOutButNotTheFactThatSomebodySpoke(t *testing.T)
 }
 
 func TestRolesFitTheTarget(t *testing.T) {
-	mid := history.Options{Limits: strict(func(l *dragoman.Limits) { l.NoMidSystem = true })}
+	mid := history.Options{Limits: strict(func(l *targets.Limits) { l.NoMidSystem = true })}
 	in := []dragoman.Message{dragoman.SystemText("s"), user("q"), dragoman.SystemText("mind")}
 	check(t, []row{
 		{name: "a system message inside", o: mid, in: in, want: "system \"s\"\nuser \"q\"\nuser \"mind\"", report: "lowered (warn) /messages/2"},
-		{name: "a model that takes it", o: history.Options{Limits: mid.Limits, Target: caps(dragoman.Capabilities{MidSystem: true})}, in: in, want: script(in)},
+		{name: "a model that takes it", o: history.Options{Limits: mid.Limits, Target: caps(targets.Capabilities{MidSystem: true})}, in: in, want: script(in)},
 		{name: "a role nobody knows", in: []dragoman.Message{say("critic", text("bah"))}, want: `user "bah"`, report: "role \"critic\" written as user"},
 		{name: "a role that the target may know", in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say("critic", text("bah")))}, want: `critic "bah"`},
 		{
-			name: "no words put into the assistant's mouth", o: history.Options{Target: caps(dragoman.Capabilities{NoPrefill: true})},
+			name: "no words put into the assistant's mouth", o: history.Options{Target: caps(targets.Capabilities{NoPrefill: true})},
 			in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesized (warn) /messages/1",
 		},
 		{name: "a refusal of the user's", in: []dragoman.Message{say(dragoman.RoleUser, &dragoman.Refusal{Text: "no"})}, want: `user "no"`, report: "written as text"},

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // say is a message in one line, script a conversation.
@@ -85,9 +86,9 @@ func tell(p dragoman.Part) string {
 }
 
 // strict are the limits of a wire where results directly follow their turn.
-func strict(more ...func(*dragoman.Limits)) dragoman.Limits {
-	l := dragoman.Limits{Dialect: "test", GroupedResults: true, Replay: dragoman.ReplayRules{
-		Messages: dragoman.MatchDialect, Reasoning: dragoman.MatchDialect | dragoman.MatchProvider,
+func strict(more ...func(*targets.Limits)) targets.Limits {
+	l := targets.Limits{Dialect: "test", GroupedResults: true, Replay: targets.ReplayRules{
+		Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider,
 	}}
 	for _, f := range more {
 		f(&l)
@@ -95,7 +96,7 @@ func strict(more ...func(*dragoman.Limits)) dragoman.Limits {
 	return l
 }
 
-func caps(c dragoman.Capabilities) dragoman.Target { return dragoman.Target{Caps: c} }
+func caps(c targets.Capabilities) targets.Target { return targets.Target{Caps: c} }
 
 // row is one conversation and what becomes of it.
 type row struct {

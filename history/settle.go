@@ -2,6 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // What a model reads in place of a result that there is not. The texts are part
@@ -56,7 +57,7 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 	case c.Async && n.limits.AsyncCalls:
 		s.free = true
 		return true
-	case c.Status != dragoman.StatusComplete || c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated:
+	case c.Status != codes.StatusComplete || c.Problem != nil && c.Problem.Code == codes.ProblemTruncated:
 		n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "call %.60q was cut off and never answered", c.ID) // quirk D9
 		d.drop(s.part)
 		s.free = true
@@ -66,7 +67,7 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 		s.standIn.Synthetic, s.standIn.Outcome = true, dragoman.OutcomeUnknown
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q is still running, and the target requires a result; a note stands in for it", c.ID)
 		return true
-	case c.Problem != nil, d.Status != dragoman.StatusComplete,
+	case c.Problem != nil, d.Status != codes.StatusComplete,
 		n.abandon == AbandonAll, n.abandon == AbandonPassed && n.passed(t):
 		s.standIn = Abandoned(c)
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // unthink turns thinking off for requests that the API refuses with a thinking budget:
@@ -55,7 +56,7 @@ func (n *normaliser) prefill() (at string, refused bool) {
 }
 
 // asksBudget reports whether settings are sent as a thinking budget.
-func asksBudget(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities) bool {
+func asksBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool {
 	switch {
 	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == dragoman.ReasoningOff:
 		return false

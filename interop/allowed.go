@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // AllowOnly remembers which tools an answer to the request may call, for wires
@@ -37,7 +38,7 @@ func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
 		if len(r.allowed) > 0 {
 			why = fmt.Sprintf("the request did not allow a call of %.80q; use one of the tools that were offered", c.Name)
 		}
-		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: why, Offset: -1}
 		r.rewritten++ // whoever gets the bytes would not know
 	}
 	return true

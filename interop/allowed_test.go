@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -28,14 +29,14 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 			if got := reg.Forbid(call); got != c.forbids || (call.Problem != nil) != c.forbids {
 				t.Errorf("%s: %v, %v", name, got, call.Problem)
 			}
-			if c.forbids && call.Problem.Code != dragoman.ProblemStopped {
+			if c.forbids && call.Problem.Code != codes.ProblemStopped {
 				t.Errorf("%s: %v", name, call.Problem)
 			}
 		}
 	}
 	r := all.Default()
 	r.AllowOnly([]dragoman.ToolRef{})
-	known := &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON}
+	known := &dragoman.CallProblem{Code: codes.ProblemInvalidJSON}
 	if call := (&dragoman.ToolCall{Problem: known}); !r.Forbid(call) || call.Problem != known {
 		t.Errorf("a problem gave way to %v", call.Problem)
 	}

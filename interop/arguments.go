@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,12 +34,12 @@ func (r *Registry) Sound(c *dragoman.ToolCall) bool {
 // its server has seen them, and every other target gets {}. Arguments with another fault
 // are not kept.
 func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
-	if c == nil || c.Hosted || c.Payload == dragoman.PayloadText || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+	if c == nil || c.Hosted || c.Payload == dragoman.PayloadText || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		return
 	}
 	// The problem may be that of the call around sound arguments, and text behind the
 	// repeated key may be no JSON.
-	if p := dragoman.CheckArguments(c.Arguments); p == nil || p.Code != dragoman.ProblemDuplicateKey || !jsontext.Value(c.Arguments).IsValid(jsontext.AllowDuplicateNames(true)) {
+	if p := dragoman.CheckArguments(c.Arguments); p == nil || p.Code != codes.ProblemDuplicateKey || !jsontext.Value(c.Arguments).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return
 	}
 	put(&r.received, c.Arguments, true)
@@ -64,7 +65,7 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 	switch {
 	case p != nil && r.received[c.Arguments]:
 		return c.Arguments
-	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == dragoman.ProblemNotObject:
+	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == codes.ProblemNotObject:
 		return c.Arguments
 	case p == nil: // blanks around it, or a spelling of no arguments
 		obj, _ := c.Object()

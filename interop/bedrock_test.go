@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 func TestBedrockObjectsConvertBothWays(t *testing.T) {
@@ -16,18 +17,18 @@ func TestBedrockObjectsConvertBothWays(t *testing.T) {
 	}{
 		"a tool": {
 			r.ConvertSchemas,
-			dragoman.Native{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"name":"f","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"string"}}}}`)},
-			dragoman.Native{Format: dragoman.FormatBedrockTool, JSON: json.RawMessage(`{"toolSpec":{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{"a":{"type":"string"}}}}}}`)},
+			dragoman.Native{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"f","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"string"}}}}`)},
+			dragoman.Native{Format: toolformat.BedrockTool, JSON: json.RawMessage(`{"toolSpec":{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{"a":{"type":"string"}}}}}}`)},
 		},
 		"a call": {
 			r.ConvertCalls,
-			dragoman.Native{Format: dragoman.FormatAnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use","id":"1","name":"f","input":{"b":1.0,"a":2}}`)},
-			dragoman.Native{Format: dragoman.FormatBedrockToolUse, JSON: json.RawMessage(`{"toolUse":{"toolUseId":"1","name":"f","input":{"b":1.0,"a":2}}}`)},
+			dragoman.Native{Format: toolformat.AnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use","id":"1","name":"f","input":{"b":1.0,"a":2}}`)},
+			dragoman.Native{Format: toolformat.BedrockToolUse, JSON: json.RawMessage(`{"toolUse":{"toolUseId":"1","name":"f","input":{"b":1.0,"a":2}}}`)},
 		},
 		"a failed result": {
 			r.ConvertResults,
-			dragoman.Native{Format: dragoman.FormatAnthropicResult, JSON: json.RawMessage(`{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"no"}],"is_error":true}`)},
-			dragoman.Native{Format: dragoman.FormatBedrockResult, JSON: json.RawMessage(`{"toolResult":{"toolUseId":"1","content":[{"text":"no"}],"status":"error"}}`)},
+			dragoman.Native{Format: toolformat.AnthropicResult, JSON: json.RawMessage(`{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"no"}],"is_error":true}`)},
+			dragoman.Native{Format: toolformat.BedrockResult, JSON: json.RawMessage(`{"toolResult":{"toolUseId":"1","content":[{"text":"no"}],"status":"error"}}`)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestBedrockObjectsConvertBothWays(t *testing.T) {
 
 func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
 	for obj, want := range map[string]dragoman.Format{
-		`{"toolSpec":{}}`: dragoman.FormatBedrockTool, `{"x":1,"toolSpec":{}}`: dragoman.FormatBedrockTool,
+		`{"toolSpec":{}}`: toolformat.BedrockTool, `{"x":1,"toolSpec":{}}`: toolformat.BedrockTool,
 		`{"systemTool":{"name":"n"}}`: "bedrock.converse.systemTool", `{}`: "bedrock.converse.", `7`: "bedrock.converse.",
 	} {
 		if got := toolFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
@@ -51,7 +52,7 @@ func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
 		}
 	}
 	for obj, want := range map[string]dragoman.Format{
-		`{"toolUse":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a","TOOLUSE":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a"}`: "bedrock.converse.text",
+		`{"toolUse":{}}`: toolformat.BedrockToolUse, `{"text":"a","TOOLUSE":{}}`: toolformat.BedrockToolUse, `{"text":"a"}`: "bedrock.converse.text",
 	} {
 		if got := callFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
 			t.Errorf("%s: %s", obj, got)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
@@ -115,7 +116,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 	}
 	c.Namespace, c.Name = ns, name
 	if wireName == "" && c.Problem == nil {
-		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call names no tool", Offset: -1}
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemNoName, Message: "the call names no tool", Offset: -1}
 	}
 	if c.Payload == dragoman.PayloadText {
 		return
@@ -128,11 +129,11 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 	case c.Problem == nil && sound:
 	case c.Problem == nil:
 		c.Problem = dragoman.CheckArguments(c.Arguments)
-		if c.Problem != nil && c.Problem.Code == dragoman.ProblemNotObject {
+		if c.Problem != nil && c.Problem.Code == codes.ProblemNotObject {
 			unwrapDoubleEncoded(c, at, rep)
 		}
-	case c.Problem.Code == dragoman.ProblemUnreadable: // which does not hide what is ambiguous
-		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == dragoman.ProblemDuplicateKey {
+	case c.Problem.Code == codes.ProblemUnreadable: // which does not hide what is ambiguous
+		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == codes.ProblemDuplicateKey {
 			c.Problem = p
 		}
 	}
@@ -216,7 +217,7 @@ func freeformText(arguments string) (text, how string, problem *dragoman.CallPro
 	case '"':
 		s := rd.String()
 		if err := rd.End(); err != nil {
-			return "", "", &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
+			return "", "", &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
 		}
 		return s, "a bare JSON string", nil
 	default:

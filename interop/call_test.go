@@ -7,17 +7,20 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func chatCall(args string) dragoman.Native {
 	b, _ := json.Marshal(args)
-	return native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":`+string(b)+`}}`)
+	return native(toolformat.ChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":`+string(b)+`}}`)
 }
 
 func responsesCall(args string) dragoman.Native {
 	b, _ := json.Marshal(args)
-	return native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":`+string(b)+`}`)
+	return native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":`+string(b)+`}`)
 }
 
 func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
@@ -70,16 +73,16 @@ func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
 
 func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
 	for _, in := range []dragoman.Native{
-		native(dragoman.FormatChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"{not json"}}`),
-		native(dragoman.FormatResponsesCustomCall, `{"type":"custom_tool_call","call_id":"c","name":"f","input":"{not json"}`),
-		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{"a":1,"a":2}}`),
-		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":"{not json"}`),
-		native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1}}}`),
-		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
-		native(dragoman.FormatChatFunctionCall, `["not","a","call"]`),
-		native(dragoman.FormatChatFunctionCall, `{broken`),
+		native(toolformat.ChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"{not json"}}`),
+		native(toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","call_id":"c","name":"f","input":"{not json"}`),
+		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{"a":1,"a":2}}`),
+		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":"{not json"}`),
+		native(toolformat.ChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1}}}`),
+		native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
+		native(toolformat.ChatFunctionCall, `["not","a","call"]`),
+		native(toolformat.ChatFunctionCall, `{broken`),
 		native("acme.call", `{"arguments":"{bad"}`),
-		native(dragoman.FormatChatFunctionCall, ``),
+		native(toolformat.ChatFunctionCall, ``),
 	} {
 		out, rep := all.Default().SanitizeCall(in)
 		if string(out.JSON) != string(in.JSON) {
@@ -99,14 +102,14 @@ func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
 func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	in := chatCall(`{"path":"/tmp","path":"/"}`)
 	c, _, err := all.Default().InspectCall(in)
-	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if c.Arguments != `{"path":"/tmp","path":"/"}` {
 		t.Errorf("the raw text is gone: %q", c.Arguments)
 	}
 	mustContain(t, c.Problem.Message, "repeat")
-	for _, to := range []dragoman.Format{dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall} {
+	for _, to := range []dragoman.Format{toolformat.AnthropicToolUse, toolformat.ResponsesFunctionCall} {
 		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, to)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +119,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 		lost(t, rep, dragoman.Lowered, "written as {}")
 	}
 	// Of the envelope around it the last member is kept, and the call does not run.
-	c, _, err = all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
+	c, _, err = all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
 	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -129,15 +132,15 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 		"null in quotes": chatCall(`null`),
 		"empty object":   chatCall(`{}`),
 		"quoted empty":   chatCall(`""`),
-		"null":           native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":null}}`),
-		"missing":        native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
-		"an object":      native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{}}}`),
-		"no input":       native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f"}`),
+		"null":           native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":null}}`),
+		"missing":        native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
+		"an object":      native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{}}}`),
+		"no input":       native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f"}`),
 	}
 	want := map[dragoman.Format]string{
-		dragoman.FormatChatFunctionCall:      `{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}`,
-		dragoman.FormatResponsesFunctionCall: `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`,
-		dragoman.FormatAnthropicToolUse:      `{"type":"tool_use","id":"c","name":"f","input":{}}`,
+		toolformat.ChatFunctionCall:      `{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}`,
+		toolformat.ResponsesFunctionCall: `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`,
+		toolformat.AnthropicToolUse:      `{"type":"tool_use","id":"c","name":"f","input":{}}`,
 	}
 	for name, n := range in {
 		t.Run(name, func(t *testing.T) {
@@ -185,8 +188,8 @@ func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T)
 
 func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 	for _, n := range []dragoman.Native{
-		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
-		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
+		native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
+		native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
 	} {
 		c, rep, err := all.Default().InspectCall(n)
 		if err != nil || c.Problem != nil || c.Arguments != `{ "n" : 9007199254740993, "s":"<é>" }` {
@@ -197,13 +200,13 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 }
 
 func TestQuirkB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
-	out, rep, err := all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatAnthropicToolUse)
+	out, rep, err := all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.AnthropicToolUse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameJSON(t, string(out[0].JSON), `{"type":"tool_use","id":"c","name":"f","input":{"_raw":[1,2]}}`)
 	lost(t, rep, dragoman.Lowered, "arguments written as")
-	out, _, err = all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatResponsesFunctionCall)
+	out, _, err = all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.ResponsesFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +217,7 @@ func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	const args = `{"z":9007199254740993,"a":1.0,"m":{"y":1e400,"b":-0}}`
 	at := chatCall(args)
 	for _, f := range []dragoman.Format{
-		dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall, dragoman.FormatChatFunctionCall, dragoman.FormatAnthropicToolUse,
+		toolformat.AnthropicToolUse, toolformat.ResponsesFunctionCall, toolformat.ChatFunctionCall, toolformat.AnthropicToolUse,
 	} {
 		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{at}, f)
 		if err != nil {
@@ -233,7 +236,7 @@ func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
 
 func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
-		c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
+		c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.Payload != dragoman.PayloadObject || c.Name != "f" {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -243,10 +246,10 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 		obj  string
 		want dragoman.Format
 	}{
-		{dragoman.OpenAIChat, `{}`, dragoman.FormatChatFunctionCall},
-		{dragoman.OpenAIChat, `{"type":"custom"}`, dragoman.FormatChatCustomCall},
-		{dragoman.OpenAIResponses, `{"type":"custom_tool_call"}`, dragoman.FormatResponsesCustomCall},
-		{dragoman.Anthropic, `{"type":"tool_use"}`, dragoman.FormatAnthropicToolUse},
+		{dragoman.OpenAIChat, `{}`, toolformat.ChatFunctionCall},
+		{dragoman.OpenAIChat, `{"type":"custom"}`, toolformat.ChatCustomCall},
+		{dragoman.OpenAIResponses, `{"type":"custom_tool_call"}`, toolformat.ResponsesCustomCall},
+		{dragoman.Anthropic, `{"type":"tool_use"}`, toolformat.AnthropicToolUse},
 		{dragoman.Anthropic, `{"type":"server_tool_use"}`, "anthropic.messages.server_tool_use"},
 	} {
 		if got := callFormat(tc.d, json.RawMessage(tc.obj)); got != tc.want {
@@ -256,8 +259,8 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 }
 
 func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
-	c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
-	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemNoName {
+	c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
+	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemNoName {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -282,8 +285,8 @@ func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *tes
 	tools := []dragoman.ToolSpec{patch}
 	for name, reg := range map[string]*interop.Registry{
 		"anthropic":                      registry(dragoman.Anthropic, tools),
-		"chat without custom tools":      registry(dragoman.OpenAIChat, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})),
-		"responses without custom tools": registry(dragoman.OpenAIResponses, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})),
+		"chat without custom tools":      registry(dragoman.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
+		"responses without custom tools": registry(dragoman.OpenAIResponses, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, rep := writeTools(t, reg, tools)
@@ -313,7 +316,7 @@ func TestQuirkA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
 	out, rep = writeCall(t, registry(dragoman.Anthropic, tools), c)
 	sameJSON(t, out, `{"type":"tool_use","id":"c","name":"apply_patch","input":{"input":"*** \"x\"\n"}}`)
 	lost(t, rep, dragoman.Lowered, "freeform input written as")
-	out, _ = writeCall(t, registry(dragoman.OpenAIChat, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})), c)
+	out, _ = writeCall(t, registry(dragoman.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})), c)
 	sameJSON(t, out, `{"id":"c","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** \\\"x\\\"\\n\"}"}}`)
 }
 
@@ -336,9 +339,9 @@ func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 		{"null", `null`, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(dragoman.Capabilities{NoCustomTools: true}))
+			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
 			b, _ := json.Marshal(tc.args)
-			c, rep, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
+			c, rep, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -356,7 +359,7 @@ func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 
 func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
 	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "note"}})
-	c, _, err := reg.InspectCall(native(dragoman.FormatAnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
+	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
 	if err != nil || c.Arguments != "```\nx\n```" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -369,14 +372,14 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 	}{
 		"no input":                 {`{"a":"x","b":"y"}`, "no_input"},
 		"an input that is no text": {`{"input":5}`, "no_input"},
-		"cut off":                  {`{"input":"abc`, dragoman.ProblemInvalidJSON},
-		"a repeated input":         {`{"input":"a","input":"b"}`, dragoman.ProblemDuplicateKey},
-		"a broken string":          {`"abc`, dragoman.ProblemInvalidJSON},
+		"cut off":                  {`{"input":"abc`, codes.ProblemInvalidJSON},
+		"a repeated input":         {`{"input":"a","input":"b"}`, codes.ProblemDuplicateKey},
+		"a broken string":          {`"abc`, codes.ProblemInvalidJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(dragoman.Capabilities{NoCustomTools: true}))
+			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
 			b, _ := json.Marshal(tc.args)
-			c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
+			c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
 			if err != nil || c.Problem == nil || c.Problem.Code != tc.code || c.Arguments != tc.args {
 				t.Fatalf("%+v, %v", c, err)
 			}
@@ -396,8 +399,8 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 }
 
 func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
-	in := native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
-	_, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, dragoman.FormatChatFunctionCall)
+	in := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
+	_, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, toolformat.ChatFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,8 +414,8 @@ func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 		}
 	}
 	_, rep, err = all.Default().ConvertCalls([]dragoman.Native{
-		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"cache_control":{"type":"ephemeral"}}`),
-	}, dragoman.FormatChatFunctionCall)
+		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"cache_control":{"type":"ephemeral"}}`),
+	}, toolformat.ChatFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,10 +424,10 @@ func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 
 func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
 	for _, obj := range []dragoman.Native{
-		native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":"{}","x":1},"extra_content":{"google":{"thought_signature":"s"}}}`),
-		native(dragoman.FormatChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"i","x":1},"y":2}`),
-		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","id":"fc","call_id":"c","name":"f","namespace":"n","arguments":"{}","status":"completed","z":[]}`),
-		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct"},"w":0}`),
+		native(toolformat.ChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":"{}","x":1},"extra_content":{"google":{"thought_signature":"s"}}}`),
+		native(toolformat.ChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"i","x":1},"y":2}`),
+		native(toolformat.ResponsesFunctionCall, `{"type":"function_call","id":"fc","call_id":"c","name":"f","namespace":"n","arguments":"{}","status":"completed","z":[]}`),
+		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct"},"w":0}`),
 	} {
 		d := map[bool]dragoman.Dialect{true: dragoman.OpenAIChat}[strings.HasPrefix(string(obj.Format), "openai.chat")]
 		if strings.HasPrefix(string(obj.Format), "openai.responses") {

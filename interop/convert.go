@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
@@ -236,13 +237,13 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	}
 	// The wire is judged, not what the registry would make of it.
 	c, _, err := r.readCall(obj.Format, jsonwire.Value{Raw: shape.Object})
-	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable {
+	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable {
 		return out, rep
 	}
 	why := "they are blank"
 	if strings.TrimSpace(c.Arguments) != "" {
 		p := dragoman.CheckArguments(c.Arguments)
-		if p == nil || p.Code != dragoman.ProblemInvalidJSON {
+		if p == nil || p.Code != codes.ProblemInvalidJSON {
 			return out, rep
 		}
 		why = p.Message

@@ -4,7 +4,7 @@
 // tool objects; package dialect/all composes a registry that knows all of them.
 //
 //	reg := all.Registry(interop.Options{Target: target, Limits: limits, Tools: req.Tools})
-//	objs, report, err := reg.ConvertSchemas(tools, dragoman.FormatAnthropicTool)
+//	objs, report, err := reg.ConvertSchemas(tools, "anthropic.messages.tool")
 //
 // The way from one format to another, first that fits: the object is already
 // in an accepted format and passes unchanged, byte for byte; a contributed

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
@@ -33,7 +34,7 @@ func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: c.dialect}})
+			reg := all.Registry(interop.Options{Target: targets.Target{Dialect: c.dialect}})
 			var w jsonwire.Writer
 			var rep dragoman.Report
 			res := &dragoman.ToolResult{CallID: "call_1", Content: []dragoman.Part{&dragoman.Data{JSON: []byte(c.data)}}}

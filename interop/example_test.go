@@ -7,14 +7,15 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Convert a tool definition from one wire format to another, and see what it
 // cost.
 func ExampleRegistry_ConvertSchemas() {
-	tools := []dragoman.Native{{Format: dragoman.FormatResponsesCustom, JSON: json.RawMessage(
+	tools := []dragoman.Native{{Format: "openai.responses.custom", JSON: json.RawMessage(
 		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
-	out, report, err := all.Default().ConvertSchemas(tools, dragoman.FormatAnthropicTool)
+	out, report, err := all.Default().ConvertSchemas(tools, "anthropic.messages.tool")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,9 +29,9 @@ func ExampleRegistry_ConvertSchemas() {
 
 // A report is data. Who cannot afford a loss turns it into an error.
 func ExampleRegistry_ConvertCalls() {
-	calls := []dragoman.Native{{Format: dragoman.FormatChatFunctionCall, JSON: json.RawMessage(
+	calls := []dragoman.Native{{Format: "openai.chat_completions.function_call", JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
-	out, report, err := all.Default().ConvertCalls(calls, dragoman.FormatAnthropicToolUse)
+	out, report, err := all.Default().ConvertCalls(calls, "anthropic.messages.tool_use")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,11 +47,11 @@ func ExampleRegistry_ConvertCalls() {
 // arguments kept.
 func ExampleRegistry_InspectCall() {
 	reg := all.Registry(interop.Options{
-		Target: dragoman.Target{Dialect: dragoman.OpenAIChat},
-		Limits: dragoman.Limits{Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}},
+		Target: targets.Target{Dialect: dragoman.OpenAIChat},
+		Limits: targets.Limits{Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}},
 		Tools:  []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}},
 	})
-	c, _, err := reg.InspectCall(dragoman.Native{Format: dragoman.FormatChatFunctionCall, JSON: json.RawMessage(
+	c, _, err := reg.InspectCall(dragoman.Native{Format: "openai.chat_completions.function_call", JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"crm__list","arguments":"{ \"n\": 9007199254740993 }"}}`)})
 	if err != nil {
 		fmt.Println(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -49,7 +50,7 @@ func (r *Registry) hostCodec(f dragoman.Format) toolwire.Codec {
 // builtIn reports whether a format belongs to a known dialect, or is one of ours:
 // then a tool of it that no codec reads is the provider's own.
 func (r *Registry) builtIn(f dragoman.Format) bool {
-	return f == dragoman.FormatMCPTool || r.hostCodec(f) != nil
+	return f == toolformat.MCPTool || r.hostCodec(f) != nil
 }
 
 // whose says why a provider's tool goes to no other provider.
@@ -78,7 +79,7 @@ func (r *Registry) builtIns() []Entry {
 		t := c.Traits()
 		add("schema", t.Function, t.Freeform, t.Namespace)
 	}
-	add("schema", dragoman.FormatMCPTool)
+	add("schema", toolformat.MCPTool)
 	for _, c := range r.codecs {
 		t := c.Traits()
 		add("call", t.Call, t.TextCall)
@@ -91,7 +92,7 @@ func (r *Registry) builtIns() []Entry {
 
 // readsBuiltIn reports whether a codec reads tool definitions of a format.
 func (r *Registry) readsBuiltIn(f dragoman.Format) bool {
-	if f == dragoman.FormatMCPTool {
+	if f == toolformat.MCPTool {
 		return true
 	}
 	c := r.toolCodec(f)

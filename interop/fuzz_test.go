@@ -8,19 +8,20 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
 var (
 	schemaFormats = []dragoman.Format{
-		dragoman.FormatChatFunction, dragoman.FormatChatCustom, dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom,
-		dragoman.FormatResponsesNamespace, dragoman.FormatAnthropicTool, dragoman.FormatMCPTool, "openai.responses.web_search",
+		toolformat.ChatFunction, toolformat.ChatCustom, toolformat.ResponsesFunction, toolformat.ResponsesCustom,
+		toolformat.ResponsesNamespace, toolformat.AnthropicTool, toolformat.MCPTool, "openai.responses.web_search",
 	}
 	callFormats = []dragoman.Format{
-		dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall, dragoman.FormatResponsesFunctionCall,
-		dragoman.FormatResponsesCustomCall, dragoman.FormatAnthropicToolUse,
+		toolformat.ChatFunctionCall, toolformat.ChatCustomCall, toolformat.ResponsesFunctionCall,
+		toolformat.ResponsesCustomCall, toolformat.AnthropicToolUse,
 	}
-	resultFormats = []dragoman.Format{dragoman.FormatChatResult, dragoman.FormatResponsesResult, dragoman.FormatAnthropicResult}
+	resultFormats = []dragoman.Format{toolformat.ChatResult, toolformat.ResponsesResult, toolformat.AnthropicResult}
 )
 
 var seedSchemas = []string{

@@ -10,29 +10,31 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The rules of three wires, as these tests need them: what a registry does
 // must follow from the data, not from which package the data came from.
-func limitsOf(d dragoman.Dialect) dragoman.Limits {
+func limitsOf(d dragoman.Dialect) targets.Limits {
 	switch d {
 	case dragoman.OpenAIChat:
-		return dragoman.Limits{
-			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}, ID: dragoman.IDRule{Max: 40},
-			SchemaFormats: []dragoman.Format{dragoman.FormatChatFunction, dragoman.FormatChatCustom},
+		return targets.Limits{
+			Dialect: d, Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}, ID: targets.IDRule{Max: 40},
+			SchemaFormats: []dragoman.Format{toolformat.ChatFunction, toolformat.ChatCustom},
 		}
 	case dragoman.OpenAIResponses:
-		return dragoman.Limits{
-			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: dragoman.IDRule{Max: 64},
-			SchemaFormats: []dragoman.Format{dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom, dragoman.FormatResponsesNamespace},
+		return targets.Limits{
+			Dialect: d, Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: targets.IDRule{Max: 64},
+			SchemaFormats: []dragoman.Format{toolformat.ResponsesFunction, toolformat.ResponsesCustom, toolformat.ResponsesNamespace},
 		}
 	default:
-		return dragoman.Limits{
-			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: dragoman.IDRule{Chars: "a-zA-Z0-9_-"},
-			SchemaFormats: []dragoman.Format{dragoman.FormatAnthropicTool}, ResultMedia: true, ErrorFlag: true,
+		return targets.Limits{
+			Dialect: d, Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: targets.IDRule{Chars: "a-zA-Z0-9_-"},
+			SchemaFormats: []dragoman.Format{toolformat.AnthropicTool}, ResultMedia: true, ErrorFlag: true,
 		}
 	}
 }
@@ -41,15 +43,15 @@ var threeDialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIRespo
 
 func functionFormat(d dragoman.Dialect) dragoman.Format {
 	return map[dragoman.Dialect]dragoman.Format{
-		dragoman.OpenAIChat:      dragoman.FormatChatFunction,
-		dragoman.OpenAIResponses: dragoman.FormatResponsesFunction,
-		dragoman.Anthropic:       dragoman.FormatAnthropicTool,
+		dragoman.OpenAIChat:      toolformat.ChatFunction,
+		dragoman.OpenAIResponses: toolformat.ResponsesFunction,
+		dragoman.Anthropic:       toolformat.AnthropicTool,
 	}[d]
 }
 
 // registry composes one for d; edit may change the options.
 func registry(d dragoman.Dialect, tools []dragoman.ToolSpec, edit ...func(*interop.Options)) *interop.Registry {
-	o := interop.Options{Target: dragoman.Target{Dialect: d}, Limits: limitsOf(d), Tools: tools}
+	o := interop.Options{Target: targets.Target{Dialect: d}, Limits: limitsOf(d), Tools: tools}
 	for _, e := range edit {
 		e(&o)
 	}
@@ -83,7 +85,7 @@ func callFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 	return codecOf(d).CallFormat(jsonwire.Value{Raw: obj})
 }
 
-func withCaps(c dragoman.Capabilities) func(*interop.Options) {
+func withCaps(c targets.Capabilities) func(*interop.Options) {
 	return func(o *interop.Options) { o.Target.Caps = c }
 }
 

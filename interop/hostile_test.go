@@ -9,13 +9,16 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
 func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
-	chat, responses, anthropic := dragoman.FormatChatFunctionCall, dragoman.FormatResponsesFunctionCall, dragoman.FormatAnthropicToolUse
+	chat, responses, anthropic := toolformat.ChatFunctionCall, toolformat.ResponsesFunctionCall, toolformat.AnthropicToolUse
 	for name, tc := range map[string]struct {
 		format dragoman.Format
 		call   string
@@ -25,8 +28,8 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"name twice":                    {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
 		"function twice":                {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
 		"function and custom":           {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
-		"custom and function":           {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"input twice (custom)":          {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
+		"custom and function":           {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"input twice (custom)":          {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
 		"type twice":                    {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
 		"id twice":                      {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
 		"arguments in other case":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
@@ -44,10 +47,10 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"a name that is none (item)":    {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
 		"a name that is none (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
 		"another member that is none":   {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
-		"a name that is none (gemini)":  {dragoman.FormatGeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
-		"half a call (gemini)":          {dragoman.FormatGeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
-		"a name that is none (ollama)":  {dragoman.FormatOllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
-		"a name that is none (bedrock)": {dragoman.FormatBedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
+		"a name that is none (gemini)":  {toolformat.GeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
+		"half a call (gemini)":          {toolformat.GeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
+		"a name that is none (ollama)":  {toolformat.OllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
+		"a name that is none (bedrock)": {toolformat.BedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
 		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +58,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+			if c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 				t.Fatalf("it may run: %+v", c)
 			}
 			mustContain(t, c.Problem.Message, "repeats the member \""+tc.member+"\"")
@@ -70,7 +73,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 	}
 	// Keys inside the arguments of a call that is unreadable besides.
 	c, _, err := all.Default().InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
-	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for name, n := range map[string]dragoman.Native{
@@ -123,15 +126,15 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		format       dragoman.Format
 		call, member string
 	}{
-		"type":                {dragoman.FormatChatFunctionCall, `{"id":"t","type":7,"function":{"name":"rm","arguments":"{\"a\":1}"}}`, "type"},
-		"name":                {dragoman.FormatChatFunctionCall, `{"id":"t","type":"function","function":{"name":7,"arguments":"{\"a\":1}"}}`, "function/name"},
-		"function":            {dragoman.FormatChatFunctionCall, `{"id":"t","type":"function","function":["rm"]}`, "function"},
-		"custom":              {dragoman.FormatChatFunctionCall, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}"},"custom":7}`, "custom"},
-		"custom name":         {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":{},"input":"ls"}}`, "custom/name"},
-		"responses name":      {dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"t","name":true,"arguments":"{\"a\":1}"}`, "name"},
-		"responses namespace": {dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"t","name":"rm","namespace":7,"arguments":"{\"a\":1}"}`, "namespace"},
-		"responses custom":    {dragoman.FormatResponsesCustomCall, `{"type":"custom_tool_call","call_id":"t","name":"sh","namespace":7,"input":"ls"}`, "namespace"},
-		"tool_use name":       {dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":["rm"],"input":{"a":1}}`, "name"},
+		"type":                {toolformat.ChatFunctionCall, `{"id":"t","type":7,"function":{"name":"rm","arguments":"{\"a\":1}"}}`, "type"},
+		"name":                {toolformat.ChatFunctionCall, `{"id":"t","type":"function","function":{"name":7,"arguments":"{\"a\":1}"}}`, "function/name"},
+		"function":            {toolformat.ChatFunctionCall, `{"id":"t","type":"function","function":["rm"]}`, "function"},
+		"custom":              {toolformat.ChatFunctionCall, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}"},"custom":7}`, "custom"},
+		"custom name":         {toolformat.ChatCustomCall, `{"id":"t","type":"custom","custom":{"name":{},"input":"ls"}}`, "custom/name"},
+		"responses name":      {toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"t","name":true,"arguments":"{\"a\":1}"}`, "name"},
+		"responses namespace": {toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"t","name":"rm","namespace":7,"arguments":"{\"a\":1}"}`, "namespace"},
+		"responses custom":    {toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","call_id":"t","name":"sh","namespace":7,"input":"ls"}`, "namespace"},
+		"tool_use name":       {toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":["rm"],"input":{"a":1}}`, "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := all.Default().InspectCall(native(tc.format, tc.call))
@@ -144,9 +147,9 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 			mustContain(t, c.Problem.Message, tc.member+" must be")
 			d := dragoman.OpenAIChat
 			switch tc.format {
-			case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
+			case toolformat.ResponsesFunctionCall, toolformat.ResponsesCustomCall:
 				d = dragoman.OpenAIResponses
-			case dragoman.FormatAnthropicToolUse:
+			case toolformat.AnthropicToolUse:
 				d = dragoman.Anthropic
 			}
 			back, _ := writeCall(t, registry(d, nil), c)
@@ -158,11 +161,11 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		})
 	}
 	for _, obj := range []string{`[]`, `7`, `"x"`, `{"id":"t"`} {
-		if c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, obj)); err == nil {
+		if c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, obj)); err == nil {
 			t.Errorf("%s is the call %+v", obj, c)
 		}
 	}
-	c, _, err := all.Default().InspectCall(native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
+	c, _, err := all.Default().InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
 	if err != nil || c.Problem != nil {
 		t.Fatalf("a cache marker decides what runs: %+v, %v", c, err)
 	}
@@ -175,7 +178,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 		`{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `{"a":`, `nonsense`, `{"a":1}{"b":2}`, `{"a":1} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":NaN}`, `{} {}`,
 	} {
 		// Whether or not somebody judged them before.
-		for _, p := range []*dragoman.CallProblem{nil, dragoman.CheckArguments(args), {Code: dragoman.ProblemTruncated, Offset: -1}} {
+		for _, p := range []*dragoman.CallProblem{nil, dragoman.CheckArguments(args), {Code: codes.ProblemTruncated, Offset: -1}} {
 			c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args, Problem: p}
 			for _, d := range threeDialects {
 				reg := registry(d, nil)
@@ -202,7 +205,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 }
 
 func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
-	c, _, err := all.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
+	c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 
 func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rule := rapid.SampledFrom([]dragoman.NameRule{
+		rule := rapid.SampledFrom([]targets.NameRule{
 			{Rest: "a-zA-Z0-9_-", Max: 64}, {Rest: "a-zA-Z0-9_-", Max: 128}, {Rest: "a-zA-Z0-9_-"}, {Rest: "a-z0-9", Max: 30}, {First: "a-z", Rest: "a-z0-9_", Max: 16},
 		}).Draw(t, "rule")
 		victim := rapid.SampledFrom([]string{"fs.read", "a/b", "Ä", strings.Repeat("X.", 80)}).Draw(t, "victim")
@@ -302,7 +305,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	const depth = 3000
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
-	_, _, err := all.Default().InspectSchema(native(dragoman.FormatResponsesNamespace, obj))
+	_, _, err := all.Default().InspectSchema(native(toolformat.ResponsesNamespace, obj))
 	if err == nil || !strings.Contains(err.Error(), "holds a namespace") {
 		t.Errorf("%v", err)
 	}
@@ -342,7 +345,7 @@ func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
 		_, rep := writeTools(t, registry(dragoman.OpenAIChat, []dragoman.ToolSpec{s}), []dragoman.ToolSpec{s})
 		lost(t, rep, dragoman.Dropped, want)
 	}
-	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, dragoman.FormatChatFunction)
+	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, toolformat.ChatFunction)
 	if err != nil {
 		t.Fatal(err)
 	}

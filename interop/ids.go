@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // ids aliases call ids that a target would reject, the same way on a call and
@@ -15,7 +15,7 @@ import (
 // unless it is the alias of another one already: no two ids are ever written
 // alike.
 type ids struct {
-	rule     dragoman.IDRule
+	rule     targets.IDRule
 	origins  map[string]string // what was written to the id behind it
 	aliases  map[string]string // id to what was written for it; one that passes need not be here
 	seen     map[string]idMark // what is known of ids that stand in the request
@@ -105,7 +105,7 @@ func (s *ids) restore(alias string) string {
 }
 
 // LegalID reports whether a wire accepts a call id as it is.
-func LegalID(id string, rule dragoman.IDRule) bool {
+func LegalID(id string, rule targets.IDRule) bool {
 	if id == "" || (rule.Max > 0 && len(id) > rule.Max) || (rule.Exact > 0 && len(id) != rule.Exact) {
 		return false
 	}
@@ -120,7 +120,7 @@ func LegalID(id string, rule dragoman.IDRule) bool {
 const hashedIDPrefix = 15
 
 // aliasID is the alias of an id; each try gives another one.
-func aliasID(id string, rule dragoman.IDRule, try int) string {
+func aliasID(id string, rule targets.IDRule, try int) string {
 	salted := id
 	if try > 0 {
 		salted += "\x00" + strconv.Itoa(try)

@@ -8,10 +8,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
-var idRules = map[string]dragoman.IDRule{
+var idRules = map[string]targets.IDRule{
 	"chat":            {Max: 40},
 	"responses":       {Max: 64},
 	"anthropic":       {Chars: "a-zA-Z0-9_-"},
@@ -22,8 +24,8 @@ var idRules = map[string]dragoman.IDRule{
 	"lower case only": {Chars: "a-z0-9", Exact: 16},
 }
 
-func withID(rule dragoman.IDRule) func(*interop.Options) {
-	return withCaps(dragoman.Capabilities{ID: &rule})
+func withID(rule targets.IDRule) func(*interop.Options) {
+	return withCaps(targets.Capabilities{ID: &rule})
 }
 
 func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
@@ -56,7 +58,7 @@ func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
 
 func TestQuirkB13_ALegalIDPasses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		rule dragoman.IDRule
+		rule targets.IDRule
 		id   string
 	}{
 		"chat":      {idRules["chat"], strings.Repeat("x", 40)},
@@ -79,7 +81,7 @@ func TestQuirkB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 	mustNotContain(t, out, "\ufffd")
 	lost(t, rep, dragoman.Renamed, "call id")
-	c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, out))
+	c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, out))
 	if err != nil || c.ID != id {
 		t.Errorf("came back as %+v, %v", c, err)
 	}
@@ -114,7 +116,7 @@ func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
 func TestI8_AnIDIsNeverMadeFromSomethingElse(t *testing.T) {
 	reg := all.Default()
 	for _, id := range []string{"5", "null", "true", `{"a":1}`, `["x"]`} {
-		c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":`+id+`,"type":"function","function":{"name":"f","arguments":"{}"}}`))
+		c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":`+id+`,"type":"function","function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.ID != "" {
 			t.Errorf("id %s read as %+v, %v", id, c, err)
 		}

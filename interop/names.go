@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // toolID is the identity of a tool: never its wire name.
@@ -19,7 +20,7 @@ type toolID struct{ namespace, name string }
 // the identity: legal, distinct, and independent of the order of tools
 // (quirks A34, A35).
 type names struct {
-	rule    dragoman.NameRule
+	rule    targets.NameRule
 	flatten bool // namespaces have no place on this wire
 	// asTheyAre: bare names go to the one who chose them.
 	asTheyAre bool
@@ -28,7 +29,7 @@ type names struct {
 	ids       map[string]toolID             // by wire name; of every name written
 }
 
-func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {
+func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {
 	n := &names{rule: rule, flatten: flatten}
 	if len(tools) > 0 {
 		n.wire = make(map[toolID]string, len(tools))
@@ -297,7 +298,7 @@ func (n *names) folded(namespace, wire string) (key string, ok bool) {
 }
 
 // Legal reports whether a wire accepts a tool name as it is.
-func Legal(name string, rule dragoman.NameRule) bool {
+func Legal(name string, rule targets.NameRule) bool {
 	if name == "" || (rule.Max > 0 && len(name) > rule.Max) {
 		return false
 	}
@@ -319,7 +320,7 @@ func Legal(name string, rule dragoman.NameRule) bool {
 
 // sanitise replaces what a rule forbids and ends the name with hash, within
 // the rule's length. A rule too short for both keeps what it can of the hash.
-func sanitise(name string, rule dragoman.NameRule, hash string) string {
+func sanitise(name string, rule targets.NameRule, hash string) string {
 	first := rule.First
 	if first == "" {
 		first = rule.Rest

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
@@ -20,13 +22,13 @@ func TestQuirkA34_ALegalNameIsItsOwnWireName(t *testing.T) {
 }
 
 func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
-	chat := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
-	bedrock := dragoman.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64}
-	gemini := dragoman.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 63}
-	alnum := dragoman.NameRule{Rest: "a-zA-Z0-9", Max: 20}
+	chat := targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
+	bedrock := targets.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64}
+	gemini := targets.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 63}
+	alnum := targets.NameRule{Rest: "a-zA-Z0-9", Max: 20}
 	for _, tc := range []struct {
 		name   string
-		rule   dragoman.NameRule
+		rule   targets.NameRule
 		public string
 		prefix string
 	}{
@@ -39,8 +41,8 @@ func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 		{"a forbidden first", bedrock, ".x", "t"},
 		{"a digit first where _ is allowed", gemini, "9lives", "_9lives_"},
 		{"no separator allowed", alnum, "a_b", "ab"},
-		{"a very short rule", dragoman.NameRule{Rest: "a-z0-9_", Max: 5}, "Hello World", ""},
-		{"the shortest rule", dragoman.NameRule{Rest: "a-z", Max: 1}, "Hello", ""},
+		{"a very short rule", targets.NameRule{Rest: "a-z0-9_", Max: 5}, "Hello World", ""},
+		{"the shortest rule", targets.NameRule{Rest: "a-z", Max: 1}, "Hello", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn(tc.public)}, func(o *interop.Options) { o.Limits.Name = tc.rule })
@@ -62,7 +64,7 @@ func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 }
 
 func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = dragoman.NameRule{Max: 20} })
+	reg := registry(dragoman.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = targets.NameRule{Max: 20} })
 	public := strings.Repeat("é", 30)
 	wire := reg.WireName("", public)
 	if !strings.HasPrefix(wire, "é") || strings.ToValidUTF8(wire, "?") != wire || len(wire) > 20 {
@@ -107,7 +109,7 @@ func TestQuirkA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing
 }
 
 func TestQuirkA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing.T) {
-	rules := []dragoman.NameRule{
+	rules := []targets.NameRule{
 		{Rest: "a-zA-Z0-9_-", Max: 64},
 		{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
 		{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 63},
@@ -221,7 +223,7 @@ func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 			t.Errorf("%s resolves to %+v", s.QualifiedName(), spec)
 		}
 	}
-	flat := registry(dragoman.OpenAIResponses, tools, withCaps(dragoman.Capabilities{NoNamespaces: true}))
+	flat := registry(dragoman.OpenAIResponses, tools, withCaps(targets.Capabilities{NoNamespaces: true}))
 	if w := flat.WireName("crm", "list"); w != "crm__list" {
 		t.Errorf("without namespaces crm.list is %q", w)
 	}
@@ -243,7 +245,7 @@ func TestANameOnlyHistoryKnowsIsAliasedToo(t *testing.T) {
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: "c1", Name: "old.tool", Arguments: "{}"})
 	mustNotContain(t, out, "old.tool")
 	lost(t, rep, dragoman.Renamed, "old.tool")
-	c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, out))
+	c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, out))
 	if err != nil || c.Name != "old.tool" {
 		t.Errorf("came back as %+v, %v", c, err)
 	}

@@ -6,7 +6,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
@@ -21,12 +23,12 @@ func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
 		from, to dragoman.Format
 		in, out  string
 	}{
-		{reg.ConvertSchemas, dragoman.FormatOllamaFunction, dragoman.FormatChatFunction, tool, tool},
-		{reg.ConvertSchemas, dragoman.FormatChatFunction, dragoman.FormatOllamaFunction, tool, tool},
-		{reg.ConvertCalls, dragoman.FormatOllamaToolCall, dragoman.FormatChatFunctionCall, call, `{"id":"a","type":"function","function":{"name":"f","arguments":"{\"b\":1, \"a\":2}"}}`},
-		{reg.ConvertCalls, dragoman.FormatChatFunctionCall, dragoman.FormatOllamaToolCall, `{"id":"a","type":"function","function":{"name":"f","arguments":"{\"b\":1, \"a\":2}"}}`, call},
-		{reg.ConvertResults, dragoman.FormatOllamaResult, dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"a","tool_name":"f","content":"4 C"}`, `{"role":"tool","tool_call_id":"a","content":"4 C"}`},
-		{reg.ConvertResults, dragoman.FormatAnthropicResult, dragoman.FormatOllamaResult, `{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"}`, `{"role":"tool","content":"ERROR: no","tool_call_id":"a"}`},
+		{reg.ConvertSchemas, toolformat.OllamaFunction, toolformat.ChatFunction, tool, tool},
+		{reg.ConvertSchemas, toolformat.ChatFunction, toolformat.OllamaFunction, tool, tool},
+		{reg.ConvertCalls, toolformat.OllamaToolCall, toolformat.ChatFunctionCall, call, `{"id":"a","type":"function","function":{"name":"f","arguments":"{\"b\":1, \"a\":2}"}}`},
+		{reg.ConvertCalls, toolformat.ChatFunctionCall, toolformat.OllamaToolCall, `{"id":"a","type":"function","function":{"name":"f","arguments":"{\"b\":1, \"a\":2}"}}`, call},
+		{reg.ConvertResults, toolformat.OllamaResult, toolformat.ChatResult, `{"role":"tool","tool_call_id":"a","tool_name":"f","content":"4 C"}`, `{"role":"tool","tool_call_id":"a","content":"4 C"}`},
+		{reg.ConvertResults, toolformat.AnthropicResult, toolformat.OllamaResult, `{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"}`, `{"role":"tool","content":"ERROR: no","tool_call_id":"a"}`},
 	} {
 		got, rep, err := c.convert(native(c.from, c.in), c.to)
 		if err != nil || len(got) != 1 || string(got[0].JSON) != c.out {
@@ -37,7 +39,7 @@ func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
 
 func TestAFreeformToolOfOllamaIsAFunction(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "x"}}}
-	reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.Ollama}, Tools: tools})
+	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.Ollama}, Tools: tools})
 	var w interop.Writer
 	var rep dragoman.Report
 	w.BeginArray()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
@@ -69,7 +70,7 @@ func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *d
 	why := "they are blank"
 	if strings.TrimSpace(c.Arguments) != "" {
 		p := dragoman.CheckArguments(c.Arguments)
-		if p == nil || p.Code != dragoman.ProblemInvalidJSON {
+		if p == nil || p.Code != codes.ProblemInvalidJSON {
 			return
 		}
 		why = p.Message

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 // A call is recognized as the object of its dialect, in the object around it, and as the
@@ -15,18 +16,18 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 		want      dragoman.Format
 		id, sign  string
 	}{
-		{"Gemini call", `{"name":"f","args":{"a":1}}`, dragoman.FormatGeminiFunctionCall, "", ""},
-		{"Gemini part", `{"functionCall":{"id":"c1","name":"f","args":{"a":1}}}`, dragoman.FormatGeminiFunctionCall, "c1", ""},
-		{"Gemini part with a signature", `{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}`, dragoman.FormatGeminiFunctionCall, "", "c2ln"},
-		{"Gemini part in snake case", `{"function_call":{"name":"f","args":{"a":1}},"thought_signature":"c2ln"}`, dragoman.FormatGeminiFunctionCall, "", "c2ln"},
-		{"Bedrock block", `{"toolUse":{"toolUseId":"c1","name":"f","input":{"a":1}}}`, dragoman.FormatBedrockToolUse, "c1", ""},
-		{"Bedrock toolUse", `{"toolUseId":"c1","name":"f","input":{"a":1}}`, dragoman.FormatBedrockToolUse, "c1", ""},
-		{"Chat call", `{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}`, dragoman.FormatChatFunctionCall, "c1", ""},
-		{"Chat function", `{"name":"f","arguments":"{\"a\":1}"}`, dragoman.FormatChatFunctionCall, "", ""},
-		{"Ollama call", `{"function":{"name":"f","arguments":{"a":1}}}`, dragoman.FormatOllamaToolCall, "", ""},
-		{"Ollama function", `{"name":"f","arguments":{"a":1}}`, dragoman.FormatOllamaToolCall, "", ""},
-		{"Anthropic block", `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`, dragoman.FormatAnthropicToolUse, "c1", ""},
-		{"Responses item", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`, dragoman.FormatResponsesFunctionCall, "c1", ""},
+		{"Gemini call", `{"name":"f","args":{"a":1}}`, toolformat.GeminiFunctionCall, "", ""},
+		{"Gemini part", `{"functionCall":{"id":"c1","name":"f","args":{"a":1}}}`, toolformat.GeminiFunctionCall, "c1", ""},
+		{"Gemini part with a signature", `{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}`, toolformat.GeminiFunctionCall, "", "c2ln"},
+		{"Gemini part in snake case", `{"function_call":{"name":"f","args":{"a":1}},"thought_signature":"c2ln"}`, toolformat.GeminiFunctionCall, "", "c2ln"},
+		{"Bedrock block", `{"toolUse":{"toolUseId":"c1","name":"f","input":{"a":1}}}`, toolformat.BedrockToolUse, "c1", ""},
+		{"Bedrock toolUse", `{"toolUseId":"c1","name":"f","input":{"a":1}}`, toolformat.BedrockToolUse, "c1", ""},
+		{"Chat call", `{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}`, toolformat.ChatFunctionCall, "c1", ""},
+		{"Chat function", `{"name":"f","arguments":"{\"a\":1}"}`, toolformat.ChatFunctionCall, "", ""},
+		{"Ollama call", `{"function":{"name":"f","arguments":{"a":1}}}`, toolformat.OllamaToolCall, "", ""},
+		{"Ollama function", `{"name":"f","arguments":{"a":1}}`, toolformat.OllamaToolCall, "", ""},
+		{"Anthropic block", `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`, toolformat.AnthropicToolUse, "c1", ""},
+		{"Responses item", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`, toolformat.ResponsesFunctionCall, "c1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			reg := all.Default()
@@ -42,7 +43,7 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 				t.Errorf("sanitized: %s %s %v", clean.Format, clean.JSON, rep.Losses)
 			}
 			// What SanitizeCall names, the registry converts: to its own format, too.
-			for _, to := range []dragoman.Format{tc.want, dragoman.FormatAnthropicToolUse} {
+			for _, to := range []dragoman.Format{tc.want, toolformat.AnthropicToolUse} {
 				out, _, err := reg.ConvertCalls([]dragoman.Native{clean}, to)
 				if err != nil {
 					t.Fatal(err)

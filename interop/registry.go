@@ -7,15 +7,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Options compose a registry for one request.
 type Options struct {
 	// Target is what the request is encoded for; its Dialect selects the
 	// formats.
-	Target dragoman.Target
+	Target targets.Target
 	// Limits are the target dialect's; overrides in Target.Caps beat them.
-	Limits dragoman.Limits
+	Limits targets.Limits
 	// Tools are the request's; their names are made legal and distinct.
 	Tools []dragoman.ToolSpec
 	// Contributions in order of precedence: config, provider, extensions,
@@ -35,7 +36,7 @@ type Options struct {
 // aliases it made, so it belongs to that request and is not safe for
 // concurrent use.
 type Registry struct {
-	target dragoman.Target
+	target targets.Target
 	// codecs are the known ones, own that of the target's dialect; nil if unknown.
 	codecs []toolwire.Codec
 	own    toolwire.Codec
@@ -188,7 +189,7 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 }
 
 // Target returns what the registry was composed for.
-func (r *Registry) Target() dragoman.Target { return r.target }
+func (r *Registry) Target() targets.Target { return r.target }
 
 // Accepts returns the schema formats that pass to the target unchanged.
 func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) }

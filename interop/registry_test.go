@@ -13,7 +13,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // acme is a tool plugin with a format of its own: {"acme":name,"does":text,
@@ -97,9 +100,9 @@ func (a resultAccessor) InspectResult(json.RawMessage) (*dragoman.ToolResult, dr
 
 func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
 	reg := all.Default()
-	schema := native(dragoman.FormatAnthropicTool, `{"name":"f","description":"d","input_schema":{"type":"object","properties":{}}}`)
-	call := native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}`)
-	result := native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}`)
+	schema := native(toolformat.AnthropicTool, `{"name":"f","description":"d","input_schema":{"type":"object","properties":{}}}`)
+	call := native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}`)
+	result := native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}`)
 
 	specs, _, err := reg.InspectSchema(schema)
 	if err != nil || len(specs) != 1 || specs[0].Name != "f" {
@@ -114,19 +117,19 @@ func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
 		t.Errorf("InspectResult: %+v, %v", r, err)
 	}
 
-	out, rep, err := reg.ConvertSchemas([]dragoman.Native{schema}, dragoman.FormatChatFunction)
+	out, rep, err := reg.ConvertSchemas([]dragoman.Native{schema}, toolformat.ChatFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lossless(t, rep)
 	sameJSON(t, string(out[0].JSON), `{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{}}}}`)
-	out, rep, err = reg.ConvertCalls([]dragoman.Native{call}, dragoman.FormatResponsesFunctionCall)
+	out, rep, err = reg.ConvertCalls([]dragoman.Native{call}, toolformat.ResponsesFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lossless(t, rep)
 	sameJSON(t, string(out[0].JSON), `{"type":"function_call","call_id":"toolu_1","name":"f","arguments":"{\"a\":1}"}`)
-	out, rep, err = reg.ConvertResults([]dragoman.Native{result}, dragoman.FormatChatResult)
+	out, rep, err = reg.ConvertResults([]dragoman.Native{result}, toolformat.ChatResult)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +147,11 @@ func TestR1_AFormatNobodyKnowsIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
 		t.Errorf("InspectResult: %v", err)
 	}
-	_, _, err = reg.ConvertCalls([]dragoman.Native{native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"a","name":"f","input":{}}`)}, "acme.call")
+	_, _, err = reg.ConvertCalls([]dragoman.Native{native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"a","name":"f","input":{}}`)}, "acme.call")
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
 		t.Errorf("ConvertCalls: %v", err)
 	}
-	_, _, err = reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatAnthropicTool, `{"name":"f","input_schema":{}}`)}, "acme.tool")
+	_, _, err = reg.ConvertSchemas([]dragoman.Native{native(toolformat.AnthropicTool, `{"name":"f","input_schema":{}}`)}, "acme.tool")
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
 		t.Errorf("ConvertSchemas: %v", err)
 	}
@@ -163,32 +166,32 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 	}{
 		{
 			"chat function",
-			native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object"}}}`),
+			native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object"}}}`),
 			dragoman.ToolSpec{Name: "f", Description: "d", Strict: dragoman.StrictOn, Parameters: json.RawMessage(`{"type":"object"}`)},
 		},
 		{
 			"chat custom with a grammar",
-			native(dragoman.FormatChatCustom, `{"type":"custom","custom":{"name":"sql","description":"d","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: /x/"}}}}`),
+			native(toolformat.ChatCustom, `{"type":"custom","custom":{"name":"sql","description":"d","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: /x/"}}}}`),
 			dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "sql", Description: "d", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: /x/"}},
 		},
 		{
 			"responses function",
-			native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","strict":false,"defer_loading":true,"parameters":null,"output_schema":{"type":"string"}}`),
+			native(toolformat.ResponsesFunction, `{"type":"function","name":"f","strict":false,"defer_loading":true,"parameters":null,"output_schema":{"type":"string"}}`),
 			dragoman.ToolSpec{Name: "f", Strict: dragoman.StrictOff, Deferred: true, OutputSchema: json.RawMessage(`{"type":"string"}`)},
 		},
 		{
 			"responses function without a flag",
-			native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":{}}`),
+			native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":{}}`),
 			dragoman.ToolSpec{Name: "f", Strict: dragoman.StrictUnset, Parameters: json.RawMessage(`{}`)},
 		},
 		{
 			"responses custom",
-			native(dragoman.FormatResponsesCustom, `{"type":"custom","name":"p","format":{"type":"grammar","syntax":"regex","definition":"a+"}}`),
+			native(toolformat.ResponsesCustom, `{"type":"custom","name":"p","format":{"type":"grammar","syntax":"regex","definition":"a+"}}`),
 			dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "a+"}},
 		},
 		{
 			"anthropic tool",
-			native(dragoman.FormatAnthropicTool, `{"type":"custom","name":"f","description":"d","strict":true,"defer_loading":true,"input_schema":{"type":"object"},"input_examples":[{"a":1}],"cache_control":{"type":"ephemeral","ttl":"1h"}}`),
+			native(toolformat.AnthropicTool, `{"type":"custom","name":"f","description":"d","strict":true,"defer_loading":true,"input_schema":{"type":"object"},"input_examples":[{"a":1}],"cache_control":{"type":"ephemeral","ttl":"1h"}}`),
 			dragoman.ToolSpec{
 				Name: "f", Description: "d", Strict: dragoman.StrictOn, Deferred: true, Parameters: json.RawMessage(`{"type":"object"}`),
 				Examples: []json.RawMessage{json.RawMessage(`{"a":1}`)}, Cache: &dragoman.CacheHint{TTL: "1h"},
@@ -196,7 +199,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 		},
 		{
 			"mcp tool",
-			native(dragoman.FormatMCPTool, `{"name":"f","title":"F","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{"title":"ignored","readOnlyHint":true,"idempotentHint":null},"_meta":{"x":1}}`),
+			native(toolformat.MCPTool, `{"name":"f","title":"F","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{"title":"ignored","readOnlyHint":true,"idempotentHint":null},"_meta":{"x":1}}`),
 			dragoman.ToolSpec{
 				Name: "f", Parameters: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 				Annotations: dragoman.Annotations{Title: "F", ReadOnly: &yes},
@@ -219,7 +222,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 }
 
 func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
-	specs, _, err := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}}).InspectSchema(native(dragoman.FormatResponsesNamespace,
+	specs, _, err := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.OpenAIResponses}}).InspectSchema(native(toolformat.ResponsesNamespace,
 		`{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{}},{"type":"custom","name":"note"}]}`))
 	if err != nil || len(specs) != 2 {
 		t.Fatalf("%+v, %v", specs, err)
@@ -240,7 +243,7 @@ func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
 		dragoman.Contribution{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"config says "}}},
 		dragoman.Contribution{
 			Source: "provider", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"provider says "}},
-			Adapters: []dragoman.Adapter{constantly(dragoman.CallObject, "", dragoman.FormatChatFunctionCall, `{}`)},
+			Adapters: []dragoman.Adapter{constantly(dragoman.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
 		},
 	))
 	specs, _, err := reg.InspectSchema(native(acmeTool, `{"acme":"f","does":"x"}`))
@@ -310,7 +313,7 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 }
 
 func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
-	specs, _, err := all.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
+	specs, _, err := all.Default().InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +326,7 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":"f"}`)}}}
 	c := dragoman.Contribution{
 		Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}},
-		Adapters: []dragoman.Adapter{adapter{dragoman.SchemaObject, acmeTool, dragoman.FormatAnthropicTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+		Adapters: []dragoman.Adapter{adapter{dragoman.SchemaObject, acmeTool, toolformat.AnthropicTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 			if string(in.Native) != `{"acme":"f"}` || in.Schema != nil {
 				t.Errorf("the adapter got %+v", in)
 			}
@@ -341,7 +344,7 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 	out, _ = writeTools(t, registry(dragoman.OpenAIChat, tools, contributed(c)), tools)
 	mustContain(t, out, `"name":"f"`)
 
-	conv, _, err := registry(dragoman.Anthropic, nil, contributed(c)).ConvertSchemas([]dragoman.Native{native(acmeTool, `{"acme":"f"}`)}, dragoman.FormatAnthropicTool)
+	conv, _, err := registry(dragoman.Anthropic, nil, contributed(c)).ConvertSchemas([]dragoman.Native{native(acmeTool, `{"acme":"f"}`)}, toolformat.AnthropicTool)
 	if err != nil || string(conv[0].JSON) != `{"name":"direct"}` {
 		t.Errorf("ConvertSchemas: %s, %v", conv, err)
 	}
@@ -432,9 +435,9 @@ func TestR6_ToolsAreInjectedOnceAndFlagsFallWithThem(t *testing.T) {
 
 func TestR8_ACallKeepsTheShapeItCameIn(t *testing.T) {
 	for _, n := range []dragoman.Native{
-		native(dragoman.FormatChatFunctionCall, `{ "function":{"arguments":"{\"b\":1, \"a\":1.0}","name":"f"}, "id":"x","type":"function","new":[] }`),
-		native(dragoman.FormatResponsesCustomCall, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"p","input":"*** Begin","status":"completed"}`),
-		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{ "a" : 1 },"caller":{"type":"direct"}}`),
+		native(toolformat.ChatFunctionCall, `{ "function":{"arguments":"{\"b\":1, \"a\":1.0}","name":"f"}, "id":"x","type":"function","new":[] }`),
+		native(toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"p","input":"*** Begin","status":"completed"}`),
+		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{ "a" : 1 },"caller":{"type":"direct"}}`),
 	} {
 		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{n}, n.Format)
 		if err != nil || len(out) != 1 || string(out[0].JSON) != string(n.JSON) {
@@ -475,11 +478,11 @@ func TestR10_APluginFormatReachesEveryDialectThroughTheCanonicalView(t *testing.
 
 func TestR10_CallsOfAPluginToolComeBackUnderItsOwnNameAndKind(t *testing.T) {
 	reg := registry(dragoman.Anthropic, acmeSpecs(), contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
-	c, _, err := reg.InspectCall(native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"`+reg.WireName("", "find.it")+`","input":{"what":"x"}}`))
+	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"`+reg.WireName("", "find.it")+`","input":{"what":"x"}}`))
 	if err != nil || c.Name != "find.it" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	c, _, err = reg.InspectCall(native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"t","name":"patch","input":{"input":"*** x"}}`))
+	c, _, err = reg.InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"patch","input":{"input":"*** x"}}`))
 	if err != nil || c.Payload != dragoman.PayloadText || c.Arguments != "*** x" {
 		t.Errorf("a freeform plugin tool was called as %+v, %v", c, err)
 	}
@@ -518,8 +521,8 @@ func TestR10_AnAdapterFromTheCanonicalViewWritesAPluginFormat(t *testing.T) {
 		}}},
 	}))
 	out, _, err := reg.ConvertSchemas([]dragoman.Native{
-		native(dragoman.FormatAnthropicTool, `{"name":"f","description":"d","input_schema":{}}`),
-		native(dragoman.FormatMCPTool, `{"name":"g","inputSchema":{}}`),
+		native(toolformat.AnthropicTool, `{"name":"f","description":"d","input_schema":{}}`),
+		native(toolformat.MCPTool, `{"name":"g","inputSchema":{}}`),
 	}, acmeTool)
 	if err != nil || len(out) != 2 {
 		t.Fatalf("%s, %v", out, err)
@@ -549,7 +552,7 @@ func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
 		},
 	}))
 	c, _, err := reg.InspectCall(native("acme.call", `{}`))
-	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Errorf("a contributed call is not judged like any other: %+v, %v", c, err)
 	}
 	r, _, err := reg.InspectResult(native("acme.result", `{}`))
@@ -580,9 +583,9 @@ func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
 
 func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
 	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{
-		native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":{},"defer_loading":true,"output_schema":{}}`),
+		native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":{},"defer_loading":true,"output_schema":{}}`),
 		native("anthropic.messages.web_search_20260209", `{"type":"web_search_20260209","name":"web_search"}`),
-	}, dragoman.FormatChatFunction)
+	}, toolformat.ChatFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -606,19 +609,19 @@ func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
 }
 
 func TestR11_AMissingCallIDIsReportedWhereTheFormatRequiresOne(t *testing.T) {
-	call := dragoman.Native{Format: dragoman.FormatOllamaToolCall, JSON: json.RawMessage(`{"function":{"name":"f","arguments":{}}}`)}
-	result := dragoman.Native{Format: dragoman.FormatOllamaResult, JSON: json.RawMessage(`{"role":"tool","tool_name":"f","content":"out"}`)}
+	call := dragoman.Native{Format: toolformat.OllamaToolCall, JSON: json.RawMessage(`{"function":{"name":"f","arguments":{}}}`)}
+	result := dragoman.Native{Format: toolformat.OllamaResult, JSON: json.RawMessage(`{"role":"tool","tool_name":"f","content":"out"}`)}
 	for to, want := range map[dragoman.Format]int{
-		dragoman.FormatChatFunctionCall: 1, dragoman.FormatResponsesFunctionCall: 1, dragoman.FormatAnthropicToolUse: 1, dragoman.FormatBedrockToolUse: 1,
-		dragoman.FormatGeminiFunctionCall: 0, dragoman.FormatOllamaToolCall: 0,
+		toolformat.ChatFunctionCall: 1, toolformat.ResponsesFunctionCall: 1, toolformat.AnthropicToolUse: 1, toolformat.BedrockToolUse: 1,
+		toolformat.GeminiFunctionCall: 0, toolformat.OllamaToolCall: 0,
 	} {
 		if _, rep, err := all.Default().ConvertCalls([]dragoman.Native{call}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
 			t.Errorf("a call as %s: %v, %v", to, rep, err)
 		}
 	}
 	for to, want := range map[dragoman.Format]int{
-		dragoman.FormatChatResult: 1, dragoman.FormatResponsesResult: 1, dragoman.FormatAnthropicResult: 1, dragoman.FormatBedrockResult: 1,
-		dragoman.FormatGeminiResult: 0, dragoman.FormatOllamaResult: 0,
+		toolformat.ChatResult: 1, toolformat.ResponsesResult: 1, toolformat.AnthropicResult: 1, toolformat.BedrockResult: 1,
+		toolformat.GeminiResult: 0, toolformat.OllamaResult: 0,
 	} {
 		if _, rep, err := all.Default().ConvertResults([]dragoman.Native{result}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
 			t.Errorf("a result as %s: %v, %v", to, rep, err)

@@ -8,7 +8,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var png = &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
@@ -19,7 +21,7 @@ func result(parts ...dragoman.Part) *dragoman.ToolResult {
 
 func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testing.T) {
 	res := result(text("three results"))
-	res.Envelope = &dragoman.Native{Format: dragoman.FormatAnthropicResult, JSON: json.RawMessage(`[{"type":"search_result","title":"x","source":"y","content":[]}]`)}
+	res.Envelope = &dragoman.Native{Format: toolformat.AnthropicResult, JSON: json.RawMessage(`[{"type":"search_result","title":"x","source":"y","content":[]}]`)}
 	out, _, rep := writeResult(t, registry(dragoman.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"x","source":"y","content":[]}]}`)
 	lossless(t, rep)
@@ -29,7 +31,7 @@ func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testin
 		mustNotContain(t, out, "search_result")
 		lost(t, rep, dragoman.Lowered, "native result of anthropic.messages")
 	}
-	for d, f := range map[dragoman.Dialect]dragoman.Format{dragoman.OpenAIChat: dragoman.FormatChatResult, dragoman.OpenAIResponses: dragoman.FormatResponsesResult} {
+	for d, f := range map[dragoman.Dialect]dragoman.Format{dragoman.OpenAIChat: toolformat.ChatResult, dragoman.OpenAIResponses: toolformat.ResponsesResult} {
 		res.Envelope = &dragoman.Native{Format: f, JSON: json.RawMessage(`[{"type":"odd"}]`)}
 		out, _, rep := writeResult(t, registry(d, nil), res)
 		mustContain(t, out, `[{"type":"odd"}]`)
@@ -158,13 +160,13 @@ func TestQuirkD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
 
 func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 	for _, n := range []dragoman.Native{
-		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","content":null}`),
-		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","content":[]}`),
-		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c"}`),
-		native(dragoman.FormatResponsesResult, `{"type":"function_call_output","call_id":"c","output":null}`),
-		native(dragoman.FormatResponsesResult, `{"type":"function_call_output","call_id":"c","output":""}`),
-		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c"}`),
-		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":[]}`),
+		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","content":null}`),
+		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","content":[]}`),
+		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c"}`),
+		native(toolformat.ResponsesResult, `{"type":"function_call_output","call_id":"c","output":null}`),
+		native(toolformat.ResponsesResult, `{"type":"function_call_output","call_id":"c","output":""}`),
+		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c"}`),
+		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":[]}`),
 	} {
 		r, _, err := all.Default().InspectResult(n)
 		if err != nil || r.CallID != "c" || r.Text() != "" {
@@ -198,8 +200,8 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	}
 	lossless(t, rep)
 
-	_, rep, err := all.Default().ConvertResults([]dragoman.Native{native(dragoman.FormatAnthropicResult,
-		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}`)}, dragoman.FormatChatResult)
+	_, rep, err := all.Default().ConvertResults([]dragoman.Native{native(toolformat.AnthropicResult,
+		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}`)}, toolformat.ChatResult)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +219,7 @@ func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
 }
 
 func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
-	none := withCaps(dragoman.Capabilities{NoImages: true})
+	none := withCaps(targets.Capabilities{NoImages: true})
 	for _, d := range []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.Anthropic} {
 		out, _, rep := writeResult(t, registry(d, nil, none), result(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}))
 		mustContain(t, out, "[image https://x/y.png not shown]")
@@ -226,13 +228,13 @@ func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
 }
 
 func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testing.T) {
-	want := withCaps(dragoman.Capabilities{ToolResultName: true})
+	want := withCaps(targets.Capabilities{ToolResultName: true})
 	out, _, _ := writeResult(t, registry(dragoman.OpenAIChat, nil), result(text("x")))
 	mustNotContain(t, out, `"name"`)
 	out, _, _ = writeResult(t, registry(dragoman.OpenAIChat, nil, want), result(text("x")))
 	sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	// One that came with its name keeps it, in both cases.
-	r, _, err := all.Default().InspectResult(native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
+	r, _, err := all.Default().InspectResult(native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
 	if err != nil || r.Name != "f" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -247,9 +249,9 @@ func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
 	res.Payload = dragoman.PayloadText
 	out, _, _ := writeResult(t, registry(dragoman.OpenAIResponses, nil), res)
 	mustContain(t, out, `"custom_tool_call_output"`)
-	out, _, _ = writeResult(t, registry(dragoman.OpenAIResponses, nil, withCaps(dragoman.Capabilities{NoCustomTools: true})), res)
+	out, _, _ = writeResult(t, registry(dragoman.OpenAIResponses, nil, withCaps(targets.Capabilities{NoCustomTools: true})), res)
 	mustContain(t, out, `"function_call_output"`)
-	r, _, err := all.Default().InspectResult(native(dragoman.FormatResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
+	r, _, err := all.Default().InspectResult(native(toolformat.ResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
 	if err != nil || r.Payload != dragoman.PayloadText {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -267,7 +269,7 @@ func TestCacheHints_GoWhereTheWireHasThemAndAreReportedElsewhere(t *testing.T) {
 	}
 	res.Cache = nil
 	res.Content = append(res.Content, text("y"))
-	out, _, rep = writeResult(t, registry(dragoman.OpenAIChat, nil, withCaps(dragoman.Capabilities{CacheBreakpoints: true})), res)
+	out, _, rep = writeResult(t, registry(dragoman.OpenAIChat, nil, withCaps(targets.Capabilities{CacheBreakpoints: true})), res)
 	sameJSON(t, out, `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit"}},{"type":"text","text":"y"}]}`)
 	lossless(t, rep)
 }
@@ -319,9 +321,9 @@ func TestResults_UnknownMembersAndBlocksGoBackToTheirOwnDialectOnly(t *testing.T
 
 func TestResults_ContentOfAnyShapeIsRead(t *testing.T) {
 	for _, n := range []dragoman.Native{
-		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","content":{"a":1}}`),
-		native(dragoman.FormatResponsesResult, `{"type":"function_call_output","call_id":"c","output":{"a":1}}`),
-		native(dragoman.FormatAnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":{"a":1}}`),
+		native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","content":{"a":1}}`),
+		native(toolformat.ResponsesResult, `{"type":"function_call_output","call_id":"c","output":{"a":1}}`),
+		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":{"a":1}}`),
 	} {
 		r, _, err := all.Default().InspectResult(n)
 		if err != nil || r.Text() != `{"a":1}` {

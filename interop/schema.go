@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -349,7 +350,7 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	if s.Namespace != "" && r.names.flatten && s.NamespaceDescription != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "description of namespace %q", s.Namespace)
 	}
-	if format == dragoman.FormatMCPTool {
+	if format == toolformat.MCPTool {
 		return writeMCPTool(w, s, at, rep), nil
 	}
 	codec := r.toolCodec(format)

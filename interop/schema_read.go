@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -30,7 +31,7 @@ func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at ex
 		}
 		return specs, err
 	}
-	if format == dragoman.FormatMCPTool {
+	if format == toolformat.MCPTool {
 		return toolwire.OneTool(format, obj, readMCPTool)
 	}
 	c := r.toolCodec(format)

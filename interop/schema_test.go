@@ -9,11 +9,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 const (
@@ -27,18 +29,18 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 		name   string
 		strict dragoman.Strictness
 		schema string
-		caps   dragoman.Capabilities
+		caps   targets.Capabilities
 		want   bool
 		told   string
 	}{
-		{"off", dragoman.StrictOff, fitsStrict, dragoman.Capabilities{}, false, ""},
-		{"on", dragoman.StrictOn, fitsStrict, dragoman.Capabilities{}, true, ""},
-		{"on, and lowered to fit", dragoman.StrictOn, missesStrict, dragoman.Capabilities{}, true, "*"},
-		{"on, but it cannot fit", dragoman.StrictOn, neverStrict, dragoman.Capabilities{}, false, "not strict"},
-		{"on, but the server rejects the flag", dragoman.StrictOn, fitsStrict, dragoman.Capabilities{NoStrict: true}, false, "rejects a strict flag"},
-		{"auto, fits as written", dragoman.StrictAuto, fitsStrict, dragoman.Capabilities{}, true, ""},
-		{"auto, would have to be changed", dragoman.StrictAuto, missesStrict, dragoman.Capabilities{}, false, ""},
-		{"auto, cannot fit", dragoman.StrictAuto, neverStrict, dragoman.Capabilities{}, false, ""},
+		{"off", dragoman.StrictOff, fitsStrict, targets.Capabilities{}, false, ""},
+		{"on", dragoman.StrictOn, fitsStrict, targets.Capabilities{}, true, ""},
+		{"on, and lowered to fit", dragoman.StrictOn, missesStrict, targets.Capabilities{}, true, "*"},
+		{"on, but it cannot fit", dragoman.StrictOn, neverStrict, targets.Capabilities{}, false, "not strict"},
+		{"on, but the server rejects the flag", dragoman.StrictOn, fitsStrict, targets.Capabilities{NoStrict: true}, false, "rejects a strict flag"},
+		{"auto, fits as written", dragoman.StrictAuto, fitsStrict, targets.Capabilities{}, true, ""},
+		{"auto, would have to be changed", dragoman.StrictAuto, missesStrict, targets.Capabilities{}, false, ""},
+		{"auto, cannot fit", dragoman.StrictAuto, neverStrict, targets.Capabilities{}, false, ""},
 	} {
 		for _, d := range threeDialects {
 			t.Run(tc.name+"/"+string(d), func(t *testing.T) {
@@ -73,7 +75,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 }
 
 func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
-	specs, _, err := all.Default().InspectSchema(native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
+	specs, _, err := all.Default().InspectSchema(native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsew
 	mustNotContain(t, out, "strict")
 	out, _ = writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
 	mustNotContain(t, out, "strict")
-	chat, _, err := all.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
+	chat, _, err := all.Default().InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +186,7 @@ func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
 func TestNamespace_ReadAndWrittenBackItIsTheSameBytes(t *testing.T) {
 	const obj = `{"type":"namespace","name":"crm","description":"d","tools":[{"strict":false,"type":"function","name":"list","parameters":{}}],"new":1}`
 	reg := registry(dragoman.OpenAIResponses, nil)
-	specs, _, err := reg.InspectSchema(native(dragoman.FormatResponsesNamespace, obj))
+	specs, _, err := reg.InspectSchema(native(toolformat.ResponsesNamespace, obj))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 		out, rep := writeTools(t, registry(d, tools), tools)
 		mustContain(t, out, `"defer_loading":true`)
 		lossless(t, rep)
-		out, rep = writeTools(t, registry(d, tools, withCaps(dragoman.Capabilities{NoDeferred: true})), tools)
+		out, rep = writeTools(t, registry(d, tools, withCaps(targets.Capabilities{NoDeferred: true})), tools)
 		mustNotContain(t, out, "defer_loading")
 		lost(t, rep, dragoman.Lowered, "deferred")
 	}
@@ -298,7 +300,7 @@ func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 			lossless(t, rep)
 		}
 	}
-	_, _, err := all.Default().InspectSchema(native(dragoman.FormatChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
+	_, _, err := all.Default().InspectSchema(native(toolformat.ChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
 	if err == nil {
 		t.Error("a grammar that is a number was read")
 	}
@@ -311,18 +313,18 @@ func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
 		Annotations: dragoman.Annotations{Title: "F", ReadOnly: &yes, Destructive: &no},
 	}
 	reg := all.Default()
-	chat, rep, err := reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatMCPTool,
-		`{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`)}, dragoman.FormatChatFunction)
+	chat, rep, err := reg.ConvertSchemas([]dragoman.Native{native(toolformat.MCPTool,
+		`{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`)}, toolformat.ChatFunction)
 	if err != nil || len(chat) != 1 {
 		t.Fatal(chat, err)
 	}
 	lost(t, rep, dragoman.Dropped, "annotations")
 	lost(t, rep, dragoman.Dropped, "output schema")
-	specs, _, err := reg.InspectSchema(native(dragoman.FormatMCPTool, `{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`))
+	specs, _, err := reg.InspectSchema(native(toolformat.MCPTool, `{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`))
 	if err != nil || specs[0].Fingerprint() != in.Fingerprint() {
 		t.Errorf("%+v, %v", specs, err)
 	}
-	back, _, err := reg.ConvertSchemas(chat, dragoman.FormatMCPTool)
+	back, _, err := reg.ConvertSchemas(chat, toolformat.MCPTool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +403,7 @@ func TestAServersOwnSubsetOfJSONSchemaIsTakenForItsTools(t *testing.T) {
 	tool := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"p":{"$ref":"#/$defs/p"}},"$defs":{"p":{"type":"string"}}}`)}
 	authored := tool
 	authored.Source = &dragoman.ToolSource{
-		Format: dragoman.FormatChatFunction, JSON: json.RawMessage(`{"type":"function","function":{"name":"f","parameters":` + string(tool.Parameters) + `}}`),
+		Format: toolformat.ChatFunction, JSON: json.RawMessage(`{"type":"function","function":{"name":"f","parameters":` + string(tool.Parameters) + `}}`),
 	}
 	with := func(name string) func(*interop.Options) {
 		return func(o *interop.Options) { o.Target.Caps.ToolSchema = name }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
@@ -84,7 +85,7 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 	args, err := low.FromWire(json.RawMessage(c.Arguments))
 	if err != nil {
 		c.Problem = &dragoman.CallProblem{
-			Code: dragoman.ProblemDuplicateKey, Offset: -1,
+			Code: codes.ProblemDuplicateKey, Offset: -1,
 			Message: "the arguments can be read in two ways: " + err.Error(),
 		}
 		return

@@ -8,8 +8,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // filter is a tool with a property whose name Anthropic refuses.
@@ -74,7 +76,7 @@ func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T
 
 func TestQuirkA23_ATargetThatWasGivenTheAuthorsOwnObjectIsToldNothingElse(t *testing.T) {
 	s := filter()
-	s.Source = &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"name":"find","input_schema":` + string(s.Parameters) + `}`)}
+	s.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"find","input_schema":` + string(s.Parameters) + `}`)}
 	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{s})
 	if reg.Translates("", "find") {
 		t.Error("arguments would be translated")
@@ -112,8 +114,8 @@ func TestConvertingToolsForAnotherTargetDoesNotChangeTheRegistrysOwn(t *testing.
 		t.Fatal(err)
 	}
 	w.EndArray()
-	tool := dragoman.Native{Format: dragoman.FormatMCPTool, JSON: json.RawMessage(`{"name":"find","inputSchema":` + string(filter().Parameters) + `}`)}
-	if _, _, err := reg.ConvertSchemas([]dragoman.Native{tool}, dragoman.FormatAnthropicTool); err != nil {
+	tool := dragoman.Native{Format: toolformat.MCPTool, JSON: json.RawMessage(`{"name":"find","inputSchema":` + string(filter().Parameters) + `}`)}
+	if _, _, err := reg.ConvertSchemas([]dragoman.Native{tool}, toolformat.AnthropicTool); err != nil {
 		t.Fatal(err)
 	}
 	if reg.Translates("", "find") {
@@ -152,7 +154,7 @@ func TestQuirkA5_WhatTheRootSaysStandsInTheDescriptionWhereItHasNoPlace(t *testi
 		Name: "open", Description: "Opens a thing.",
 		Parameters: json.RawMessage(`{"type":"object","description":"By id or by name.","properties":{"id":{"type":"string"},"name":{"type":"string"}}}`),
 	}}
-	closed := withCaps(dragoman.Capabilities{ClosedSchemas: true})
+	closed := withCaps(targets.Capabilities{ClosedSchemas: true})
 	for what, reg := range map[string]*interop.Registry{
 		"Ollama": registry(dragoman.Ollama, tools),
 		"Nova":   registry(dragoman.Bedrock, tools, closed),

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // View returns the part of the registry that the codecs of dialects use.
@@ -15,7 +16,7 @@ func (r *Registry) View() toolwire.View { return view{r} }
 // view implements [toolwire.View].
 type view struct{ r *Registry }
 
-func (v view) Caps() *dragoman.Capabilities { return &v.r.target.Caps }
+func (v view) Caps() *targets.Capabilities { return &v.r.target.Caps }
 
 func (v view) Answer() bool { return v.r.answer }
 

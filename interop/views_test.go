@@ -5,7 +5,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // A registry that belongs to no request, or to one for another dialect, reads the members of
@@ -13,12 +15,12 @@ import (
 func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 	const namespace = `{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{"type":"object"}},{"type":"custom","name":"note"}]}`
 	for _, d := range []dragoman.Dialect{"", dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
-		reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: d}})
-		specs, _, err := reg.InspectSchema(native(dragoman.FormatResponsesNamespace, namespace))
+		reg := all.Registry(interop.Options{Target: targets.Target{Dialect: d}})
+		specs, _, err := reg.InspectSchema(native(toolformat.ResponsesNamespace, namespace))
 		if err != nil || len(specs) != 2 || specs[0].Name != "list" || specs[0].Namespace != "crm" || specs[1].Kind != dragoman.ToolFreeform || specs[1].NamespaceDescription != "customers" {
 			t.Errorf("%q: %+v, %v", d, specs, err)
 		}
-		out, _, err := reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatResponsesNamespace, namespace)}, dragoman.FormatAnthropicTool)
+		out, _, err := reg.ConvertSchemas([]dragoman.Native{native(toolformat.ResponsesNamespace, namespace)}, toolformat.AnthropicTool)
 		if err != nil || len(out) != 2 {
 			t.Errorf("%q: converted to %s, %v", d, out, err)
 		}
@@ -32,12 +34,12 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 		own         string // the form of the format
 	}{
 		{
-			dragoman.FormatGeminiResult,
+			toolformat.GeminiResult,
 			`{"id":"c1","name":"f","response":{"error":"no such city"}}`, `{"functionResponse":{"id":"c1","name":"f","response":{"error":"no such city"}}}`,
 			`{"id":"c1","name":"f","response":{"error":"no such city"}}`,
 		},
 		{
-			dragoman.FormatBedrockResult,
+			toolformat.BedrockResult,
 			`{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}`, `{"toolResult":{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}}`,
 			`{"toolResult":{"toolUseId":"c1","content":[{"text":"no such city"}],"status":"error"}}`,
 		},
@@ -49,8 +51,8 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 				t.Errorf("%s: %+v, %v, %v", obj, res, rep, err)
 			}
 			for to, want := range map[dragoman.Format]string{
-				tc.format:                      tc.own,
-				dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no such city"}],"is_error":true}`,
+				tc.format:                  tc.own,
+				toolformat.AnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no such city"}],"is_error":true}`,
 			} {
 				out, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, to)
 				if err != nil || len(rep.Losses) > 0 || len(out) != 1 {
@@ -65,11 +67,11 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 		}
 	}
 	// What else a part has is kept in the view, and reported if it is not written.
-	in := native(dragoman.FormatGeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
+	in := native(toolformat.GeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
 	if res, _, err := all.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dragoman.Gemini)) != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if _, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, dragoman.FormatGeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
+	if _, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, toolformat.GeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
 		t.Errorf("%v, %v", rep, err)
 	}
 }
@@ -78,18 +80,18 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
 	const envelope = `{"type":"provider_native_tool_result","format":"anthropic.messages","content":[{"type":"text","text":"native"}],"_metadata":{"k":1},"text":"plain"}`
 	for format, obj := range map[dragoman.Format]string{
-		dragoman.FormatGeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,
-		dragoman.FormatBedrockResult: `{"toolResult":{"toolUseId":"c1","content":[{"json":` + envelope + `}]}}`,
+		toolformat.GeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,
+		toolformat.BedrockResult: `{"toolResult":{"toolUseId":"c1","content":[{"json":` + envelope + `}]}}`,
 	} {
 		res, _, err := all.Default().InspectResult(native(format, obj))
-		if err != nil || res.Envelope == nil || res.Envelope.Format != dragoman.FormatAnthropicResult || string(res.Envelope.JSON) != `[{"type":"text","text":"native"}]` || res.Text() != "plain" {
+		if err != nil || res.Envelope == nil || res.Envelope.Format != toolformat.AnthropicResult || string(res.Envelope.JSON) != `[{"type":"text","text":"native"}]` || res.Text() != "plain" {
 			t.Errorf("%s: %+v, %v", format, res, err)
 		}
 	}
 	// Text is not an envelope, and neither is other data.
 	for format, obj := range map[dragoman.Format]string{
-		dragoman.FormatAnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":"{\"type\":\"provider_native_tool_result\",\"format\":\"anthropic.messages\",\"content\":[]}"}`,
-		dragoman.FormatGeminiResult:    `{"name":"f","response":{"type":"provider_native_tool_result"}}`,
+		toolformat.AnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":"{\"type\":\"provider_native_tool_result\",\"format\":\"anthropic.messages\",\"content\":[]}"}`,
+		toolformat.GeminiResult:    `{"name":"f","response":{"type":"provider_native_tool_result"}}`,
 	} {
 		res, _, err := all.Default().InspectResult(native(format, obj))
 		if err != nil || res.Envelope != nil || len(res.Content) != 1 {

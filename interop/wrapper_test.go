@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -52,7 +53,7 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 		"the wrapper says more":              {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}}],"order":1}`}},
 		"it holds no calls":                  {call: dragoman.ToolCall{Arguments: `{"tool_uses":[]}`}},
 		"it is not JSON":                     {call: dragoman.ToolCall{Arguments: `{"tool_uses":[`}},
-		"it must not run":                    {call: dragoman.ToolCall{Arguments: sound, Problem: &dragoman.CallProblem{Code: dragoman.ProblemStopped}}},
+		"it must not run":                    {call: dragoman.ToolCall{Arguments: sound, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}}},
 		"the provider runs it":               {call: dragoman.ToolCall{Arguments: sound, Hosted: true}},
 		"an id would be there twice":         {call: dragoman.ToolCall{Arguments: sound}, other: "c1_0"},
 		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: sound, Namespace: "crm"}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 
 // Capabilities returns the capabilities of the model for requests in a dialect. For an
 // unknown model, an OpenAI dialect gets only the efforts that all models share.
-func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
-	var c dragoman.Capabilities
+func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
+	var c targets.Capabilities
 	chatlike := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses
 	c.NoThinkLevels = d == dragoman.Ollama
 	c.NoThinkingBudgets = chatlike // so that an effort is found that the model takes
@@ -43,10 +45,10 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 	}
 	m.together(&c, d)
 	switch m.ForcedChoice {
-	case string(dragoman.ForcedNever):
-		c.ForcedChoice = dragoman.ForcedNever
-	case string(dragoman.ForcedWithoutThinking):
-		c.ForcedChoice = dragoman.ForcedWithoutThinking
+	case string(codes.ForcedNever):
+		c.ForcedChoice = codes.ForcedNever
+	case string(codes.ForcedWithoutThinking):
+		c.ForcedChoice = codes.ForcedWithoutThinking
 	}
 	if len(m.Temperature) == 2 {
 		c.Temperature = decimal(m.Temperature[0]) + " " + decimal(m.Temperature[1])
@@ -72,7 +74,7 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 
 // noSchema sets the capabilities of a model that accepts no output schema. OpenAI Chat and
 // Responses still accept JSON output without a schema; the other APIs have no such format.
-func (m Model) noSchema(c *dragoman.Capabilities, d dragoman.Dialect) {
+func (m Model) noSchema(c *targets.Capabilities, d dragoman.Dialect) {
 	if d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses {
 		c.NoOutputSchema = true
 		return
@@ -81,7 +83,7 @@ func (m Model) noSchema(c *dragoman.Capabilities, d dragoman.Dialect) {
 }
 
 // refusedMedia returns the kinds of media that the model cannot read, in the form of
-// [dragoman.Capabilities.RefusesMedia]. It is empty for models that only match a family,
+// [targets.Capabilities.RefusesMedia]. It is empty for models that only match a family,
 // because newer models may read more. Files are refused only for text-only models on OpenAI
 // Chat and Responses servers: Bedrock and resellers extract the text of files.
 func (m Model) refusedMedia(d dragoman.Dialect) string {
@@ -103,7 +105,7 @@ func (m Model) refusedMedia(d dragoman.Dialect) string {
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // reasoning sets the capabilities about reasoning.
-func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
+func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 	r := m.Entry.Reasoning
 	if r == nil {
 		return
@@ -158,7 +160,7 @@ const effortNone = "reasoning_effort=none"
 // effortOff means that an effort above high is refused while reasoning is off.
 const effortOff = "reasoning_effort=xhigh+off"
 
-// settings are words of [dragoman.Capabilities.Refuses] that the table has as
+// settings are words of [targets.Capabilities.Refuses] that the table has as
 // well.
 var settings = []string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
@@ -166,7 +168,7 @@ var settings = []string{
 }
 
 // refusals sets which settings are dropped.
-func (m Model) refusals(c *dragoman.Capabilities, d dragoman.Dialect) {
+func (m Model) refusals(c *targets.Capabilities, d dragoman.Dialect) {
 	refuses, thinking := strings.Fields(c.Refuses), []string(nil)
 	for _, word := range slices.Concat(m.Refuses, m.Ignores) {
 		if slices.Contains(settings, word) {
@@ -179,15 +181,15 @@ func (m Model) refusals(c *dragoman.Capabilities, d dragoman.Dialect) {
 		switch {
 		case slices.Contains(settings, word), word == "prefill" && !m.Resold:
 			thinking = append(thinking, word)
-		case word == "tool_choice=required" && c.ForcedChoice == dragoman.ForcedAlways && !m.Resold:
-			c.ForcedChoice = dragoman.ForcedWithoutThinking
+		case word == "tool_choice=required" && c.ForcedChoice == codes.ForcedAlways && !m.Resold:
+			c.ForcedChoice = codes.ForcedWithoutThinking
 		}
 	}
 	c.Refuses, c.RefusesThinking = strings.Join(refuses, " "), strings.Join(thinking, " ")
 }
 
 // refusal applies a word that is more than the name of a setting.
-func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string, refuses *[]string) {
+func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string, refuses *[]string) {
 	if m.Resold {
 		return
 	}
@@ -213,7 +215,7 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 	case "strict":
 		c.NoStrict = true
 	case "tool_choice", "tool_choice=required":
-		c.ForcedChoice = dragoman.ForcedNever
+		c.ForcedChoice = codes.ForcedNever
 	case "response_format=json_schema":
 		c.NoOutputSchema = true
 	case "tool_search":
@@ -237,7 +239,7 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 
 // together applies combinations that the model refuses. It ignores
 // thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
-func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
+func (m Model) together(c *targets.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {
 		case "temperature+top_p":

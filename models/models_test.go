@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestDataEntriesPassTheirChecks(t *testing.T) {
@@ -169,7 +170,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 	if m, _ := c.Lookup("unknown", "google/gemini-2.5-flash"); !m.Resold || !m.Capabilities(dragoman.Gemini).NoCallIDs || m.Capabilities(dragoman.OpenAIChat).NoCallIDs {
 		t.Error("the rules of the Gemini API hold in its own dialect only")
 	}
-	for model, want := range map[string]dragoman.Capabilities{
+	for model, want := range map[string]targets.Capabilities{
 		"us.amazon.nova-pro-v1:0":        {ClosedSchemas: true},
 		"eu.amazon.nova-ultra-v3:0":      {ClosedSchemas: true},
 		"us.amazon.nova-2-lite-v1:0":     {ClosedSchemas: true, EffortField: "reasoningConfig"},
@@ -180,7 +181,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 	} {
 		m, _ := c.Lookup("bedrock", model)
 		all := m.Capabilities(dragoman.Bedrock)
-		if got := (dragoman.Capabilities{ClosedSchemas: all.ClosedSchemas, NoOutputWithTools: all.NoOutputWithTools, EffortField: all.EffortField}); got != want {
+		if got := (targets.Capabilities{ClosedSchemas: all.ClosedSchemas, NoOutputWithTools: all.NoOutputWithTools, EffortField: all.EffortField}); got != want {
 			t.Errorf("%s: %+v", model, got)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -514,7 +515,7 @@ func (f fragile) Contribute(*extension.Exchange) []dragoman.Contribution {
 func (fragile) Format() dragoman.Format   { return "fragile" }
 func (fragile) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
 func (fragile) From() dragoman.Format     { return "fragile" }
-func (fragile) To() dragoman.Format       { return dragoman.FormatChatFunction }
+func (fragile) To() dragoman.Format       { return toolformat.ChatFunction }
 
 func (f fragile) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	panic(f.broken)

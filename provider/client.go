@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/models"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Client is a model behind an HTTP API. The zero value speaks OpenAI Chat to
@@ -48,11 +49,11 @@ type Client struct {
 
 	// Capabilities returns the capabilities of a model; nil means those that the dialect
 	// and Models know by its name.
-	Capabilities func(model string) dragoman.Capabilities
+	Capabilities func(model string) targets.Capabilities
 	// Models is the table of model facts; nil means [models.Default].
 	Models *models.Catalog
 	// Override changes the capabilities of a model, after extensions; nil changes nothing.
-	Override func(*dragoman.Capabilities)
+	Override func(*targets.Capabilities)
 	// Extensions adapt requests and answers; the zero value has none.
 	Extensions Extensions
 	// Contributions to the registry of every request, before those of extensions
@@ -205,7 +206,7 @@ func (c *Client) label(model string) string {
 }
 
 // Limits are the rules of the wire, as data.
-func (c *Client) Limits() dragoman.Limits { return c.codec().Limits() }
+func (c *Client) Limits() targets.Limits { return c.codec().Limits() }
 
 func (c *Client) codec() dialect.Codec {
 	if c.Codec == nil {

@@ -17,11 +17,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/servers"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/internal/servers"
 	"github.com/dragoman-go/dragoman/sim"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Config is what models are opened from. The zero value knows the built-in
@@ -546,7 +547,7 @@ func setHeader(c *Client, name, value string) {
 // caller, and what the settings say of the server, which has the last word.
 func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags []extension.Tag) (*extension.Set, error) {
 	last := overrides{provider: provider, sets: []map[string]string{s.Capabilities, m.Capabilities}}
-	if err := last.apply(&dragoman.Capabilities{}); err != nil {
+	if err := last.apply(&targets.Capabilities{}); err != nil {
 		return nil, err
 	}
 	set, err := extension.NewSet(slices.Concat(c.shipped(), c.Extensions, []extension.Extension{last})...)
@@ -586,7 +587,7 @@ func (o overrides) Idle(json.RawMessage) bool {
 	return !slices.ContainsFunc(o.sets, func(s map[string]string) bool { return len(s) > 0 })
 }
 
-func (o overrides) apply(caps *dragoman.Capabilities) error {
+func (o overrides) apply(caps *targets.Capabilities) error {
 	for _, set := range o.sets {
 		if err := capname.Apply(caps, set); err != nil {
 			return &SettingError{Setting: "capabilities of the provider " + o.provider, Reason: err.Error()}

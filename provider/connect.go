@@ -9,13 +9,14 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Wire describes how a model's requests are encoded: the codec and target of its native
 // history, and the extensions that act on it. Sessions use it to connect to a model.
 type Wire struct {
 	Codec  dialect.Codec
-	Target dragoman.Target
+	Target targets.Target
 	// Extensions are those that are active for the model, and Config their settings by name.
 	Extensions *extension.Resolution
 	Config     map[string]json.RawMessage

@@ -60,7 +60,7 @@ type acmeTool struct{ Does string }
 func (acmeTool) Format() dragoman.Format   { return "acme.tool" }
 func (acmeTool) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
 func (acmeTool) From() dragoman.Format     { return "acme.tool" }
-func (acmeTool) To() dragoman.Format       { return dragoman.FormatChatFunction }
+func (acmeTool) To() dragoman.Format       { return "openai.chat_completions.function" }
 
 func (t acmeTool) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	err := json.Unmarshal(obj, &t)

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // exchange is one request and its answer: all that is known of them on their
@@ -25,7 +26,7 @@ import (
 type exchange struct {
 	client *Client
 	codec  dialect.Codec
-	limits dragoman.Limits
+	limits targets.Limits
 	wire   *wire.Wire
 	clock  Clock
 	// req is the request as it was given, which is never changed; nil where native
@@ -45,7 +46,7 @@ type exchange struct {
 	// What preparing made of it: the target, the registry, which nobody else
 	// shares, the native payload, and what was lost. cured says that content was
 	// removed which the server refused.
-	target   dragoman.Target
+	target   targets.Target
 	registry *interop.Registry
 	payload  []byte
 	losses   dragoman.Report
@@ -168,7 +169,7 @@ func (x *exchange) load(payload []byte) error {
 
 // aim says what the request is encoded for.
 func (x *exchange) aim(ctx context.Context) {
-	x.target = dragoman.Target{
+	x.target = targets.Target{
 		Dialect: x.limits.Dialect, Provider: x.client.Name, Scope: x.client.scope(ctx), Model: x.model,
 		Caps: x.client.capabilities(x.model),
 	}

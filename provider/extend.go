@@ -10,8 +10,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/internal/servers"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Extensions adapt the requests and answers of a [Client]. The zero value has none.
@@ -97,11 +98,11 @@ func (x *exchange) setup() extension.Setup {
 
 // Target is what a request for a model is encoded for, with what extensions say of
 // it, and which of them are on and why. An empty model means the client's.
-func (c *Client) Target(ctx context.Context, model string) (dragoman.Target, *extension.Resolution, error) {
+func (c *Client) Target(ctx context.Context, model string) (targets.Target, *extension.Resolution, error) {
 	x := newExchange(c, &dragoman.Request{Model: model}, false)
 	x.aim(ctx)
 	if err := x.extend(ctx); err != nil {
-		return dragoman.Target{}, nil, err
+		return targets.Target{}, nil, err
 	}
 	return x.target, x.extended.Resolution, nil
 }

@@ -96,7 +96,7 @@ func readFile(name string) ([]byte, error) {
 //	gateway: {…}                   # passed over: package gateway reads it
 //
 // Credentials do not stand in the file. What a capability says is in
-// [dragoman.Capabilities]. Extensions of the program's own are given beside it:
+// [targets.Capabilities]. Extensions of the program's own are given beside it:
 // they become Config.Extensions, and the file may speak of them. Settings switch one
 // on that is off until it is switched on; those of one that the type of the provider
 // keeps off are an error when a model is opened.

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -67,12 +68,12 @@ func (scribbling) Decorate(_ context.Context, x *extension.Exchange) error {
 // ownTools are definitions in the formats of the dialects, with odd spaces and an unknown
 // keyword.
 var ownTools = map[dragoman.Dialect]dragoman.ToolSource{
-	dragoman.OpenAIChat:      {Format: dragoman.FormatChatFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
-	dragoman.OpenAIResponses: {Format: dragoman.FormatResponsesFunction, JSON: json.RawMessage(`{ "type":"function","name":"look",  "strict":false,"parameters":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Anthropic:       {Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{ "name":"look",  "input_schema":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Gemini:          {Format: dragoman.FormatGeminiFunction, JSON: json.RawMessage(`{ "name":"look",  "parametersJsonSchema":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Ollama:          {Format: dragoman.FormatOllamaFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
-	dragoman.Bedrock:         {Format: dragoman.FormatBedrockTool, JSON: json.RawMessage(`{ "toolSpec":{"name":"look",  "inputSchema":{"json":{"type":"object","x-odd": 1 }}} }`)},
+	dragoman.OpenAIChat:      {Format: toolformat.ChatFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
+	dragoman.OpenAIResponses: {Format: toolformat.ResponsesFunction, JSON: json.RawMessage(`{ "type":"function","name":"look",  "strict":false,"parameters":{"type":"object","x-odd": 1 } }`)},
+	dragoman.Anthropic:       {Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{ "name":"look",  "input_schema":{"type":"object","x-odd": 1 } }`)},
+	dragoman.Gemini:          {Format: toolformat.GeminiFunction, JSON: json.RawMessage(`{ "name":"look",  "parametersJsonSchema":{"type":"object","x-odd": 1 } }`)},
+	dragoman.Ollama:          {Format: toolformat.OllamaFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
+	dragoman.Bedrock:         {Format: toolformat.BedrockTool, JSON: json.RawMessage(`{ "toolSpec":{"name":"look",  "inputSchema":{"json":{"type":"object","x-odd": 1 }}} }`)},
 }
 
 // sentWith returns the body of a request with tools, sent with an extension.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -110,7 +111,7 @@ func TestR7_RepeatedKeysGoBackToTheirOriginAsReceived(t *testing.T) {
 				}
 				resp := generate()
 				c := resp.ToolCalls()[0]
-				if c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+				if c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 					t.Fatalf("the call may run: %+v", c.Problem)
 				}
 				req.Messages = append(req.Messages, resp.Output[0], dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{c.Fail("The key q is repeated.")}})

@@ -8,13 +8,13 @@ import (
 	"encoding/hex"
 	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/models"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // capabilities returns the capabilities of a model, before extensions and Override.
-func (c *Client) capabilities(model string) dragoman.Capabilities {
+func (c *Client) capabilities(model string) targets.Capabilities {
 	if c.Capabilities != nil {
 		return c.Capabilities(model)
 	}
@@ -22,7 +22,7 @@ func (c *Client) capabilities(model string) dragoman.Capabilities {
 }
 
 // known returns the capabilities of a model by its name, from the table of models.
-func (c *Client) known(model string) dragoman.Capabilities {
+func (c *Client) known(model string) targets.Capabilities {
 	if k := c.facts.Load(); k != nil && k.model == model {
 		return k.caps
 	}
@@ -35,7 +35,7 @@ func (c *Client) known(model string) dragoman.Capabilities {
 // knownModel caches the capabilities of the last requested model.
 type knownModel struct {
 	model string
-	caps  dragoman.Capabilities
+	caps  targets.Capabilities
 }
 
 // Fact returns the facts about a model, prices included, by the server's name for it. An

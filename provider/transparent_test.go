@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // bystander has no hook at all.
@@ -65,8 +66,8 @@ func TestAClientIsTransparentWhereNothingIsChangedOnTheWay(t *testing.T) {
 }
 
 func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
-	same := func(string) dragoman.Capabilities { return dragoman.Capabilities{} }
-	other := func(m string) dragoman.Capabilities { return dragoman.Capabilities{NoImages: m == "blind"} }
+	same := func(string) targets.Capabilities { return targets.Capabilities{} }
+	other := func(m string) targets.Capabilities { return targets.Capabilities{NoImages: m == "blind"} }
 	for _, tc := range []struct {
 		name   string
 		client *provider.Client

@@ -14,9 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/servers"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/internal/servers"
 )
 
 // What is packed comes in larger pieces than events, so streams are asked for bare.
@@ -95,7 +96,7 @@ type writes string
 
 func (writes) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
 func (writes) From() dragoman.Format     { return "acme.tool" }
-func (writes) To() dragoman.Format       { return dragoman.FormatChatFunction }
+func (writes) To() dragoman.Format       { return toolformat.ChatFunction }
 func (w writes) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(`{"type":"function","function":{"name":"look","by":"` + string(w) + `"}}`), dragoman.Report{}, nil
 }

@@ -3,7 +3,7 @@ package schema
 import (
 	"strings"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // keepAllowed applies the whitelist of keywords, formats and patterns to what

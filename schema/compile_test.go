@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 func compiled(t testing.TB, src string, opts ...Option) *Validator {

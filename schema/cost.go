@@ -3,7 +3,7 @@ package schema
 import (
 	"math"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // cost knows how much work a schema can make, before anything is evaluated:

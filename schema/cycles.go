@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // freeCycles makes properties optional in which a schema contains itself,

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // layDefs puts the definitions where the target wants them: under $defs, and

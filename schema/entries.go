@@ -1,6 +1,6 @@
 package schema
 
-import "github.com/dragoman-go/dragoman"
+import dragoman "github.com/dragoman-go/dragoman"
 
 // entryKey and entryValue name the members of one entry of a map that is
 // written as a list.

@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // lowerEnums lets enums list what the target takes in them (quirks A10, A11).

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 const (

@@ -3,7 +3,7 @@ package schema
 import (
 	"encoding/json"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // Status is the outcome of linting one tool.

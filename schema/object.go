@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // subject names the types that a keyword is about; empty means all.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // prop is an object with one property.

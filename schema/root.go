@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // flattenRoot makes the root a plain object: type "object", properties, and

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 

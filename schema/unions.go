@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/dragoman-go/dragoman"
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // finishUnion applies to a union what the target wants of one, and lowers

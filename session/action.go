@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // ActionContext adds to the context that actions of extensions get. The zero value adds
@@ -411,7 +412,7 @@ func (on connection) origin() dragoman.Origin {
 	return o
 }
 
-func (on connection) match() dragoman.Match { return on.Codec.Limits().Replay.Messages }
+func (on connection) match() targets.Match { return on.Codec.Limits().Replay.Messages }
 
 // encode writes messages in the dialect of the wire, one element for each.
 func (on connection) encode(messages []dragoman.Message) ([]json.RawMessage, error) {

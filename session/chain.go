@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // ActionModel returns the model whose extensions act on the session. For a
@@ -112,12 +113,12 @@ func lastResponder(all []connection, messages []dragoman.Message) (connection, b
 		if o == nil || messages[i].Role != dragoman.RoleAssistant {
 			continue
 		}
-		for _, match := range []dragoman.Match{
-			dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel | dragoman.MatchScope,
-			dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel,
+		for _, match := range []targets.Match{
+			targets.MatchDialect | targets.MatchProvider | targets.MatchModel | targets.MatchScope,
+			targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		} {
 			for _, on := range all {
-				if o.Matches(on.origin(), match) {
+				if match.Allows(o, on.origin()) {
 					return on, true
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Messages carry their own native form and what minted it, so that whoever sends
@@ -31,14 +32,14 @@ type native struct {
 // replaced the native history of its origin (see [Session.Act]), what it made of it
 // and what was said since; else the whole conversation, as [Session.Load] does.
 // match says which fields of an origin must agree: that of the codec's limits,
-// dragoman.Limits.Replay.Messages.
+// targets.Limits.Replay.Messages.
 //
 // A rewind to before the replacement gives it up, and so does a conversation that
 // is no longer what was replaced. Large media are references, as of [Session.Load].
 //
 // A program that calls a provider.Chain without an agent uses Chain.Walk and calls For with
 // the wire of each link.
-func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	v, err := s.view()
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoma
 // Instead is [Session.For] for who has the conversation already: it returns what goes
 // to a target in place of the messages, or those where nothing does. It reads nothing
 // but the native history.
-func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	if some, err := s.anyNative(ctx); err != nil || !some {
 		return messages, aboutIf("loading", s.ID(), err)
 	}
@@ -87,7 +88,7 @@ func (s *Session) anyNative(ctx context.Context) (bool, error) {
 }
 
 // replaced is what stands for the messages of a conversation toward a target.
-func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	last, err := v.last(ctx, Query{Kinds: []string{kindNative}, Key: originKey(target, match), Last: 1})
 	if err != nil || len(last) == 0 {
 		return messages, err
@@ -108,16 +109,16 @@ func (v view) replaced(ctx context.Context, messages []dragoman.Message, target 
 
 // originKey is what the native history of an origin is found by: the fields that
 // must agree.
-func originKey(o dragoman.Origin, match dragoman.Match) string {
+func originKey(o dragoman.Origin, match targets.Match) string {
 	h := sha256.New()
 	for _, f := range []struct {
-		bit   dragoman.Match
+		bit   targets.Match
 		value string
 	}{
-		{dragoman.MatchDialect, string(o.Dialect)},
-		{dragoman.MatchProvider, o.Provider},
-		{dragoman.MatchScope, o.Scope},
-		{dragoman.MatchModel, o.Model},
+		{targets.MatchDialect, string(o.Dialect)},
+		{targets.MatchProvider, o.Provider},
+		{targets.MatchScope, o.Scope},
+		{targets.MatchModel, o.Model},
 	} {
 		if match&f.bit == 0 {
 			f.value = ""

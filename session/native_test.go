@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{}, ollama.Codec{}, openaichat.Codec{}, openairesponses.Codec{}, cohere.Codec{}}
@@ -59,7 +60,7 @@ func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) *wireM
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &wireModel{w: provider.Wire{Codec: c, Target: dragoman.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
+	return &wireModel{w: provider.Wire{Codec: c, Target: targets.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
 }
 
 func exchange(ask, id, answer string) []dragoman.Message {

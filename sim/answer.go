@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
@@ -134,8 +135,8 @@ func shortened(p dragoman.Part, size int) []dragoman.Part {
 		}
 		c := *p
 		c.Arguments = head(p.Arguments, size-len(p.Name))
-		c.Status = dragoman.StatusIncomplete
-		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the output limit cut the arguments", Offset: -1}
+		c.Status = codes.StatusIncomplete
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the output limit cut the arguments", Offset: -1}
 		return []dragoman.Part{&c}
 	}
 	return nil

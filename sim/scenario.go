@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 )
 
 // ErrNoTurn says that no turn of a scenario answers a request.
@@ -203,7 +205,7 @@ func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
 		}
 	}
 	if a.stop.Reason == dragoman.StopNone {
-		a.stop.Reason = dragoman.DeriveStop(dragoman.StopEnd, calls, true)
+		a.stop.Reason = stopreason.Derive(dragoman.StopEnd, calls, true)
 	}
 	if !a.stop.Reason.Runs() {
 		forbid(a.parts, a.stop.Reason)
@@ -216,9 +218,9 @@ func forbid(parts []dragoman.Part, why dragoman.StopReason) {
 	for i, p := range parts {
 		if c, ok := p.(*dragoman.ToolCall); ok {
 			barred := *c
-			barred.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the answer ended with " + string(why), Offset: -1}
+			barred.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the answer ended with " + string(why), Offset: -1}
 			if why == dragoman.StopLength {
-				barred.Problem.Code = dragoman.ProblemTruncated
+				barred.Problem.Code = codes.ProblemTruncated
 			}
 			parts[i] = &barred
 		}

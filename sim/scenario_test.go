@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -95,7 +96,7 @@ func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
 
 func TestCallsOfAScriptThatEndsWithLengthDoNotRun(t *testing.T) {
 	resp := generate(t, scenario(t, coats), ask("long"))
-	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
+	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v", resp)
 	}
 }

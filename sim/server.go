@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Handler serves the models in every dialect, at the paths that the vendors have:
@@ -171,7 +172,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 func (c Config) options(codec dialect.Codec, req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
 	return dialect.EncodeOptions{
 		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage, LegacyFunctions: legacyFunctions(codec, req),
-		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: c.reasoningField(spec)}},
+		Target: targets.Target{Caps: targets.Capabilities{ReasoningField: c.reasoningField(spec)}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -158,7 +159,7 @@ func TestAnAnswerIsCutAtItsLimitAndItsStopSequence(t *testing.T) {
 	req.MaxOutputTokens = &five
 	resp = generate(t, sim.Planner{}, req)
 	calls := resp.ToolCalls()
-	if len(calls) != 1 || calls[0].Arguments != `{"city":"` || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemTruncated || calls[0].Status != dragoman.StatusIncomplete || resp.Stop.Reason != dragoman.StopLength {
+	if len(calls) != 1 || calls[0].Arguments != `{"city":"` || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemTruncated || calls[0].Status != codes.StatusIncomplete || resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v", resp)
 	}
 

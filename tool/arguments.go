@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -64,7 +65,7 @@ func failf(kind ErrorKind, format string, args ...any) *failure {
 // that did something is in the list.
 func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
-	if p := c.Problem; p != nil && p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemNotObject {
+	if p := c.Problem; p != nil && p.Code != codes.ProblemInvalidJSON && p.Code != codes.ProblemNotObject {
 		return Input{}, []Step{{stepParse, p.Code}}, notRun(e, p)
 	}
 	if e.spec.Kind == dragoman.ToolFreeform {
@@ -136,7 +137,7 @@ func (e *entry) fits(args json.RawMessage) bool {
 // mean. An empty step means that it cannot be done.
 func mend(text string, p *dragoman.CallProblem) (mended string, step string, what []string) {
 	switch p.Code {
-	case dragoman.ProblemNotObject:
+	case codes.ProblemNotObject:
 		// Encoded twice: unwrapped once.
 		r := jsonwire.NewReader([]byte(text))
 		if r.Kind() == '"' {
@@ -144,7 +145,7 @@ func mend(text string, p *dragoman.CallProblem) (mended string, step string, wha
 				return inner, stepUnwrap, []string{"the arguments were a string that held them"}
 			}
 		}
-	case dragoman.ProblemInvalidJSON:
+	case codes.ProblemInvalidJSON:
 		if mended, what, ok := repairJSON(text); ok {
 			return mended, stepRepair, what
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
 )
@@ -107,7 +108,7 @@ func TestT4_WhatDoesNotFitTheToolsOwnTypesIsToldWithItsPlace(t *testing.T) {
 func TestCallsThatMustNotRunDoNotWhateverTheirArgumentsSay(t *testing.T) {
 	box := mustBox(t, given(`{"type":"object"}`), tool.Freeform("free", "", nil, func(context.Context, string) (any, error) { return "ran", nil }))
 	for _, code := range []string{
-		dragoman.ProblemTruncated, dragoman.ProblemDuplicateKey, dragoman.ProblemNoName, dragoman.ProblemUnreadable, dragoman.ProblemStopped, "new",
+		codes.ProblemTruncated, codes.ProblemDuplicateKey, codes.ProblemNoName, codes.ProblemUnreadable, codes.ProblemStopped, "new",
 	} {
 		for _, name := range []string{"f", "free"} {
 			c := call("1", name, `{}`)

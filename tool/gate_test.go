@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -285,7 +286,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 		t.Errorf("a forged input: %v, %+v", err, b)
 	}
 	cut := call("c", "f", `{"n":1}`)
-	cut.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "cut off", Offset: -1}
+	cut.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "cut off", Offset: -1}
 	if b, err := (&tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}).Start("run7").Do(t.Context(), free, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{cut}, Resume: []tool.Pending{forged}}); err != nil || b.Records[0].ErrorKind != tool.ErrorNotRun {
 		t.Errorf("a call that must not run: %v, %+v", err, b.Records)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/benchdata"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // translation is a piece of work of both sides: bytes in, bytes out, as they come.
@@ -82,7 +83,7 @@ func ourRequest(body []byte, schemas *interop.SchemaCache) ([]byte, error) {
 		return nil, err
 	}
 	codec := anthropic.Codec{}
-	target := dragoman.Target{Dialect: dragoman.Anthropic, Model: req.Model}
+	target := targets.Target{Dialect: dragoman.Anthropic, Model: req.Model}
 	req, _, err = history.Normalize(req, history.Options{Target: target, Limits: codec.Limits()})
 	if err != nil {
 		return nil, err

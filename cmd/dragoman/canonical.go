@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // canonical reads and writes what the root package stores, as if it were a wire
@@ -23,7 +24,7 @@ func canonicalLanguage() language {
 
 func (canonical) Dialect() dragoman.Dialect { return sniff.Canonical }
 
-func (canonical) Limits() dragoman.Limits { return dragoman.Limits{Dialect: sniff.Canonical} }
+func (canonical) Limits() targets.Limits { return targets.Limits{Dialect: sniff.Canonical} }
 
 func (canonical) DecodeRequest(body []byte, _ dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	req := new(dragoman.Request)

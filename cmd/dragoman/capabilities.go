@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // target returns the target that a command writes for: the capabilities of the model at
 // the language's vendor, with the changes in set. file names a file of model facts;
 // empty means the variable DRAGOMAN_MODELS.
-func (l language) target(model, file string, set []string) (dragoman.Target, error) {
-	var t dragoman.Target
+func (l language) target(model, file string, set []string) (targets.Target, error) {
+	var t targets.Target
 	if l.provider != "" {
 		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}
 		m, err := c.Open(l.provider + "/" + cmp.Or(model, "unknown"))
@@ -48,7 +48,7 @@ func (l language) target(model, file string, set []string) (dragoman.Target, err
 }
 
 // setCapability sets a capability by its name, or by name=value.
-func setCapability(caps *dragoman.Capabilities, s string) error {
+func setCapability(caps *targets.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
 		if known := capname.Flag.Names(); !slices.Contains(known, name) {

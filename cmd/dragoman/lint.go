@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/sniff"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func newLint() *cobra.Command {
@@ -127,7 +128,7 @@ type modelFlags struct {
 }
 
 // target is the one to judge for; data is the request that may name a model.
-func (m modelFlags) target(l language, data []byte) (dragoman.Target, error) {
+func (m modelFlags) target(l language, data []byte) (targets.Target, error) {
 	model := m.model
 	if model == "" {
 		var body struct{ Model, ModelID string }
@@ -332,7 +333,7 @@ func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
 
 // judgeFor returns what judges a tool for a target: a whole language, which
 // also has rules for names and kinds, or a schema surface.
-func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman.ToolSpec) (verdict, error), caps dragoman.Capabilities, err error) {
+func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman.ToolSpec) (verdict, error), caps targets.Capabilities, err error) {
 	if target == "" {
 		return nil, caps, misused("lint needs --for, the target to judge for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
 	}
@@ -353,7 +354,7 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	return func(s dragoman.ToolSpec) (verdict, error) {
 		l, takesTools := wireOf(p.Name())
 		if takesTools && s.Kind == dragoman.ToolHosted { // its language takes it or not; it has no schema
-			return judgeByWire(l, dragoman.Target{}, s)
+			return judgeByWire(l, targets.Target{}, s)
 		}
 		v := judgeBySchema(p, s)
 		if takesTools {
@@ -398,7 +399,7 @@ func wireOf(surface string) (l language, ok bool) {
 // a surface takes the schemas of that language's tools, not nameless ones.
 func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
-	named, err := judgeByWire(l, dragoman.Target{}, bare)
+	named, err := judgeByWire(l, targets.Target{}, bare)
 	if err != nil {
 		return err
 	}
@@ -431,7 +432,7 @@ func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 }
 
 // judgeByWire writes a request with the one tool and looks at what is in it.
-func judgeByWire(l language, target dragoman.Target, s dragoman.ToolSpec) (verdict, error) {
+func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdict, error) {
 	v := verdict{Tool: s.QualifiedName(), Status: schema.OK, Schema: s.Parameters}
 	list, rep, err := writeTools(l, target, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses

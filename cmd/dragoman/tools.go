@@ -12,7 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // tools converts tool definitions by way of a request that holds nothing else.
@@ -118,7 +120,7 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dragoman.Report, err error) {
 	reg := all.Default()
 	for i, el := range elements {
-		read, sub, err := reg.InspectSchema(dragoman.Native{Format: dragoman.FormatMCPTool, JSON: el})
+		read, sub, err := reg.InspectSchema(dragoman.Native{Format: toolformat.MCPTool, JSON: el})
 		rep.Merge(fmt.Sprintf("/%d", i), sub)
 		if err != nil {
 			return specs, rep, fmt.Errorf("tool %d: %w", i, err)
@@ -129,7 +131,7 @@ func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dr
 }
 
 // writeTools returns the list of tools as a request to the target has it.
-func writeTools(l language, target dragoman.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
+func writeTools(l language, target targets.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
 	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
 	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	var rep dragoman.Report

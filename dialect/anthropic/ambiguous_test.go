@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // A client that goes by the index, or by the name of the event, sees no other call.
@@ -49,7 +49,7 @@ func TestACallOfWhichAnEventSaysSomethingTwiceInWhateverLettersDoesNotRun(t *tes
 		"Index of stop": {opening, delta, strings.Replace(stop, `"index"`, `"Index":1,"index"`, 1)},
 	} {
 		resp := collect(t, sseStream(startLine+"\n"+strings.Join(lines, "\n")+"\n"+endLines("tool_use")))
-		if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemDuplicateKey {
+		if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemDuplicateKey {
 			t.Errorf("%s: %+v", name, resp.ToolCalls())
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -117,7 +118,7 @@ func (d *blockDecoder) call(block jsonwire.Value, repeated string, at extra.Path
 	c, err := d.Reg.ReadCallValue(block, at, d.Rep)
 	if err != nil {
 		if c = d.Unreadable(unread(block.Raw), err, at); c.Name == "" {
-			c.Problem.Code = dragoman.ProblemNoName
+			c.Problem.Code = codes.ProblemNoName
 		}
 	}
 	return d.Called(c, repeated)

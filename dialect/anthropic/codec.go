@@ -7,7 +7,7 @@
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
 // The two versions differ in what they reject, not in shape. The newer one
-// takes no sampling parameters, which [dragoman.Capabilities].NoSampling says,
+// takes no sampling parameters, which [targets.Capabilities].NoSampling says,
 // and no citations on the text of a user, which are left out of every message
 // that is written anew.
 //
@@ -19,13 +19,15 @@ package anthropic
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.Anthropic
 
 // defaultMaxTokens is the max_tokens written where the request asks for none:
 // the wire demands a number. Every model since Claude 3 takes it; of one that takes more
-// [dragoman.Capabilities].DefaultMaxTokens says so.
+// [targets.Capabilities].DefaultMaxTokens says so.
 const defaultMaxTokens = 4096
 
 // The formats of native records that are no tool objects.
@@ -44,21 +46,21 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:             name,
-		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128},
-		ID:                  dragoman.IDRule{Chars: "a-zA-Z0-9_-"},
-		SchemaFormats:       []dragoman.Format{dragoman.FormatAnthropicTool},
+		Name:                targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 128},
+		ID:                  targets.IDRule{Chars: "a-zA-Z0-9_-"},
+		SchemaFormats:       []dragoman.Format{toolformat.AnthropicTool},
 		ToolSchema:          "anthropic.tool",
 		StrictSchema:        "anthropic.strict",
 		MediaRoles:          []dragoman.Role{dragoman.RoleUser, dragoman.RoleTool},
 		MaxCacheBreakpoints: 4,
-		Replay: dragoman.ReplayRules{
-			Messages: dragoman.MatchDialect,
-			ItemIDs:  dragoman.MatchDialect,
+		Replay: targets.ReplayRules{
+			Messages: targets.MatchDialect,
+			ItemIDs:  targets.MatchDialect,
 			// A signature proves a text to the model that wrote it.
-			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel,
+			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		},
 		ResultMedia:     true,
 		ErrorFlag:       true,

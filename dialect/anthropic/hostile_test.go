@@ -11,6 +11,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 // problems lists why each call of a response must not run.
@@ -202,7 +204,7 @@ func TestACallThatEndsOtherwiseThanItWasStreamedIsNeverCompleted(t *testing.T) {
 	for what, final := range map[string]dragoman.Part{
 		"the same":             call("t", "ls", `{"a":1}`),
 		"more white space":     call("t", "ls", `{"a": 1}`),
-		"a problem was found":  &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: dragoman.ProblemStopped}},
+		"a problem was found":  &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}},
 		"more of the argument": call("t", "ls", `{"a":1} `),
 	} {
 		if out, _ := play(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...); !strings.Contains(out, "message_stop") || strings.Contains(out, "event: error") {
@@ -501,7 +503,7 @@ func TestQuirkC19_TheEmptyInputOfABlockStartIsAPlaceholder(t *testing.T) {
 // failing is an accessor that can read no call.
 type failing struct{}
 
-func (failing) Format() dragoman.Format { return dragoman.FormatAnthropicToolUse }
+func (failing) Format() dragoman.Format { return toolformat.AnthropicToolUse }
 
 func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report, error) {
 	return nil, dragoman.Report{}, errors.New("no idea")

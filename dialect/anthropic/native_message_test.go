@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // came decodes messages that a client of this dialect sent.
@@ -172,7 +173,7 @@ func TestQuirkD2_TheResultsThatContinueAThreadComeFirst(t *testing.T) {
 
 // What is not written does not stand behind a system message.
 func TestASystemMessageLooksAtWhatIsWrittenBehindIt(t *testing.T) {
-	mid := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}}
+	mid := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 	silent := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: "hm"}}, Origin: foreign}
 	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.SystemText("rule"), silent, dragoman.UserText("b")), mid)
 	if got := messagesOf(t, enc.Body); len(got) != 1 || strings.Contains(got[0], `"system"`) {

@@ -1,10 +1,10 @@
 package anthropic
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var (
@@ -20,6 +20,6 @@ var (
 
 func (toolCodec) Profiles() []schema.Profile { return []schema.Profile{toolProfile, strictProfile} }
 
-func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(*targets.Capabilities) (loose, strict *schema.Profile) {
 	return &toolProfile, &strictProfile
 }

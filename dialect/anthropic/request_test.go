@@ -12,6 +12,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -52,7 +55,7 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 	if v, _ = encode(t, req, dialect.EncodeOptions{}); v["max_tokens"] != json.Number("12096") {
 		t.Errorf("a thinking budget must fit below max_tokens, which is %v", v["max_tokens"])
 	}
-	more := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{DefaultMaxTokens: 32000}}}
+	more := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{DefaultMaxTokens: 32000}}}
 	for budget, want := range map[int64]json.Number{8000: "32000", 30000: "34096"} { // no model is asked for more than it takes because it can take much
 		req.Reasoning.BudgetTokens = &budget
 		if v, _ = encode(t, req, more); v["max_tokens"] != want {
@@ -69,7 +72,7 @@ func TestBothVersionsSamplingIsWrittenOnlyWhereTheModelTakesIt(t *testing.T) {
 		t.Errorf("version 2023-06-01: %s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Dropped, "/sampling/seed")
-	v, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoSampling: true}}})
+	v, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoSampling: true}}})
 	for _, k := range []string{"temperature", "top_p", "top_k"} {
 		if v[k] != nil {
 			t.Errorf("version 2026-10-21 rejects %s", k)
@@ -100,7 +103,7 @@ func TestSystemPromptTakesInstructionsAndLeadingMessages(t *testing.T) {
 }
 
 func TestSystemMessageInsideTheConversation(t *testing.T) {
-	mid := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}}
+	mid := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 	ms := []dragoman.Message{dragoman.UserText("a"), dragoman.SystemText("rule"), dragoman.AssistantText("b"), dragoman.UserText("c")}
 	roles := func(req *dragoman.Request, o dialect.EncodeOptions) (string, dialect.Encoded) {
 		_, enc := encode(t, req, o)
@@ -299,7 +302,7 @@ func TestQuirkD14_MediaIsReplacedForAModelThatTakesNone(t *testing.T) {
 	if n := strings.Count(string(enc.Body), `"type":"image"`); n != 2 {
 		t.Errorf("%d images: %s", n, enc.Body)
 	}
-	_, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoImages: true}}})
+	_, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoImages: true}}})
 	if strings.Contains(string(enc.Body), "iVBO") || strings.Count(string(enc.Body), "not shown]") != 2 {
 		t.Errorf("%s", enc.Body)
 	}
@@ -411,21 +414,21 @@ func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
 	adaptive := &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}
 	budget := &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 	for _, c := range []struct {
-		forced   dragoman.ForcedChoice
+		forced   string
 		thinking *dragoman.ReasoningSettings
 		want     string
 	}{
-		{dragoman.ForcedAlways, nil, "any"},
-		{dragoman.ForcedAlways, adaptive, "any"},
-		{dragoman.ForcedAlways, budget, "auto"},
-		{dragoman.ForcedWithoutThinking, nil, "any"},
-		{dragoman.ForcedWithoutThinking, adaptive, "auto"},
-		{dragoman.ForcedNever, nil, "auto"},
+		{codes.ForcedAlways, nil, "any"},
+		{codes.ForcedAlways, adaptive, "any"},
+		{codes.ForcedAlways, budget, "auto"},
+		{codes.ForcedWithoutThinking, nil, "any"},
+		{codes.ForcedWithoutThinking, adaptive, "auto"},
+		{codes.ForcedNever, nil, "auto"},
 	} {
 		req := ask(dragoman.UserText("a"))
 		req.MaxOutputTokens = ptr(int64(4000))
 		req.Tools, req.ToolChoice, req.Reasoning = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, c.thinking
-		v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ForcedChoice: c.forced}}})
+		v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ForcedChoice: c.forced}}})
 		if got := v["tool_choice"].(map[string]any)["type"]; got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -448,11 +451,11 @@ func TestABlankTextInAResultIsReported(t *testing.T) {
 }
 
 func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
-	for _, forced := range []dragoman.ForcedChoice{dragoman.ForcedAlways, dragoman.ForcedWithoutThinking} {
+	for _, forced := range []string{codes.ForcedAlways, codes.ForcedWithoutThinking} {
 		req := ask(dragoman.UserText("q"))
 		req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
 		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(600))}
-		v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ForcedChoice: forced}}})
+		v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ForcedChoice: forced}}})
 		if got := v["tool_choice"].(map[string]any)["type"]; got != "any" || v["thinking"] != nil {
 			t.Errorf("%q: %s", forced, enc.Body)
 		}
@@ -519,7 +522,7 @@ func TestQuirkE9_AllowedToolsFilterTheTools(t *testing.T) {
 func TestQuirkE11_ToolsAreNeverSilentlyStripped(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
-	_, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoTools: true}}})
+	_, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoTools: true}}})
 	if !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
@@ -664,7 +667,7 @@ func TestLimitsAreData(t *testing.T) {
 	if l.Dialect != codec.Dialect() || l.MaxCacheBreakpoints != 4 || !l.ErrorFlag || !l.GroupedResults || l.ArgumentsAsString {
 		t.Errorf("%+v", l)
 	}
-	if !slices.Contains(l.SchemaFormats, dragoman.FormatAnthropicTool) {
+	if !slices.Contains(l.SchemaFormats, toolformat.AnthropicTool) {
 		t.Error("the dialect must take its own tools")
 	}
 }
@@ -750,7 +753,7 @@ func TestQuirkD31_ATargetThatRefusesCacheBreakpointsGetsNone(t *testing.T) {
 		"messages":[{"role":"user","content":[{"type":"text","text":"q","cache_control":{"type":"ephemeral"}}]},
 			{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r","cache_control":{"type":"ephemeral"}}]}]}]}`)
-	_, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCacheBreakpoints: true}}})
+	_, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCacheBreakpoints: true}}})
 	if bytes.Contains(enc.Body, []byte("cache_control")) {
 		t.Errorf("a breakpoint is written: %s", enc.Body)
 	}

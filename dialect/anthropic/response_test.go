@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -148,14 +149,14 @@ func TestQuirkB10_B11_IDsOfAResponseAreSettled(t *testing.T) {
 func TestQuirkC34_OnLengthTheLastCallIsTruncated(t *testing.T) {
 	resp := decodeResponse(t, answerOf("max_tokens", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{"x":1}}]`))
 	calls := resp.ToolCalls()
-	if calls[0].Problem.Code != dragoman.ProblemStopped || calls[1].Problem.Code != dragoman.ProblemTruncated {
+	if calls[0].Problem.Code != codes.ProblemStopped || calls[1].Problem.Code != codes.ProblemTruncated {
 		t.Errorf("%v %v", calls[0].Problem, calls[1].Problem)
 	}
 }
 
 func TestARepeatedKeyMakesAnInvalidCallNotAFailedResponse(t *testing.T) {
 	resp := decodeResponse(t, answerOf("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{"x":1,"x":2}}]`))
-	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != dragoman.ProblemDuplicateKey {
+	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%v", p)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -165,15 +166,15 @@ func TestQuirkC13_AStreamWithoutItsTerminalEventIsIncomplete(t *testing.T) {
 		}
 	}
 	evs, _ := drain(dialect.DecodeOptions{NoNative: true}, []byte(whole))
-	codes := map[string]string{}
+	problems := map[string]string{}
 	for _, ev := range evs {
 		if end, ok := ev.(*dragoman.PartEnd); ok {
 			c := end.Part.(*dragoman.ToolCall)
-			codes[c.ID] = c.Problem.Code
+			problems[c.ID] = c.Problem.Code
 		}
 	}
-	if codes["t1"] != dragoman.ProblemStopped || codes["t2"] != dragoman.ProblemTruncated {
-		t.Errorf("%v", codes)
+	if problems["t1"] != codes.ProblemStopped || problems["t2"] != codes.ProblemTruncated {
+		t.Errorf("%v", problems)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -18,7 +19,7 @@ var toolUseFields = []string{"type", "id", "name", "input", "cache_control", "ca
 var toolTraits = toolwire.Traits{
 	Dialect:     dragoman.Anthropic,
 	RequiresIDs: true,
-	Function:    dragoman.FormatAnthropicTool, Call: dragoman.FormatAnthropicToolUse, Result: dragoman.FormatAnthropicResult,
+	Function:    toolformat.AnthropicTool, Call: toolformat.AnthropicToolUse, Result: toolformat.AnthropicResult,
 	// The types end in a version.
 	ClientRun: []string{
 		"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",
@@ -43,8 +44,8 @@ func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
 // The formats of definitions and calls by their type.
 var (
-	toolTypes = map[string]dragoman.Format{"": dragoman.FormatAnthropicTool, "custom": dragoman.FormatAnthropicTool}
-	callTypes = map[string]dragoman.Format{"tool_use": dragoman.FormatAnthropicToolUse}
+	toolTypes = map[string]dragoman.Format{"": toolformat.AnthropicTool, "custom": toolformat.AnthropicTool}
+	callTypes = map[string]dragoman.Format{"tool_use": toolformat.AnthropicToolUse}
 )
 
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
@@ -60,7 +61,7 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format { return cal
 func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
-	if format != dragoman.FormatAnthropicTool {
+	if format != toolformat.AnthropicTool {
 		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
 	}
 	return toolwire.OneTool(format, obj, readTool)
@@ -222,7 +223,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	w.BeginObject()
 	w.StringField("type", "tool_result")
 	w.StringField("tool_use_id", id)
-	if native := toolwire.NativeContent(res, dragoman.FormatAnthropicResult); native != nil {
+	if native := toolwire.NativeContent(res, toolformat.AnthropicResult); native != nil {
 		w.RawField("content", native)
 	} else if parts := res.Content; hasResultContent(parts) {
 		w.Key("content")

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -57,7 +58,7 @@ var described = wire.Wire{
 	},
 	ToolSearch: &dragoman.ToolSpec{
 		Kind: dragoman.ToolHosted, Name: "tool_search_tool_bm25",
-		Source: &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)},
+		Source: &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)},
 	},
 	Signs: wire.Signs{
 		Rank:  1,

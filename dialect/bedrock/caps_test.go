@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Most models on Bedrock answer 400 to a cache point, wherever it stands.
@@ -21,7 +22,7 @@ func TestQuirkD31_AModelThatRefusesCachePointsGetsNone(t *testing.T) {
 	req := decode(t, body)
 	req.Model, req.Cache = "m", &dragoman.CacheHint{}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "f"}}}
-	_, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCacheBreakpoints: true}}})
+	_, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCacheBreakpoints: true}}})
 	if bytes.Contains(enc.Body, []byte("cachePoint")) {
 		t.Errorf("a cache point is written: %s", enc.Body)
 	}
@@ -52,7 +53,7 @@ func TestQuirkD31_ACachePointInsideAResultIsWrittenBehindIt(t *testing.T) {
 		if got := messagesOf(t, enc.Body)[2]; got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
-		_, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCacheBreakpoints: true}}})
+		_, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCacheBreakpoints: true}}})
 		if bytes.Contains(enc.Body, []byte("cachePoint")) {
 			t.Errorf("a cache point is written: %s", enc.Body)
 		}

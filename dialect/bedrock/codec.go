@@ -27,6 +27,8 @@ package bedrock
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.Bedrock
@@ -49,23 +51,23 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect: name,
-		Name:    dragoman.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
+		Name:    targets.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
 		// Newer documents allow dots and colons too; not every model does.
-		ID:                  dragoman.IDRule{Chars: "a-zA-Z0-9_-", Max: 64},
+		ID:                  targets.IDRule{Chars: "a-zA-Z0-9_-", Max: 64},
 		ModelInURL:          true,
-		SchemaFormats:       []dragoman.Format{dragoman.FormatBedrockTool},
+		SchemaFormats:       []dragoman.Format{toolformat.BedrockTool},
 		ToolSchema:          "bedrock.tool",
 		StrictSchema:        "bedrock.strict",
 		MediaRoles:          []dragoman.Role{dragoman.RoleUser, dragoman.RoleTool},
 		MaxCacheBreakpoints: 4,
-		Replay: dragoman.ReplayRules{
-			Messages: dragoman.MatchDialect,
-			ItemIDs:  dragoman.MatchDialect,
+		Replay: targets.ReplayRules{
+			Messages: targets.MatchDialect,
+			ItemIDs:  targets.MatchDialect,
 			// A signature proves a text to the model that wrote it.
-			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel,
+			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		},
 		ResultMedia:     true,
 		ErrorFlag:       true,

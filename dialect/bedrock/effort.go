@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// The values of [dragoman.Capabilities.EffortField].
+// The values of [targets.Capabilities.EffortField].
 const (
 	fieldEffort = "reasoning_effort" // OpenAI models: a word
 	fieldConfig = "reasoningConfig"  // Amazon Nova: an object

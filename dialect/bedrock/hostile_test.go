@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 func TestQuirkC4_TheNumberOfBlocksIsBounded(t *testing.T) {
@@ -123,7 +124,7 @@ func TestDeepNestingIsAnErrorAndNoPanic(t *testing.T) {
 // failing is an accessor that reads nothing.
 type failing struct{}
 
-func (failing) Format() dragoman.Format { return dragoman.FormatBedrockToolUse }
+func (failing) Format() dragoman.Format { return toolformat.BedrockToolUse }
 
 func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report, error) {
 	return nil, dragoman.Report{}, errors.New("unreadable")

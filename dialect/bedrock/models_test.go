@@ -9,12 +9,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/models"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // knownAs returns the options for a model in the table of models.
 func knownAs(model string) dialect.EncodeOptions {
 	m, _ := models.Default().Lookup("bedrock", model)
-	return dialect.EncodeOptions{Target: dragoman.Target{Caps: m.Capabilities(dragoman.Bedrock)}}
+	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dragoman.Bedrock)}}
 }
 
 func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {

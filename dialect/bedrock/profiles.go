@@ -1,10 +1,10 @@
 package bedrock
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var (
@@ -38,7 +38,7 @@ func (toolCodec) Profiles() []schema.Profile {
 	return []schema.Profile{toolProfile, strictProfile, novaProfile}
 }
 
-func (toolCodec) Surfaces(caps *dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(caps *targets.Capabilities) (loose, strict *schema.Profile) {
 	if caps.ClosedSchemas {
 		return &novaProfile, &strictProfile
 	}

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // field follows a path of members and indexes.
@@ -366,7 +367,7 @@ func TestQuirkE5_AForcedToolThatIsNotThereIsAnError(t *testing.T) {
 	if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoTools: true}}}); !errors.Is(err, dragoman.ErrUnsupported) {
+	if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoTools: true}}}); !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Error(err)
 	}
 }
@@ -499,7 +500,7 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
 			req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &tc.budget}
-			v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{DefaultMaxTokens: tc.limit}}})
+			v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{DefaultMaxTokens: tc.limit}}})
 			if got := js(field(v, "inferenceConfig", "maxTokens")); got != tc.want {
 				t.Errorf("maxTokens %s, want %s: %s", got, tc.want, enc.Body)
 			}
@@ -511,7 +512,7 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 // A budget that replaces adaptive thinking stays below maxTokens; a budget of the client is
 // not changed.
 func TestBudgetForAdaptiveThinkingStaysBelowMaxTokens(t *testing.T) {
-	caps := dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Caps: dragoman.Capabilities{ThinkingBudgets: true}}}
+	caps := dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Caps: targets.Capabilities{ThinkingBudgets: true}}}
 	for name, tc := range map[string]struct{ config, thinking, maxTokens, temperature, budget string }{
 		"lowered":    {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"adaptive"}`, "3000", "null", "2999"},
 		"no bound":   {`{"temperature":0.5}`, `{"type":"adaptive"}`, "12288", "null", "8192"},
@@ -674,11 +675,11 @@ func TestQuirkA31_NoStrictFlagUnlessTheModelIsKnownToTakeIt(t *testing.T) {
 		t.Errorf("the flag is sent to a model that nobody knows: %s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Dropped, "/tools/0/strict")
-	v, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{StrictTools: true}}})
+	v, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{StrictTools: true}}})
 	if strict(v) != true || enc.Report.Err(dragoman.Warn) != nil {
 		t.Errorf("the model takes it: %s\n%s", enc.Body, enc.Report)
 	}
-	v, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{StrictTools: true, NoStrict: true}}})
+	v, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{StrictTools: true, NoStrict: true}}})
 	if strict(v) != nil {
 		t.Errorf("the server rejects it: %s", enc.Body)
 	}
@@ -715,7 +716,7 @@ func TestSettingsThatTheWireHasNoMemberForAreReported(t *testing.T) {
 		has(t, enc.Report, dragoman.Dropped, path)
 	}
 	has(t, enc.Report, dragoman.Lowered, "/sampling/temperature")
-	_, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoSampling: true}}})
+	_, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoSampling: true}}})
 	has(t, enc.Report, dragoman.Dropped, "/sampling/temperature")
 }
 
@@ -725,7 +726,7 @@ func TestSystemMessagesInsideTheConversation(t *testing.T) {
 	if got := js(field(v, "messages", 0, "content")); got != `[{"text":"q"},{"text":"mind"}]` {
 		t.Error(got)
 	}
-	v, _ = encode(t, ask(ms...), dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}})
+	v, _ = encode(t, ask(ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}})
 	if field(v, "messages", 1, "role") != "system" {
 		t.Error(js(v))
 	}

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -32,7 +33,7 @@ type toolCodec struct{}
 var toolTraits = toolwire.Traits{
 	Dialect:     dragoman.Bedrock,
 	RequiresIDs: true,
-	Function:    dragoman.FormatBedrockTool, Call: dragoman.FormatBedrockToolUse, Result: dragoman.FormatBedrockResult,
+	Function:    toolformat.BedrockTool, Call: toolformat.BedrockToolUse, Result: toolformat.BedrockResult,
 	StrictOptIn:   true, // some models refuse the flag (quirk A31)
 	StrictLimits:  toolwire.ClaudeStrictLimits(),
 	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/toolUse/", Names: toolUseFields}},
@@ -59,7 +60,7 @@ func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format { return callFor
 
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	if o.Type == "" && o.Kinds["toolUse"] == '{' && o.Kinds["function"] != '{' {
-		return dragoman.FormatBedrockToolUse
+		return toolformat.BedrockToolUse
 	}
 	return ""
 }
@@ -67,7 +68,7 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 // RecognizeInner recognizes a toolUse, which may have a type.
 func (toolCodec) RecognizeInner(o *toolwire.Outline) dragoman.Format {
 	if o.Kinds["name"] == '"' && o.Kinds["toolUseId"] == '"' {
-		return dragoman.FormatBedrockToolUse
+		return toolformat.BedrockToolUse
 	}
 	return ""
 }
@@ -84,7 +85,7 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 }
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
-	if format != dragoman.FormatBedrockTool {
+	if format != toolformat.BedrockTool {
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Kind = dragoman.ToolHosted
 			s.Name = hostedName(rd)
@@ -134,7 +135,7 @@ func toolFormat(obj []byte) dragoman.Format {
 			name := string(k)
 			rd.Skip()
 			if name == "toolSpec" {
-				return dragoman.FormatBedrockTool
+				return toolformat.BedrockTool
 			}
 			if key == "" {
 				key = name
@@ -148,7 +149,7 @@ func callFormat(obj []byte) dragoman.Format {
 	if key := blockKey(obj); key != "toolUse" {
 		return dragoman.Format(string(dragoman.Bedrock) + "." + key)
 	}
-	return dragoman.FormatBedrockToolUse
+	return toolformat.BedrockToolUse
 }
 
 func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
@@ -380,7 +381,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	w.BeginObject()
 	w.StringField("toolUseId", id)
 	w.Key("content")
-	if native := toolwire.NativeContent(res, dragoman.FormatBedrockResult); native != nil {
+	if native := toolwire.NativeContent(res, toolformat.BedrockResult); native != nil {
 		w.Raw(native)
 	} else {
 		writeContent(v, w, res, at, rep)

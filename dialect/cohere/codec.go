@@ -17,6 +17,7 @@ package cohere
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name dragoman.Dialect = "cohere.chat"
@@ -38,20 +39,20 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:          name,
-		Name:             dragoman.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_"},
+		Name:             targets.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_"},
 		SchemaFormats:    []dragoman.Format{formatFunction},
 		ToolSchema:       "cohere.tool",
 		MediaRoles:       []dragoman.Role{dragoman.RoleUser},
 		MediaKinds:       []dragoman.MediaKind{dragoman.MediaImage},
 		NoMediaFileID:    true,
 		MaxStopSequences: 5,
-		Replay: dragoman.ReplayRules{
-			Messages: dragoman.MatchDialect,
+		Replay: targets.ReplayRules{
+			Messages: targets.MatchDialect,
 			// Reasoning and plans are text without a signature.
-			Reasoning: dragoman.MatchDialect,
+			Reasoning: targets.MatchDialect,
 		},
 		ArgumentsAsString: true,
 		SeparateMessages:  true,

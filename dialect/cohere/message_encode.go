@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // messageEncoder writes a conversation as Cohere messages.
@@ -19,8 +20,8 @@ type messageEncoder struct {
 	w      jsonwire.Writer
 	list   string // the place of the messages in the canonical source
 	reg    *interop.Registry
-	limits dragoman.Limits
-	target dragoman.Target
+	limits targets.Limits
+	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 }

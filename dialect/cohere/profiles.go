@@ -1,9 +1,9 @@
 package cohere
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The subset of JSON Schema is the one of Cohere's guide to structured outputs. Patterns
@@ -38,6 +38,6 @@ func (toolCodec) Profiles() []schema.Profile {
 	return []schema.Profile{toolProfile, outputProfile}
 }
 
-func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(*targets.Capabilities) (loose, strict *schema.Profile) {
 	return &toolProfile, &toolProfile
 }

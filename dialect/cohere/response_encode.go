@@ -5,6 +5,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -91,7 +92,7 @@ func (e *messageEncoder) finish(w *jsonwire.Writer, stop, standing dragoman.Stop
 	if stop.Sequence != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "Cohere does not say which stop sequence was written")
 	}
-	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && standing.Native == "" && dragoman.DeriveStop(dragoman.StopNone, calls.whole, true) == standing.Reason {
+	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && standing.Native == "" && stopreason.Derive(dragoman.StopNone, calls.whole, true) == standing.Reason {
 		w.RawField("finish_reason", none)
 		return
 	}

@@ -2,6 +2,7 @@ package cohere
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -60,7 +61,7 @@ func countCalls(calls []*dragoman.ToolCall) (n callCount) {
 // one. Beside calls, a stop after which none runs never becomes a word after which clients
 // run them.
 func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
-	if own && s.Native != "" && dragoman.DeriveStop(stopOf(s.Native), calls.whole, true) == s.Reason {
+	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls.whole, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
@@ -473,7 +474,7 @@ func (d *streamDecoder) readCall(obj []byte, at int) *dragoman.ToolCall {
 	c, err := d.reg.ReadCall(obj, place, d.rep)
 	if err != nil {
 		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{
-			Code: dragoman.ProblemUnreadable, Offset: -1, Message: "the call cannot be read: " + err.Error(),
+			Code: codes.ProblemUnreadable, Offset: -1, Message: "the call cannot be read: " + err.Error(),
 		}}
 	}
 	d.identify(c, place, 0, at)
@@ -524,8 +525,8 @@ func (d *streamDecoder) settleCalls(broken map[*streamCall]bool) (calls []*drago
 	var ids wirekit.CallIDs
 	for _, b := range d.calls {
 		c := d.wholeCall(b)
-		if broken[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+		if broken[b] && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
+			c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
 		}
 		fresh, _ := ids.Settle(c, extra.At("/message").Elem("tool_calls", b.At), d.rep, func(old string) string {
 			return wirekit.SyntheticID("call_", d.o.Seed+old, 0, b.At)

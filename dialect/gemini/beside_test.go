@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // beside are the members that a part keeps, as a list.
@@ -96,7 +97,7 @@ func TestQuirkC28_PiecesOfAWholeAnswerAreKeptAndTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated || beside(c) != `/partialArgs=[{"jsonPath":"$.a","numberValue":1}]` {
+	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemTruncated || beside(c) != `/partialArgs=[{"jsonPath":"$.a","numberValue":1}]` {
 		t.Errorf("%+v: %s", c, beside(c))
 	}
 	has(t, rep, dragoman.Lowered, "/candidates/0/content/parts/0")

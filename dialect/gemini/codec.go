@@ -14,7 +14,7 @@
 //
 // Members are read in lowerCamelCase and in snake_case and written in the
 // first. Tool schemas are written as JSON Schema (parametersJsonSchema) unless
-// [dragoman.Capabilities].ClosedSchemas asks for the closed subset
+// [targets.Capabilities].ClosedSchemas asks for the closed subset
 // (parameters).
 //
 // Thought signatures are kept on the part they came with and go back to the
@@ -33,7 +33,9 @@ package gemini
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.Gemini
@@ -62,23 +64,23 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:          name,
-		Name:             dragoman.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 128},
+		Name:             targets.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 128},
 		ModelInURL:       true,
-		SchemaFormats:    []dragoman.Format{dragoman.FormatGeminiFunction},
+		SchemaFormats:    []dragoman.Format{toolformat.GeminiFunction},
 		ToolSchema:       "gemini.json_schema",
 		MediaRoles:       []dragoman.Role{dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool},
 		NoMediaFileID:    true,
 		StorageURLs:      []string{"gs://", "https://generativelanguage.googleapis.com/"},
 		MaxTools:         512,
 		MaxStopSequences: 5,
-		Replay: dragoman.ReplayRules{
-			Messages: dragoman.MatchDialect,
-			ItemIDs:  dragoman.MatchDialect,
+		Replay: targets.ReplayRules{
+			Messages: targets.MatchDialect,
+			ItemIDs:  targets.MatchDialect,
 			// A signature is bound to the model that made it.
-			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel,
+			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		},
 		ResultMedia:    true,
 		ErrorFlag:      true,

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The roles of the wire.
@@ -31,8 +32,8 @@ const unknownTool = "unknown_tool"
 type conversation struct {
 	blockwire.Plan
 	reg    *interop.Registry
-	limits dragoman.Limits
-	target dragoman.Target
+	limits targets.Limits
+	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 
@@ -56,7 +57,7 @@ func (c *conversation) records(m *dragoman.Message) *wirekit.Records {
 	return c.recorded
 }
 
-func newConversation(reg *interop.Registry, limits dragoman.Limits, o dialect.EncodeOptions, rep *dragoman.Report) conversation {
+func newConversation(reg *interop.Registry, limits targets.Limits, o dialect.EncodeOptions, rep *dragoman.Report) conversation {
 	rules := blockwire.Rules{
 		Dialect: name, Assistant: wireModel, List: "parts",
 		Turn: "content", Prompt: "system instruction",

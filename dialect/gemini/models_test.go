@@ -7,12 +7,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/models"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // knownAs returns the options for a model in the table of models.
 func knownAs(model string) dialect.EncodeOptions {
 	m, _ := models.Default().Lookup("gemini", model)
-	return dialect.EncodeOptions{Target: dragoman.Target{Caps: m.Capabilities(dragoman.Gemini)}}
+	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dragoman.Gemini)}}
 }
 
 func TestQuirkA44_OlderModelsKeepFunctionsAndLoseSearch(t *testing.T) {

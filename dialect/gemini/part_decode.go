@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -222,7 +223,7 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	c, err := d.reg.ReadCall(p.data, at, d.rep)
 	if err != nil || p.kind != "functionCall" {
 		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{
-			Code: dragoman.ProblemNoName, Message: "the call cannot be read", Offset: -1,
+			Code: codes.ProblemNoName, Message: "the call cannot be read", Offset: -1,
 		}}
 		if err != nil {
 			c.Problem.Message += ": " + err.Error()
@@ -239,7 +240,7 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	if wirekit.Cut(c) {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "%s", c.Problem.Message)
 	}
-	if q := c.Problem; q != nil && q.Code == dragoman.ProblemDuplicateKey && q.Offset < 0 {
+	if q := c.Problem; q != nil && q.Code == codes.ProblemDuplicateKey && q.Offset < 0 {
 		d.ambiguous = true // the call around the arguments, not they
 	}
 	c.Signature = p.signature

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
 )
@@ -481,7 +482,7 @@ func (n *argNode) write(w *jsonwire.Writer) {
 // badPiece is the problem of a call of which a piece has no place.
 func badPiece(err error) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
-		Code: dragoman.ProblemInvalidJSON, Offset: -1,
+		Code: codes.ProblemInvalidJSON, Offset: -1,
 		Message: "the arguments came in pieces that do not fit together: " + err.Error() + "; make the call again",
 	}
 }

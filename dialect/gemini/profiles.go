@@ -1,9 +1,9 @@
 package gemini
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // maxSchemaBytes is far above any sensible tool, and below what makes the API
@@ -136,7 +136,7 @@ func (toolCodec) Profiles() []schema.Profile {
 	return []schema.Profile{closedProfile, openProfile, closedAnswers, openAnswers}
 }
 
-func (toolCodec) Surfaces(caps *dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(caps *targets.Capabilities) (loose, strict *schema.Profile) {
 	if caps.ClosedSchemas { // quirk A2
 		return &closedProfile, &closedProfile
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // EncodeRequest implements [dialect.Codec]. A request that came from this
@@ -45,7 +46,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 }
 
 // replayed returns a request that was not changed, as it came.
-func replayed(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) (dialect.Encoded, bool) {
+func replayed(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) (dialect.Encoded, bool) {
 	if foreignState(req, limits, o) || req.Validate() != nil {
 		return dialect.Encoded{}, false
 	}
@@ -58,7 +59,7 @@ func replayed(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOpt
 
 // foreignState reports whether a part that has no signature of its own holds
 // one that another model made, among the members we do not model.
-func foreignState(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) bool {
+func foreignState(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) bool {
 	if req == nil || req.Native == nil {
 		return false
 	}

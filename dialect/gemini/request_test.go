@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const snakeRequest = `{
@@ -108,7 +109,7 @@ func TestQuirkB15_IDsAreSentUnlessTheTargetTakesNone(t *testing.T) {
 	if strings.Count(body, `"id":"toolu_1"`) != 2 {
 		t.Errorf("the id must stand on call and result: %s", body)
 	}
-	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCallIDs: true}}})
+	body, _ = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCallIDs: true}}})
 	if strings.Contains(body, "toolu_1") {
 		t.Errorf("the target takes no ids: %s", body)
 	}
@@ -135,14 +136,14 @@ func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Provider: "google", Model: "gemini-3"}})
+	same, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Provider: "google", Model: "gemini-3"}})
 	for _, want := range []string{`{"text":"hm","thought":true}`, `{"text":"","thoughtSignature":"c0"}`, `"args":{}},"thoughtSignature":"c1"}`, `"thoughtSignature":"c2"`, `"thoughtSignature":"c3"`} {
 		if !strings.Contains(same, want) {
 			t.Errorf("its own model lacks %s: %s", want, same)
 		}
 	}
 	for _, rebuild := range []bool{false, true} {
-		other, rep := encode(t, req, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "google", Model: "gemini-4"}})
+		other, rep := encode(t, req, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "google", Model: "gemini-4"}})
 		for _, secret := range []string{`"c0"`, `"c1"`, `"c2"`, `"c3"`, `hm`} {
 			if strings.Contains(other, secret) {
 				t.Errorf("another model gets %s: %s", secret, other)
@@ -165,7 +166,7 @@ func TestQuirkB16_CallsOfOthersCarryTheSignatureThatStandsForNone(t *testing.T) 
 		t.Error(body)
 	}
 	has(t, rep, dragoman.Synthesized, "/messages/1/parts/1/signature")
-	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoDummySignature: true}}})
+	body, _ = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoDummySignature: true}}})
 	if strings.Contains(body, "skip") {
 		t.Errorf("the target needs none: %s", body)
 	}
@@ -278,7 +279,7 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 		t.Errorf("the media came back as %+v", again.Content)
 	}
 	has(t, rep, dragoman.Dropped, "/messages/2/parts/0/content/1") // the name
-	old := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoResultMedia: true}}}
+	old := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoResultMedia: true}}}
 	body, rep = encode(t, req, old)
 	if !strings.Contains(body, `"response":{"output":"see"}}},`+blob+`]`) {
 		t.Error(body)
@@ -463,7 +464,7 @@ func TestQuirkA2_SchemasAreJSONSchemaUnlessTheServerTakesTheClosedSubset(t *test
 	if !strings.Contains(body, `"parametersJsonSchema":{`) || strings.Contains(body, `"parameters":`) || !strings.Contains(body, `"responseJsonSchema":{`) {
 		t.Error(body)
 	}
-	body, rep := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ClosedSchemas: true}}})
+	body, rep := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ClosedSchemas: true}}})
 	if strings.Contains(body, "JsonSchema") || strings.Contains(body, "additionalProperties") || !strings.Contains(body, `"nullable":true`) || !strings.Contains(body, `"responseSchema":{`) {
 		t.Errorf("%s\n%s", body, rep)
 	}
@@ -477,7 +478,7 @@ func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
 			req.Tools[0].Parameters = json.RawMessage(params)
 		}
 		for _, closed := range []bool{false, true} {
-			body, rep := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ClosedSchemas: closed}}})
+			body, rep := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ClosedSchemas: closed}}})
 			if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
 				t.Errorf("%q became %s\n%s", params, got, rep)
 			}
@@ -538,8 +539,8 @@ func TestQuirkG10_EffortAndBudgetAreWrittenAsTheModelTakesThem(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			req := ask(dragoman.UserText("go"))
 			req.Reasoning = &c.settings
-			for caps, want := range map[dragoman.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
-				body, _ := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: caps}})
+			for caps, want := range map[targets.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
+				body, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: caps}})
 				if got := member(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
 					t.Errorf("%+v: got %s, want %s", caps.ThinkingBudgets, got, want)
 				}
@@ -605,7 +606,7 @@ func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		for model, kept := range map[string]bool{"gemini-3": true, "gemini-4": false} {
-			out, _ := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Model: model}})
+			out, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Model: model}})
 			if strings.Contains(out, "secret") != kept || kept && out != body {
 				t.Errorf("%s gets %s", model, out)
 			}

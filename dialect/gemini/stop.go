@@ -2,6 +2,7 @@ package gemini
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 )
 
 // stopOf reads a finish reason. The mapping is total: a word in no table is
@@ -37,7 +38,7 @@ func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 // something else. Beside calls, a stop after which nothing runs never becomes
 // STOP.
 func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
-	if own && s.Native != "" && dragoman.DeriveStop(stopOf(s.Native), calls, true) == s.Reason {
+	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

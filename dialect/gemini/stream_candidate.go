@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
@@ -423,9 +424,9 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	case p.kinds > 0 || p.kind != "functionCall":
 		c.spoil(k, wirekit.RepeatedMember("functionCall")) // it is something else, too
 	case bad != nil:
-		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemUnreadable, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
+		c.spoil(k, &dragoman.CallProblem{Code: codes.ProblemUnreadable, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
 	case f.id != "" && f.id != k.id:
-		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the id of the call changed while it was streamed", Offset: -1})
+		c.spoil(k, &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the id of the call changed while it was streamed", Offset: -1})
 	}
 	if f.hasArgs {
 		if k.args != "" || k.inPieces {
@@ -484,7 +485,7 @@ func (c *streamed) spoil(k *streamedCall, problem *dragoman.CallProblem) {
 // half is the problem of a call whose end never came.
 func half() *dragoman.CallProblem {
 	return &dragoman.CallProblem{
-		Code: dragoman.ProblemTruncated, Offset: -1,
+		Code: codes.ProblemTruncated, Offset: -1,
 		Message: "the stream went on before the call was complete; make it again",
 	}
 }
@@ -525,7 +526,7 @@ func (c *streamed) end(terminal bool) dragoman.Stop {
 		v.Arguments, v.Signature, v.Extra, v.Problem = k.args, k.signature, k.extra, k.problem
 		c.d.reg.Settle(v, c.path(), c.d.rep)
 		if !terminal && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
+			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
 		}
 		calls[i] = v
 	}

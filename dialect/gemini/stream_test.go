@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/google/go-cmp/cmp"
 )
@@ -146,28 +147,28 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 		{"all kinds", []string{begin, piece(true, `{"jsonPath":"$.n","numberValue":1.50},{"jsonPath":"$.b","boolValue":false},{"jsonPath":"$.z","nullValue":"NULL_VALUE"},{"jsonPath":"$.s","stringValue":""}`), end}, `{"n":1.50,"b":false,"z":null,"s":""}`, ""},
 		{"deep and listed", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true},{"jsonPath":"$.o['a.b'].l[0]","nullValue":null}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
 		{"a pair of surrogates", []string{begin, piece(true, `{"jsonPath":"$['\\ud83d\\ude00\\u0021']","stringValue":"x"}`), end}, `{"😀!":"x"}`, ""},
-		{"half a pair", []string{begin, piece(true, `{"jsonPath":"$['\\ud83dx']","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
-		{"the other half", []string{begin, piece(true, `{"jsonPath":"$['\\ude00\\ud83d']","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
-		{"a hole", []string{begin, piece(true, `{"jsonPath":"$.b[2]","numberValue":1},{"jsonPath":"$.b[0]","numberValue":1}`), end}, `{"b":[1,null,1]}`, dragoman.ProblemInvalidJSON},
-		{"a string that stays open", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/home/me/tm","willContinue":true}`), end}, `{"p":"/home/me/tm"}`, dragoman.ProblemTruncated},
-		{"a string left open for another", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/ho","willContinue":true},{"jsonPath":"$.q","boolValue":true}`), end}, `{"p":"/ho","q":true}`, dragoman.ProblemTruncated},
-		{"a path twice", []string{begin, piece(true, `{"jsonPath":"$.a","jsonPath":"$.b","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"a path in other letters", []string{begin, piece(true, `{"jsonPath":"$.a","JSONPath":"$.b","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"a kind of its own", []string{begin, piece(true, `{"jsonPath":"$.a","structValue":{"b":1}}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"a text that is null", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"a number that is null", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":null}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"half a pair", []string{begin, piece(true, `{"jsonPath":"$['\\ud83dx']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"the other half", []string{begin, piece(true, `{"jsonPath":"$['\\ude00\\ud83d']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"a hole", []string{begin, piece(true, `{"jsonPath":"$.b[2]","numberValue":1},{"jsonPath":"$.b[0]","numberValue":1}`), end}, `{"b":[1,null,1]}`, codes.ProblemInvalidJSON},
+		{"a string that stays open", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/home/me/tm","willContinue":true}`), end}, `{"p":"/home/me/tm"}`, codes.ProblemTruncated},
+		{"a string left open for another", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/ho","willContinue":true},{"jsonPath":"$.q","boolValue":true}`), end}, `{"p":"/ho","q":true}`, codes.ProblemTruncated},
+		{"a path twice", []string{begin, piece(true, `{"jsonPath":"$.a","jsonPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"a path in other letters", []string{begin, piece(true, `{"jsonPath":"$.a","JSONPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"a kind of its own", []string{begin, piece(true, `{"jsonPath":"$.a","structValue":{"b":1}}`), end}, ``, codes.ProblemInvalidJSON},
+		{"a text that is null", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null}`), end}, ``, codes.ProblemInvalidJSON},
+		{"a number that is null", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":null}`), end}, ``, codes.ProblemInvalidJSON},
 		{"null beside a number", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null,"numberValue":7}`), end}, `{"a":7}`, ""},
-		{"a null that is none", []string{begin, piece(true, `{"jsonPath":"$.a","nullValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"no list", []string{begin, chunk("", `{"functionCall":{"partialArgs":{"jsonPath":"$.a","stringValue":"x"}}}`)}, ``, dragoman.ProblemUnreadable},
+		{"a null that is none", []string{begin, piece(true, `{"jsonPath":"$.a","nullValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"no list", []string{begin, chunk("", `{"functionCall":{"partialArgs":{"jsonPath":"$.a","stringValue":"x"}}}`)}, ``, codes.ProblemUnreadable},
 		{"snake case", []string{begin, chunk("", `{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"x"}]}}`)}, `{"a":"x"}`, ""},
-		{"a value twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, dragoman.ProblemInvalidJSON},
-		{"a string that had ended", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, dragoman.ProblemInvalidJSON},
-		{"through a string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`), end}, `{"a":"x"}`, dragoman.ProblemInvalidJSON},
-		{"a billion", []string{begin, piece(true, `{"jsonPath":"$.a[1000000000]","stringValue":"x"}`), end}, `{"a":null}`, dragoman.ProblemInvalidJSON},
-		{"no path", []string{begin, piece(true, `{"jsonPath":"a","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
-		{"many values at once", []string{begin, piece(true, `{"jsonPath":"$..a","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
-		{"no end", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"}`)}, `{"a":"x"}`, dragoman.ProblemTruncated},
-		{"no end before the next", []string{begin, chunk("", `{"functionCall":{"name":"g","args":{}}}`)}, ``, dragoman.ProblemTruncated},
+		{"a value twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, codes.ProblemInvalidJSON},
+		{"a string that had ended", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
+		{"through a string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
+		{"a billion", []string{begin, piece(true, `{"jsonPath":"$.a[1000000000]","stringValue":"x"}`), end}, `{"a":null}`, codes.ProblemInvalidJSON},
+		{"no path", []string{begin, piece(true, `{"jsonPath":"a","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"many values at once", []string{begin, piece(true, `{"jsonPath":"$..a","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"no end", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"}`)}, `{"a":"x"}`, codes.ProblemTruncated},
+		{"no end before the next", []string{begin, chunk("", `{"functionCall":{"name":"g","args":{}}}`)}, ``, codes.ProblemTruncated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp := collect(t, sseStream(append(c.chunks, stop)...))
@@ -277,7 +278,7 @@ func TestQuirkC13_AStreamWithoutAFinishReasonIsIncomplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp, _ := codectest.Collect(evs)
-	if c := resp.ToolCalls(); len(c) != 1 || c[0].Problem == nil || c[0].Problem.Code != dragoman.ProblemTruncated {
+	if c := resp.ToolCalls(); len(c) != 1 || c[0].Problem == nil || c[0].Problem.Code != codes.ProblemTruncated {
 		t.Errorf("%+v", c)
 	}
 }
@@ -424,7 +425,7 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	if !strings.HasSuffix(out, `data: {"error":{"code":500,"message":"the stream ended before the response was complete","status":"INTERNAL"}}`+"\n\n") {
 		t.Error(out)
 	}
-	k.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped}
+	k.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped}
 	out, _ = play(t, dialect.EncodeOptions{}, evs...)
 	if strings.Contains(out, `"STOP"`) {
 		t.Errorf("a call that must not run ends with STOP: %s", out)

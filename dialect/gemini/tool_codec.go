@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -26,8 +28,8 @@ type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
 	Dialect:  dragoman.Gemini,
-	Function: dragoman.FormatGeminiFunction, ToolList: formatTool,
-	Call: dragoman.FormatGeminiFunctionCall, Result: dragoman.FormatGeminiResult,
+	Function: toolformat.GeminiFunction, ToolList: formatTool,
+	Call: toolformat.GeminiFunctionCall, Result: toolformat.GeminiResult,
 	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}},
 	ResultOutcome: true,
 }
@@ -46,7 +48,7 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
 func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format {
-	return dragoman.FormatGeminiFunctionCall
+	return toolformat.GeminiFunctionCall
 }
 
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
@@ -54,10 +56,10 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	case o.Type != "" || o.Kinds["function"] == '{' || o.Kinds["toolUse"] == '{': // the call of another dialect
 		return ""
 	case o.Kinds["name"] == '"' && o.Has("args") && !o.Has("functionCall") && !o.Has("function_call"):
-		return dragoman.FormatGeminiFunctionCall
+		return toolformat.GeminiFunctionCall
 	}
 	if _, ok := partOfCall(o.Object); ok {
-		return dragoman.FormatGeminiFunctionCall
+		return toolformat.GeminiFunctionCall
 	}
 	return ""
 }
@@ -65,7 +67,7 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 
 func (toolCodec) CallObject(format dragoman.Format, obj json.RawMessage) toolwire.CallShape {
-	if format == dragoman.FormatGeminiFunctionCall {
+	if format == toolformat.GeminiFunctionCall {
 		if s, ok := partOfCall(obj); ok {
 			return s
 		}
@@ -82,7 +84,7 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 
 func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	switch format {
-	case dragoman.FormatGeminiFunction:
+	case toolformat.GeminiFunction:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			readFunction(rd, s, at, rep)
 		})
@@ -115,7 +117,7 @@ func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	}
 	for key := range rd.Object() {
 		if string(key) == "name" && rd.Kind() == '"' {
-			return dragoman.FormatGeminiFunction
+			return toolformat.GeminiFunction
 		}
 		rd.Skip()
 	}
@@ -140,7 +142,7 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 				if rd.Err() != nil {
 					return
 				}
-				inner, err := v.ReadTool(dragoman.FormatGeminiFunction, raw, at.Elem(member, i), rep)
+				inner, err := v.ReadTool(toolformat.GeminiFunction, raw, at.Elem(member, i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}
@@ -347,7 +349,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 func markIncomplete(c *dragoman.ToolCall) {
 	if c.Problem == nil {
 		c.Problem = &dragoman.CallProblem{
-			Code: dragoman.ProblemTruncated, Offset: -1,
+			Code: codes.ProblemTruncated, Offset: -1,
 			Message: "the call came in fragments, of which some are missing; make it again",
 		}
 	}
@@ -390,7 +392,7 @@ func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 	w.Key("response")
 	start := len(w.Buf)
 	var media []dragoman.Part
-	if native := toolwire.NativeContent(res, dragoman.FormatGeminiResult); native != nil {
+	if native := toolwire.NativeContent(res, toolformat.GeminiResult); native != nil {
 		if jsonwire.NewReader(native).Kind() == '{' {
 			w.Raw(native)
 		} else {

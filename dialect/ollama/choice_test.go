@@ -8,6 +8,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func twoTools(c *dragoman.ToolChoice) *dragoman.Request {
@@ -65,7 +67,7 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 	}
 	_, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}}, dialect.EncodeOptions{})
 	lost(t, rep, dragoman.Dropped, "/tool_choice", "no tools remain") // quirk E3
-	if _, err := codec.EncodeRequest(twoTools(nil), dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoTools: true}}}); !errors.Is(err, dragoman.ErrUnsupported) {
+	if _, err := codec.EncodeRequest(twoTools(nil), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoTools: true}}}); !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("quirk E11: %v", err)
 	}
 }
@@ -109,7 +111,7 @@ func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
 			if c.runs {
 				continue
 			}
-			problem(t, *call, dragoman.ProblemStopped)
+			problem(t, *call, codes.ProblemStopped)
 			// Nor does a client run it that is passed the answer, in any dialect.
 			out, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil || strings.Contains(string(out.Body), "tool_calls") {
@@ -139,7 +141,7 @@ func TestOfTwoCallsOnlyTheAllowedOneRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem(t, calls(resp)[0], dragoman.ProblemStopped)
+	problem(t, calls(resp)[0], codes.ProblemStopped)
 	if calls(resp)[1].Problem != nil || resp.Stop.Reason != dragoman.StopToolCalls {
 		t.Errorf("%v, %s", calls(resp)[1].Problem, resp.Stop.Reason)
 	}

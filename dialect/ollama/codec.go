@@ -18,6 +18,8 @@ package ollama
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.Ollama
@@ -34,19 +36,19 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:       name,
-		SchemaFormats: []dragoman.Format{dragoman.FormatOllamaFunction},
+		SchemaFormats: []dragoman.Format{toolformat.OllamaFunction},
 		ToolSchema:    "ollama.tool",
 		MediaRoles:    []dragoman.Role{dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool},
 		MediaKinds:    []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaAudio},
 		NoMediaURL:    true,
 		NoMediaFileID: true,
-		Replay: dragoman.ReplayRules{
-			Messages: dragoman.MatchDialect,
+		Replay: targets.ReplayRules{
+			Messages: targets.MatchDialect,
 			// Thinking is a text like any other here: nobody signs it.
-			Reasoning: dragoman.MatchDialect,
+			Reasoning: targets.MatchDialect,
 		},
 		ResultMedia:    true,
 		ResultNames:    true,

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var codec ollama.Codec
@@ -85,7 +86,7 @@ func elements(t testing.TB, list json.RawMessage) []string {
 }
 
 // messages encodes a conversation and returns the elements of its list.
-func messages(t testing.TB, target dragoman.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
+func messages(t testing.TB, target targets.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
 	t.Helper()
 	m, rep := encode(t, &dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{Target: target})
 	return elements(t, m["messages"]), rep

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // A client that is passed bytes must not find another call in them than the one
@@ -28,7 +29,7 @@ func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, rep := decodeResponse(t, answer(c.msg, ""))
-			problem(t, calls(resp)[0], dragoman.ProblemDuplicateKey)
+			problem(t, calls(resp)[0], codes.ProblemDuplicateKey)
 			if resp.Native != nil || resp.Output[0].Native != nil {
 				t.Error("the native form is kept")
 			}
@@ -42,7 +43,7 @@ func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
 				t.Errorf("a client would run %s", enc.Body)
 			}
 			d := streamed(t, line(c.msg)+last(""))
-			problem(t, calls(d.resp)[0], dragoman.ProblemDuplicateKey)
+			problem(t, calls(d.resp)[0], codes.ProblemDuplicateKey)
 			lines, _ := written(t, dialect.EncodeOptions{}, d.events)
 			if all := strings.Join(lines, "\n"); !strings.Contains(all, `"_raw"`) {
 				t.Errorf("a client would run %s", all)
@@ -59,7 +60,7 @@ func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := streamed(t, l+"\n"+last(""))
 			for _, c := range calls(d.resp) {
-				problem(t, c, dragoman.ProblemDuplicateKey)
+				problem(t, c, codes.ProblemDuplicateKey)
 			}
 			lines, _ := written(t, dialect.EncodeOptions{}, d.events)
 			if all := strings.Join(lines, "\n"); strings.Contains(all, `"arguments":{}`) {
@@ -114,7 +115,7 @@ func TestACallThatNobodyCanReadIsNotPassedOn(t *testing.T) {
 		sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","tool_calls":[`+call+`]}`)
 	}
 	unnamed, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
-	problem(t, calls(unnamed)[0], dragoman.ProblemNoName)
+	problem(t, calls(unnamed)[0], codes.ProblemNoName)
 }
 
 // What was changed is said, and what was said before it is not said again.

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -75,7 +76,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 }
 
 func ambiguousCall(c *dragoman.ToolCall) bool {
-	return c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey
+	return c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey
 }
 
 // roleOf reads who speaks; who does not say so is the user. The server ignores

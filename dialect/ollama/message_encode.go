@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // messageEncoder writes a conversation as Ollama messages.
@@ -18,8 +19,8 @@ type messageEncoder struct {
 	w      jsonwire.Writer
 	list   string // where the messages stand in the canonical source
 	reg    *interop.Registry
-	limits dragoman.Limits
-	target dragoman.Target
+	limits targets.Limits
+	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 	// calls are those of the latest turn, by id: what a result says of the call

@@ -1,9 +1,9 @@
 package ollama
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var (
@@ -39,6 +39,6 @@ var (
 
 func (toolCodec) Profiles() []schema.Profile { return []schema.Profile{toolProfile, formatProfile} }
 
-func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(*targets.Capabilities) (loose, strict *schema.Profile) {
 	return &toolProfile, &toolProfile
 }

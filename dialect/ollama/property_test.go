@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
@@ -111,7 +112,7 @@ func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 
 // said is what an answer says: words, thinking, and the calls a client gets.
 func said(ms []dragoman.Message) (text, thinking string, calls []string) {
-	reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.Ollama}, Limits: codec.Limits()})
+	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.Ollama}, Limits: codec.Limits()})
 	for i := range ms {
 		for _, p := range ms[i].Parts {
 			switch p := p.(type) {

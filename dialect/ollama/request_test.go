@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // oddRequest has a member of every kind that is modelled, and some that are not.
@@ -138,7 +139,7 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "/output/name", "")
 	lost(t, rep, dragoman.Dropped, "/output/description", "")
 	lost(t, rep, dragoman.Lowered, "/output", "may call no tool") // quirk F9
-	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f}, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoStructuredOutput: true}}})
+	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f}, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoStructuredOutput: true}}})
 	if m["format"] != nil {
 		t.Errorf("%s", m["format"])
 	}
@@ -203,7 +204,7 @@ func TestQuirkB1_ArgumentsAreAnObjectOnTheWireAndReadInEitherShape(t *testing.T)
 			t.Errorf("%s written as %s", args, el)
 		}
 	}
-	els, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `[1]`}, &dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`}, &dragoman.ToolCall{ID: "c", Name: "f", Payload: dragoman.PayloadText, Arguments: "x"},
 	}})
 	sameJSON(t, els[0], `{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"_raw":[1]}}},{"id":"b","function":{"name":"f","arguments":{}}},{"id":"c","function":{"name":"f","arguments":{"input":"x"}}}]}`)
@@ -289,7 +290,7 @@ func TestQuirkB10_AnIDThatWeMadeStaysWithUs(t *testing.T) {
 		}
 	}
 	// An id that another API's edge made is the only one there is.
-	els, _ := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{one}}, dragoman.ToolResults(one.ResultText("1")))
+	els, _ := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{one}}, dragoman.ToolResults(one.ResultText("1")))
 	if !strings.Contains(els[0], one.ID) || !strings.Contains(els[1], `"tool_call_id":"`+one.ID+`"`) {
 		t.Errorf("%q", els)
 	}
@@ -311,7 +312,7 @@ func TestQuirkB11_TwoCallsWithOneIDAreTwo(t *testing.T) {
 
 func TestQuirkD12_AnErrorIsToldBeforeTheText(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "f"}
-	els, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, dragoman.ToolResults(call.Fail("no such city")))
+	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, dragoman.ToolResults(call.Fail("no such city")))
 	sameJSON(t, els[1], `{"role":"tool","content":"ERROR: no such city","tool_name":"f","tool_call_id":"a"}`)
 	lost(t, rep, dragoman.Lowered, "/messages/1/parts/0", "ERROR: ")
 	body := []byte(`{"model":"m","messages":[` + els[0] + `,` + els[1] + `]}`)
@@ -328,7 +329,7 @@ func TestQuirkD12_AnErrorIsToldBeforeTheText(t *testing.T) {
 func TestQuirkD13_ImagesOfAResultStandBesideItsText(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "shot"}
 	png := dragoman.Image("image/png", []byte("\x89PNG\r\n\x1a\n1234"))
-	els, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}},
+	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}},
 		dragoman.ToolResults(call.Result(png, text("one"), &dragoman.Data{JSON: json.RawMessage(`{"n":2}`)}, &dragoman.Media{Media: dragoman.MediaImage, URL: "https://example.com/x.png"})))
 	sameJSON(t, els[1], `{"role":"tool","content":"one\n\n{\"n\":2}\n\n[image https://example.com/x.png not shown]","images":["`+png.Base64+`"],"tool_name":"shot","tool_call_id":"a"}`)
 	lost(t, rep, dragoman.Dropped, "/messages/1/parts/0", "by reference")
@@ -342,7 +343,7 @@ func TestQuirkD13_ImagesOfAResultStandBesideItsText(t *testing.T) {
 func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "shot"}
 	png := dragoman.Image("image/png", []byte("\x89PNG\r\n\x1a\n1234"))
-	els, rep := messages(t, dragoman.Target{Caps: dragoman.Capabilities{NoResultMedia: true, NoCallIDs: true}},
+	els, rep := messages(t, targets.Target{Caps: targets.Capabilities{NoResultMedia: true, NoCallIDs: true}},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, dragoman.ToolResults(call.Result(text("one"), png)))
 	want := []string{
 		`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"shot","arguments":{}}}]}`,
@@ -355,7 +356,7 @@ func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
 	lost(t, rep, dragoman.Moved, "/messages/1/parts/0", "behind the results")
 	// What came with ids, or with media, is not passed on as it came.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
-	m, _ := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCallIDs: true}}})
+	m, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCallIDs: true}}})
 	if strings.Contains(string(m["messages"]), `"a"`) {
 		t.Errorf("%s", m["messages"])
 	}
@@ -390,23 +391,23 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 	for _, c := range []struct {
 		part dragoman.Part
 		want string
-		caps dragoman.Capabilities
+		caps targets.Capabilities
 		loss string
 	}{
-		{png, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, dragoman.Capabilities{}, ""},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, dragoman.Capabilities{}, "image/heic"},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, dragoman.Capabilities{}, "image/png"},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, dragoman.Capabilities{}, "finds out by itself"},
-		{&dragoman.Media{Media: dragoman.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, dragoman.Capabilities{}, ""},
-		{&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, dragoman.Capabilities{}, "/parts/0/media"},
-		{png, `{"role":"user","content":"[image not shown]"}`, dragoman.Capabilities{NoImages: true}, "takes no image"},
-		{&dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, dragoman.Capabilities{}, "takes no file"},
-		{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, dragoman.Capabilities{}, "text document"},
-		{&dragoman.Media{Media: dragoman.MediaImage, FileID: "f1"}, `{"role":"user","content":"[image f1 not shown]"}`, dragoman.Capabilities{}, "by reference"},
-		{&dragoman.Media{Media: dragoman.MediaImage}, `{"role":"user","content":"[image not shown]"}`, dragoman.Capabilities{}, "without content"},
-		{&dragoman.Media{Media: dragoman.MediaImage, Base64: "data:image/png;base64,iVBORw0KGgo="}, `{"role":"user","content":"","images":["iVBORw0KGgo="]}`, dragoman.Capabilities{}, ""},
+		{png, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
+		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "image/heic"},
+		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "image/png"},
+		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, "finds out by itself"},
+		{&dragoman.Media{Media: dragoman.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
+		{&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "/parts/0/media"},
+		{png, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{NoImages: true}, "takes no image"},
+		{&dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, targets.Capabilities{}, "takes no file"},
+		{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, targets.Capabilities{}, "text document"},
+		{&dragoman.Media{Media: dragoman.MediaImage, FileID: "f1"}, `{"role":"user","content":"[image f1 not shown]"}`, targets.Capabilities{}, "by reference"},
+		{&dragoman.Media{Media: dragoman.MediaImage}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "without content"},
+		{&dragoman.Media{Media: dragoman.MediaImage, Base64: "data:image/png;base64,iVBORw0KGgo="}, `{"role":"user","content":"","images":["iVBORw0KGgo="]}`, targets.Capabilities{}, ""},
 	} {
-		els, rep := messages(t, dragoman.Target{Caps: c.caps}, user(c.part))
+		els, rep := messages(t, targets.Target{Caps: c.caps}, user(c.part))
 		sameJSON(t, els[0], c.want)
 		if c.loss == "" {
 			lossless(t, rep)
@@ -414,12 +415,12 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 			t.Errorf("%s: %s", c.want, rep)
 		}
 	}
-	_, rep := messages(t, dragoman.Target{}, user(png, text("behind it")))
+	_, rep := messages(t, targets.Target{}, user(png, text("behind it")))
 	lost(t, rep, dragoman.Moved, "/messages/0", "images stand behind the text")
 }
 
 func TestQuirkD34_ContentIsOneString(t *testing.T) {
-	els, rep := messages(t, dragoman.Target{},
+	els, rep := messages(t, targets.Target{},
 		dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("rules")}},
 		dragoman.Message{Role: dragoman.RoleUser, Name: "ada", Parts: []dragoman.Part{text("a"), text("b")}},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("c"), text("d")}},
@@ -452,14 +453,14 @@ func TestQuirkD34_ContentIsOneString(t *testing.T) {
 }
 
 func TestThinkingGoesBackInItsMember(t *testing.T) {
-	els, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.Reasoning{Text: "hm", Signature: "s"}, text("so"), &dragoman.Reasoning{Encrypted: "e", Redacted: true}, &dragoman.Reasoning{Summary: []string{"one", "two"}},
 	}})
 	sameJSON(t, els[0], `{"role":"assistant","content":"so","thinking":"hm\n\none\n\ntwo"}`)
 	lost(t, rep, dragoman.Dropped, "/messages/0/parts/0", "opaque")
 	lost(t, rep, dragoman.Dropped, "/messages/0/parts/2", "opaque")
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"x","thinking":"hm"}]}`)
-	m, rep := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoReasoning: true}}})
+	m, rep := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoReasoning: true}}})
 	if els := elements(t, m["messages"]); strings.Contains(els[0], "hm") {
 		t.Errorf("%q", els)
 	}

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -132,7 +133,7 @@ func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dra
 	w := &e.w
 	w.BoolField("done", true)
 	// A server that gave no reason goes on to give none.
-	none := own && stop.Native == "" && dragoman.DeriveStop(dragoman.StopNone, calls, true) == stop.Reason
+	none := own && stop.Native == "" && stopreason.Derive(dragoman.StopNone, calls, true) == stop.Reason
 	if !none {
 		word, exact := wordOf(stop, own, calls)
 		if !exact {

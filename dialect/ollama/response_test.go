@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // oddResponse has every member that is modelled, and some that are not.
@@ -91,8 +92,8 @@ func TestQuirkB18_CallsAreFoundInTheContentAndEveryWordHasAMeaning(t *testing.T)
 		}
 	}
 	cut, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"b","function":{"name":"f","arguments":{}}}]}`, `,"done_reason":"length"`))
-	problem(t, calls(cut)[0], dragoman.ProblemStopped)
-	problem(t, calls(cut)[1], dragoman.ProblemTruncated) // quirk C34
+	problem(t, calls(cut)[0], codes.ProblemStopped)
+	problem(t, calls(cut)[1], codes.ProblemTruncated) // quirk C34
 	open, _ := decodeResponse(t, `{"model":"m","message":{"tool_calls":[{"id":"a","function":{"name":"f"}}]},"done":false}`)
 	if open.Stop.Reason != dragoman.StopError || open.ToolCalls()[0].Problem == nil {
 		t.Errorf("an answer that is not done: %+v", open.Stop)
@@ -131,7 +132,7 @@ func TestAnAnswerOfAnotherAPIIsWritten(t *testing.T) {
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("two"), &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "x", JSON: json.RawMessage(`{}`)}}},
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 				&dragoman.ToolCall{ID: "toolu_1", Name: "f", Arguments: `{"a":1}`}, &dragoman.ToolCall{ID: "h", Name: "search", Hosted: true},
-				&dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`, Problem: &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "m"}},
+				&dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`, Problem: &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "m"}},
 			}},
 		},
 		Stop:         dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},

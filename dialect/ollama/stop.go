@@ -2,6 +2,8 @@ package ollama
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
@@ -56,7 +58,7 @@ func barred(c *dragoman.ToolCall) bool {
 	switch {
 	case c.Problem == nil || c.Hosted || wirekit.Nameless(c):
 		return false
-	case c.Problem.Code == dragoman.ProblemStopped:
+	case c.Problem.Code == codes.ProblemStopped:
 		return true
 	default:
 		_, why := toolwire.AnswerObject(c)
@@ -76,7 +78,7 @@ func halts(s dragoman.Stop) bool { return s.Reason != dragoman.StopNone && !s.Re
 // wordOf writes a stop: in the word this dialect gave it where that still says
 // so, else in the nearest one there is.
 func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
-	if own && s.Native != "" && dragoman.DeriveStop(stopOf(s.Native), calls, true) == s.Reason {
+	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/ndjson"
@@ -411,7 +412,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 		d.distinct(p, at)
 		if d.line.twice && p.Problem == nil {
 			p.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemDuplicateKey, Offset: -1,
+				Code: codes.ProblemDuplicateKey, Offset: -1,
 				Message: "the line with the call repeats a member, so its meaning is ambiguous",
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/internal/stream"
 )
@@ -90,7 +91,7 @@ func TestQuirkC13_AStreamWithoutItsLastLineIsIncomplete(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, d.feed, d.err)
 		}
 		for _, c := range calls(d.resp) {
-			problem(t, c, dragoman.ProblemStopped)
+			problem(t, c, codes.ProblemStopped)
 		}
 		out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
 		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -107,7 +108,7 @@ func TestQuirkC14_AnErrorLineEndsTheStream(t *testing.T) {
 	if d.feed != nil || !errors.As(d.err, &e) || e.Class != dragoman.ErrorServer || !e.Retryable() || d.resp.Text() != "half" {
 		t.Errorf("%v, %v", d.feed, d.err)
 	}
-	problem(t, calls(d.resp)[0], dragoman.ProblemStopped)
+	problem(t, calls(d.resp)[0], codes.ProblemStopped)
 	// What follows an error is nobody's (quirk C12), and it is told once.
 	lines, rep := written(t, dialect.EncodeOptions{}, d.events)
 	if len(lines) != 2 || lines[1] != `{"error":"an error was encountered while running the model"}` {

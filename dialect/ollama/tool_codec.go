@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -18,7 +19,7 @@ type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
 	Dialect:  dragoman.Ollama,
-	Function: dragoman.FormatOllamaFunction, Call: dragoman.FormatOllamaToolCall, Result: dragoman.FormatOllamaResult,
+	Function: toolformat.OllamaFunction, Call: toolformat.OllamaToolCall, Result: toolformat.OllamaResult,
 	NoHosted:   true,
 	CallFields: []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}},
 }
@@ -37,27 +38,27 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
 // toolTypes are the formats of definitions by their type.
-var toolTypes = map[string]dragoman.Format{"": dragoman.FormatOllamaFunction, "function": dragoman.FormatOllamaFunction}
+var toolTypes = map[string]dragoman.Format{"": toolformat.OllamaFunction, "function": toolformat.OllamaFunction}
 
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
 // CallFormat returns the only format: calls have no type (quirk B35).
-func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format { return dragoman.FormatOllamaToolCall }
+func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format { return toolformat.OllamaToolCall }
 
 // RecognizeCall tells calls from those of Chat by their arguments, which are an
 // object, and by the type, which they do not have. Newer servers add an id.
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	if o.Kinds["function"] == '{' && o.Type == "" && o.FunctionArguments == '{' {
-		return dragoman.FormatOllamaToolCall
+		return toolformat.OllamaToolCall
 	}
 	return ""
 }
 
 func (toolCodec) RecognizeInner(o *toolwire.Outline) dragoman.Format {
 	if o.Kinds["name"] == '"' && o.Kinds["arguments"] == '{' && !o.Has("type") && !o.Has("function") && o.Kinds["toolUseId"] != '"' {
-		return dragoman.FormatOllamaToolCall
+		return toolformat.OllamaToolCall
 	}
 	return ""
 }
@@ -71,7 +72,7 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 }
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
-	if format != dragoman.FormatOllamaFunction {
+	if format != toolformat.OllamaFunction {
 		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
 	}
 	return toolwire.OneTool(format, obj, readTool)
@@ -210,7 +211,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	const d = dragoman.Ollama
 	w.BeginObject()
 	w.StringField("role", "tool")
-	if native := toolwire.NativeContent(res, dragoman.FormatOllamaResult); len(native) > 0 && native[0] == '"' {
+	if native := toolwire.NativeContent(res, toolformat.OllamaResult); len(native) > 0 && native[0] == '"' {
 		w.RawField("content", native)
 	} else {
 		texts, _ := toolwire.TextParts(res)

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
@@ -156,7 +157,7 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 	}
 	t.Run("deep arguments in a string are a problem, not a failure", func(t *testing.T) {
 		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("[", 50_000)+`"}}]}`, `"tool_calls"`)
-		problem(t, calls(resp)[0], dragoman.ProblemInvalidJSON)
+		problem(t, calls(resp)[0], codes.ProblemInvalidJSON)
 	})
 	t.Run("a body beyond its bound", func(t *testing.T) {
 		o := dialect.DecodeOptions{MaxBytes: 20}

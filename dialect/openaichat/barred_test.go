@@ -6,11 +6,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // barring are problems of calls that look sound, and the word that has to end an
 // answer with one.
-var barring = map[string]string{dragoman.ProblemStopped: "content_filter", dragoman.ProblemTruncated: "length"}
+var barring = map[string]string{codes.ProblemStopped: "content_filter", codes.ProblemTruncated: "length"}
 
 func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
 	for code, want := range barring {
@@ -24,7 +25,7 @@ func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
 				if n := strings.Count(body, `"finish_reason":"`+want+`"`); n != 2 {
 					t.Errorf("%s after %s: %s", code, reason, body)
 				}
-				if code == dragoman.ProblemStopped && !strings.Contains(rep.String(), "written as") {
+				if code == codes.ProblemStopped && !strings.Contains(rep.String(), "written as") {
 					t.Errorf("not reported: %s", rep)
 				}
 				again, _ := decodeResponse(t, body)

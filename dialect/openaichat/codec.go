@@ -7,12 +7,14 @@
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
 // What one server needs and another rejects is never guessed from names: it is
-// data in [dragoman.Capabilities].
+// data in [targets.Capabilities].
 package openaichat
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.OpenAIChat
@@ -26,21 +28,21 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:             name,
-		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
-		ID:                  dragoman.IDRule{Max: 40},
-		SchemaFormats:       []dragoman.Format{dragoman.FormatChatFunction, dragoman.FormatChatCustom},
+		Name:                targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
+		ID:                  targets.IDRule{Max: 40},
+		SchemaFormats:       []dragoman.Format{toolformat.ChatFunction, toolformat.ChatCustom},
 		ToolSchema:          "openai.tool",
 		StrictSchema:        "openai.strict",
 		MediaRoles:          []dragoman.Role{dragoman.RoleUser},
 		MaxTools:            128,
 		MaxStopSequences:    4,
 		MaxCacheBreakpoints: 4,
-		Replay: dragoman.ReplayRules{
-			Messages:  dragoman.MatchDialect,
-			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider,
+		Replay: targets.ReplayRules{
+			Messages:  targets.MatchDialect,
+			Reasoning: targets.MatchDialect | targets.MatchProvider,
 		},
 		ArgumentsAsString: true,
 		SeparateMessages:  true,

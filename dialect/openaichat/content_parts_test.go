@@ -9,12 +9,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var parts = codectest.PartCodec{
 	Read: readPart,
-	Write: func(w *jsonwire.Writer, p dragoman.Part, caps dragoman.Capabilities, rep *dragoman.Report) {
-		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
+	Write: func(w *jsonwire.Writer, p dragoman.Part, caps targets.Capabilities, rep *dragoman.Report) {
+		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: targets.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
 		writePart(reg.View(), w, p, extra.At(""), rep)
 	},
 }
@@ -37,9 +38,9 @@ func TestPartsThatChatCannotCarryBecomeNotes(t *testing.T) {
 		{Name: "an image by id", Part: &dragoman.Media{Media: dragoman.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
 		{Name: "sound by URL", Part: &dragoman.Media{Media: dragoman.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
 		{Name: "a text document", Part: &dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
-		{Name: "an image for a blind model", Part: png, Caps: dragoman.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
+		{Name: "an image for a blind model", Part: png, Caps: targets.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
 		{Name: "mp3 by its other name", Part: &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
-		{Name: "a breakpoint if the model takes one", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: dragoman.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
+		{Name: "a breakpoint if the model takes one", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: targets.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
 	})
 	parts.Drops(t, &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var codec openaichat.Codec
@@ -78,13 +79,13 @@ func elements(t testing.TB, list json.RawMessage) []string {
 }
 
 // messages encodes a conversation and returns the elements of its list.
-func messages(t testing.TB, target dragoman.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
+func messages(t testing.TB, target targets.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
 	t.Helper()
 	m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{Target: target})
 	return elements(t, m["messages"]), rep
 }
 
-func caps(c dragoman.Capabilities) dragoman.Target { return dragoman.Target{Caps: c} }
+func caps(c targets.Capabilities) targets.Target { return targets.Target{Caps: c} }
 
 // sse frames chunks; a chunk that is no object stands as it is.
 func sse(chunks ...string) string {

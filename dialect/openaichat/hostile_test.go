@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 const aCall = `{"id":"a","type":"function","function":{"name":"rm","arguments":"{}"}}`
@@ -133,7 +134,7 @@ func TestACallWhoseNameChangesWhileItIsStreamedDoesNotRun(t *testing.T) {
 		`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...)
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
 	mustNotRun(t, d.resp)
-	if c := d.resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemStopped {
+	if c := d.resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemStopped {
 		t.Errorf("%+v", c)
 	}
 	out, rep := encodeStream(t, dialect.EncodeOptions{Rebuild: true}, d.events)

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func png() *dragoman.Media {
@@ -36,7 +37,7 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		for _, role := range []dragoman.Role{dragoman.RoleAssistant, dragoman.RoleSystem, dragoman.RoleDeveloper} {
 			t.Run(name+" in "+string(role), func(t *testing.T) {
 				note := "[" + string(media.Media) + " a not shown]"
-				ms, rep := messages(t, dragoman.Target{Provider: "kin"}, dragoman.Message{Role: role, Parts: []dragoman.Part{media}})
+				ms, rep := messages(t, targets.Target{Provider: "kin"}, dragoman.Message{Role: role, Parts: []dragoman.Part{media}})
 				sameJSON(t, ms[0], `{"role":"`+string(role)+`","content":"`+note+`"}`)
 				seriously(t, rep, "/messages/0/parts/0")
 			})
@@ -48,7 +49,7 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		})
 	}
 	t.Run("a text document is text anywhere", func(t *testing.T) {
-		ms, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}}})
+		ms, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}}})
 		has(t, ms[0], `"words"`)
 		if rep.Err(dragoman.Warn) != nil {
 			t.Errorf("%s", rep)
@@ -82,17 +83,17 @@ func TestMedia_AMessageOfThisDialectKeepsWhatItHad(t *testing.T) {
 func TestMedia_AFilmGoesOnlyToServersThatAreNotOpenAIs(t *testing.T) {
 	user := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{film()}}
 	for _, provider := range []string{"", "openai", "openai-chat", "work"} { // a name says nothing
-		ms, rep := messages(t, dragoman.Target{Provider: provider}, user)
+		ms, rep := messages(t, targets.Target{Provider: provider}, user)
 		sameJSON(t, ms[0], `{"role":"user","content":"[video https://x/a.mp4 not shown]"}`)
 		seriously(t, rep, "/messages/0/parts/0")
 	}
-	ms, rep := messages(t, dragoman.Target{Provider: "zai", Caps: dragoman.Capabilities{AnyMedia: true}}, user)
+	ms, rep := messages(t, targets.Target{Provider: "zai", Caps: targets.Capabilities{AnyMedia: true}}, user)
 	sameJSON(t, ms[0], `{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://x/a.mp4"}}]}`)
 	lossless(t, rep)
 
 	// The media of a result follows in a user message, under the same rule.
 	result := dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{film(), png()}}}}
-	ms, rep = messages(t, dragoman.Target{}, result)
+	ms, rep = messages(t, targets.Target{}, result)
 	has(t, ms[1], `[video https://x/a.mp4 not shown]`)
 	has(t, ms[1], `data:image/png;base64,AA==`)
 	hasNot(t, ms[1], "video_url")
@@ -117,7 +118,7 @@ func TestMedia_ContentThatIsMissingOrMisplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.media
-			ms, rep := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{tc.media}})
+			ms, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{tc.media}})
 			sameJSON(t, ms[0], `{"role":"user","content":[`+tc.want+`]}`)
 			if *tc.media != before {
 				t.Error("the request was changed")

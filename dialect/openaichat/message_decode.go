@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -111,7 +112,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 		return m, err
 	}
 	for _, c := range m.ToolCalls() {
-		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+		if c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey {
 			d.ambiguous(at.String(), fmt.Sprintf("call %.64q says something twice", c.ID))
 			break
 		}

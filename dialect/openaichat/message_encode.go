@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // messageEncoder writes a conversation as Chat messages.
@@ -20,8 +21,8 @@ type messageEncoder struct {
 	list   string // where the messages stand in the canonical source
 	answer string // the pointer of the answer at hand: none, or that of an alternative
 	reg    *interop.Registry
-	limits dragoman.Limits
-	target dragoman.Target
+	limits targets.Limits
+	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 	// legacy: an answer for a client that knows functions, and no tools.

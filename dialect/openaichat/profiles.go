@@ -1,10 +1,10 @@
 package openaichat
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/schemarules"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The surfaces of servers that speak this dialect and take other schemas than
@@ -113,6 +113,6 @@ func (toolCodec) Profiles() []schema.Profile {
 	}
 }
 
-func (toolCodec) Surfaces(*dragoman.Capabilities) (loose, strict *schema.Profile) {
+func (toolCodec) Surfaces(*targets.Capabilities) (loose, strict *schema.Profile) {
 	return &toolwire.OpenAITool, &toolwire.OpenAIStrict
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )
 
@@ -134,8 +135,8 @@ func TestProperty_EncodingIsDeterministicAndChangesNothing(t *testing.T) {
 }
 
 func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
-	for name, target := range map[string]dragoman.Target{
-		"openai": {}, "a compatible server": caps(dragoman.Capabilities{NoDeveloperRole: true, ToolResultName: true, NoCustomTools: true, ReasoningField: "reasoning", ReasoningFieldAlways: true}),
+	for name, target := range map[string]targets.Target{
+		"openai": {}, "a compatible server": caps(targets.Capabilities{NoDeveloperRole: true, ToolResultName: true, NoCustomTools: true, ReasoningField: "reasoning", ReasoningFieldAlways: true}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			draw := func(t *rapid.T) *dragoman.Request {
@@ -197,7 +198,7 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 				rt.Fatalf("%s has %d calls, want %d\n%s", label, len(gc), len(wc), body)
 			}
 			for i := range wc {
-				reg := all.Registry(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
+				reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
 				w, g := wc[i], gc[i]
 				args, _ := w.Object()
 				if w.Payload == dragoman.PayloadText {

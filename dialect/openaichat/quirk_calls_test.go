@@ -7,14 +7,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // bothWays decodes one call of a whole response and of a stream.
 func bothWays(t *testing.T, args string, tools ...dragoman.ToolSpec) map[string]dragoman.ToolCall {
 	t.Helper()
-	o := dialect.DecodeOptions{Registry: all.Registry(interop.Options{Target: dragoman.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
+	o := dialect.DecodeOptions{Registry: all.Registry(interop.Options{Target: targets.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
 	quoted := quote(args)
 	whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+quoted+`}}]},"finish_reason":"tool_calls"}]}`), o)
 	if err != nil {
@@ -37,7 +39,7 @@ func TestQuirkB6_SeveralObjectsInOneStringAreOneInvalidCall(t *testing.T) {
 			if c.Arguments != args || c.ID != "a" {
 				t.Errorf("%s: %+v", way, c)
 			}
-			problem(t, c, dragoman.ProblemInvalidJSON)
+			problem(t, c, codes.ProblemInvalidJSON)
 		}
 	}
 }

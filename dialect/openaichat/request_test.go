@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var user = dragoman.UserText("hi")
@@ -18,7 +20,7 @@ func request(edit func(*dragoman.Request)) *dragoman.Request {
 	return req
 }
 
-func encoded(t *testing.T, target dragoman.Target, edit func(*dragoman.Request)) (map[string]json.RawMessage, dragoman.Report) {
+func encoded(t *testing.T, target targets.Target, edit func(*dragoman.Request)) (map[string]json.RawMessage, dragoman.Report) {
 	t.Helper()
 	return encodeRequest(t, request(edit), dialect.EncodeOptions{Target: target})
 }
@@ -39,7 +41,7 @@ func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 		{"E9: one of some", dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools, r.ToolChoice = tools, &tc.choice })
+			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Tools, r.ToolChoice = tools, &tc.choice })
 			sameJSON(t, string(m["tool_choice"]), tc.want)
 			lossless(t, rep)
 			req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sql"}}],"tool_choice":`+tc.want+`}`)
@@ -76,7 +78,7 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 			sameJSON(t, string(m["tool_choice"]), in)
 		}
 	}
-	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("f")}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: "openai.responses", JSON: []byte(`{"type":"mcp"}`)}}
 	})
@@ -92,7 +94,7 @@ func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
 		"required": {Mode: dragoman.ChoiceRequired}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 				r.Tools, r.ToolChoice, r.ParallelToolCalls = []dragoman.ToolSpec{hosted}, choice, ptr(false)
 			})
 			for _, key := range []string{"tools", "tool_choice", "parallel_tool_calls"} {
@@ -107,17 +109,17 @@ func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
 
 func TestQuirkE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
 	for _, tc := range []struct {
-		forced  dragoman.ForcedChoice
+		forced  string
 		effort  string
 		lowered bool
 	}{
-		{dragoman.ForcedAlways, "high", false},
-		{dragoman.ForcedNever, "", true},
-		{dragoman.ForcedWithoutThinking, "high", true},
-		{dragoman.ForcedWithoutThinking, "none", false},
-		{dragoman.ForcedWithoutThinking, "", false},
+		{codes.ForcedAlways, "high", false},
+		{codes.ForcedNever, "", true},
+		{codes.ForcedWithoutThinking, "high", true},
+		{codes.ForcedWithoutThinking, "none", false},
+		{codes.ForcedWithoutThinking, "", false},
 	} {
-		m, rep := encoded(t, caps(dragoman.Capabilities{ForcedChoice: tc.forced}), func(r *dragoman.Request) {
+		m, rep := encoded(t, caps(targets.Capabilities{ForcedChoice: tc.forced}), func(r *dragoman.Request) {
 			r.Tools, r.ToolChoice = []dragoman.ToolSpec{fn("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 			if tc.effort != "" {
 				r.Reasoning = &dragoman.ReasoningSettings{Effort: tc.effort}
@@ -135,7 +137,7 @@ func TestQuirkE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
 }
 
 func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
-	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a.b"), {Namespace: "crm", Name: "list"}}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "a.b"}, {Namespace: "crm", Name: "list"}}}
 	})
@@ -165,14 +167,14 @@ func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("good"), bad}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "good"}, {Name: "bad"}}}
 	})
 	hasNot(t, string(m["tool_choice"]), "bad")
 	has(t, string(m["tool_choice"]), "good")
 	lost(t, rep, dragoman.Dropped, "is not sent")
-	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, _ = encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("good"), bad}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "bad"}}}
 	})
@@ -183,16 +185,16 @@ func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing
 
 func TestQuirkE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("f")}
-	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
+	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
 	if string(m["parallel_tool_calls"]) != "false" {
 		t.Errorf("%s", m["parallel_tool_calls"])
 	}
-	m, rep := encoded(t, caps(dragoman.Capabilities{NoParallelFlag: true}), func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
+	m, rep := encoded(t, caps(targets.Capabilities{NoParallelFlag: true}), func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
 	if _, ok := m["parallel_tool_calls"]; ok {
 		t.Error("sent to a server that rejects it")
 	}
 	lost(t, rep, dragoman.Dropped, "rejects the flag")
-	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools = tools })
+	m, _ = encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Tools = tools })
 	if v, ok := m["parallel_tool_calls"]; ok {
 		t.Errorf("invented: %s", v)
 	}
@@ -210,7 +212,7 @@ func TestQuirkE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
 }
 
 func TestQuirkE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
-	m, rep := encoded(t, caps(dragoman.Capabilities{NoAllowedTools: true}), func(r *dragoman.Request) {
+	m, rep := encoded(t, caps(targets.Capabilities{NoAllowedTools: true}), func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a"), fn("b"), fn("c")}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "c"}, {Name: "a"}}}
 	})
@@ -224,7 +226,7 @@ func TestQuirkE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
 }
 
 func TestQuirkE11_AModelWithoutToolsIsAnErrorNotASilence(t *testing.T) {
-	_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("f")} }), dialect.EncodeOptions{Target: caps(dragoman.Capabilities{NoTools: true})})
+	_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("f")} }), dialect.EncodeOptions{Target: caps(targets.Capabilities{NoTools: true})})
 	if !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
@@ -245,7 +247,7 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 		{"text", dragoman.OutputFormat{Kind: dragoman.OutputText}, `{"type":"text"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Output = &tc.f })
+			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Output = &tc.f })
 			sameJSON(t, string(m["response_format"]), tc.want)
 			switch tc.name {
 			case "an odd name":
@@ -263,14 +265,14 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 			sameJSON(t, string(m["response_format"]), tc.want)
 		})
 	}
-	m, rep := encoded(t, caps(dragoman.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON} })
+	m, rep := encoded(t, caps(targets.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON} })
 	if _, ok := m["response_format"]; ok || rep.Err(dragoman.Serious) == nil {
 		t.Error("sent, or dropped in silence")
 	}
 }
 
 func TestQuirkF5_ALongNameIsCutOnACharacter(t *testing.T) {
-	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 	})
 	has(t, string(m["response_format"]), `"name":"`+strings.Repeat("_", 64)+`"`)
@@ -285,7 +287,7 @@ func TestQuirkD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
 	}
 	for name, batch := range batches {
 		t.Run(name, func(t *testing.T) {
-			ms, rep := messages(t, dragoman.Target{}, append([]dragoman.Message{user, turn}, batch...)...)
+			ms, rep := messages(t, targets.Target{}, append([]dragoman.Message{user, turn}, batch...)...)
 			if len(ms) != 5 {
 				t.Fatalf("%q", ms)
 			}
@@ -308,7 +310,7 @@ func TestQuirkD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
 		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("b", "g", "{}"))}},
 		dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}, &dragoman.ToolResult{CallID: "b"}),
 	}
-	ms, rep := messages(t, dragoman.Target{}, run...)
+	ms, rep := messages(t, targets.Target{}, run...)
 	if len(ms) != 4 {
 		t.Fatalf("%q", ms)
 	}
@@ -323,7 +325,7 @@ func TestQuirkD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
 }
 
 func TestQuirkD34_TextAloneIsAString(t *testing.T) {
-	ms, _ := messages(t, dragoman.Target{},
+	ms, _ := messages(t, targets.Target{},
 		dragoman.SystemText("s"), user,
 		dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "cached", Cache: &dragoman.CacheHint{}}}},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a"), text("b"), ptr(call("c", "f", "{}"))}},
@@ -335,27 +337,27 @@ func TestQuirkD34_TextAloneIsAString(t *testing.T) {
 }
 
 func TestInstructions_AreTheFirstMessage(t *testing.T) {
-	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Instructions = []dragoman.Part{text("be brief")} })
+	m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Instructions = []dragoman.Part{text("be brief")} })
 	sameJSON(t, elements(t, m["messages"])[0], `{"role":"system","content":"be brief"}`)
 	lossless(t, rep)
 }
 
 func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
 	dev := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("d")}}
-	ms, _ := messages(t, dragoman.Target{}, dev)
+	ms, _ := messages(t, targets.Target{}, dev)
 	has(t, ms[0], `"developer"`)
-	ms, _ = messages(t, caps(dragoman.Capabilities{NoDeveloperRole: true}), dev)
+	ms, _ = messages(t, caps(targets.Capabilities{NoDeveloperRole: true}), dev)
 	has(t, ms[0], `"system"`)
 
-	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
+	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
 	if string(m["max_completion_tokens"]) != "5" || m["max_tokens"] != nil {
 		t.Errorf("%v", m)
 	}
-	m, _ = encoded(t, caps(dragoman.Capabilities{LegacyMaxTokens: true}), func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
+	m, _ = encoded(t, caps(targets.Capabilities{LegacyMaxTokens: true}), func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
 	if string(m["max_tokens"]) != "5" || m["max_completion_tokens"] != nil {
 		t.Errorf("%v", m)
 	}
-	m, rep := encoded(t, caps(dragoman.Capabilities{NoSampling: true, NoStreamOptions: true}), func(r *dragoman.Request) {
+	m, rep := encoded(t, caps(targets.Capabilities{NoSampling: true, NoStreamOptions: true}), func(r *dragoman.Request) {
 		r.Sampling.Temperature, r.Stream, r.StreamUsage = ptr(dragoman.Number("1.0")), true, true
 	})
 	if m["temperature"] != nil || m["stream_options"] != nil {
@@ -363,14 +365,14 @@ func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
 	}
 	lost(t, rep, dragoman.Dropped, "sampling")
 	lost(t, rep, dragoman.Dropped, "stream_options")
-	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+	m, _ = encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Sampling.Temperature, r.Stream, r.StreamUsage = ptr(dragoman.Number("1.0")), true, true
 	})
 	if string(m["temperature"]) != "1.0" || string(m["stream_options"]) != `{"include_usage":true}` {
 		t.Errorf("%v", m)
 	}
 	img := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}}}
-	ms, rep = messages(t, caps(dragoman.Capabilities{NoImages: true}), img)
+	ms, rep = messages(t, caps(targets.Capabilities{NoImages: true}), img)
 	has(t, ms[0], "not shown")
 	lost(t, rep, dragoman.Dropped, "takes no image")
 }
@@ -396,21 +398,21 @@ func TestQuirkG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
 		}
 		turn := append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
 		for _, rebuild := range []bool{false, true} {
-			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "deepseek"}})
+			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "deepseek"}})
 			has(t, elements(t, m["messages"])[0], `"`+field+`":"think"`)
 			// G9: never to somebody else.
-			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "openai"}})
+			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "openai"}})
 			hasNot(t, elements(t, m["messages"])[0], "think")
 			lost(t, rep, dragoman.Dropped, "reasoning has no place")
 			// Unless that one says where it takes it.
-			m, _ = encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "kimi", Caps: dragoman.Capabilities{ReasoningField: "reasoning_content"}}})
+			m, _ = encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "kimi", Caps: targets.Capabilities{ReasoningField: "reasoning_content"}}})
 			has(t, elements(t, m["messages"])[0], `"reasoning_content":"think"`)
 		}
 	}
 }
 
 func TestQuirkG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
-	target := caps(dragoman.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
+	target := caps(targets.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
 	ms, _ := messages(t, target, user, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}), dragoman.AssistantText("done"))
 	has(t, ms[1], `"reasoning_content":""`)
 	hasNot(t, ms[3], "reasoning_content")
@@ -421,7 +423,7 @@ func TestQuirkG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T
 }
 
 func TestQuirkG4_KimisReasoningGoesBackWithCallsAndAPlaceholderDoesNot(t *testing.T) {
-	kimi := caps(dragoman.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
+	kimi := caps(targets.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
 	for text, want := range map[string]string{"because": `"reasoning_content":"because"`, "[reasoning unavailable]": `"reasoning_content":""`, " [reasoning unavailable]\\n": `"reasoning_content":""`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"reasoning_content":"`+text+`","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: kimi})
@@ -592,11 +594,11 @@ func TestLiftErrors_OnlyWhereAskedFor(t *testing.T) {
 
 func TestToolResultName_IsThatOfTheCall(t *testing.T) {
 	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}
-	ms, _ := messages(t, caps(dragoman.Capabilities{ToolResultName: true}), turn, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Name: "f", Content: []dragoman.Part{text("x")}}))
+	ms, _ := messages(t, caps(targets.Capabilities{ToolResultName: true}), turn, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Name: "f", Content: []dragoman.Part{text("x")}}))
 	sameJSON(t, ms[1], `{"role":"tool","name":"f","tool_call_id":"a","content":"x"}`)
 	// A history from this wire names no tool; the call does.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
-	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: caps(dragoman.Capabilities{ToolResultName: true})})
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: caps(targets.Capabilities{ToolResultName: true})})
 	has(t, elements(t, m["messages"])[1], `"name":"f"`)
 }
 
@@ -607,9 +609,9 @@ func TestQuirkG9_ThinkingInASecondMemberDoesNotLeakToAnotherProvider(t *testing.
 		t.Fatal(err)
 	}
 	req := &dragoman.Request{Model: "m", Messages: resp.Output}
-	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: dragoman.Target{Provider: "openai"}})
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: targets.Target{Provider: "openai"}})
 	sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x"}`)
-	m, _ = encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Provider: "chutes"}})
+	m, _ = encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Provider: "chutes"}})
 	sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`)
 }
 
@@ -617,7 +619,7 @@ func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T)
 	x := func(v string) *dragoman.Extra {
 		return &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/x", Value: json.RawMessage(v)}, {Path: "/same", Value: json.RawMessage(`1`)}}}
 	}
-	ms, rep := messages(t, dragoman.Target{},
+	ms, rep := messages(t, targets.Target{},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a")}, Extra: x(`"first"`)},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("b")}, Extra: x(`"second"`)},
 	)
@@ -682,12 +684,12 @@ func TestAToolChoiceCountsMoreThanALegacyFunctionCall(t *testing.T) {
 
 func TestADeveloperMessageThatBecomesASystemMessageIsReported(t *testing.T) {
 	m := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("be brief")}}
-	list, rep := messages(t, caps(dragoman.Capabilities{NoDeveloperRole: true}), m)
+	list, rep := messages(t, caps(targets.Capabilities{NoDeveloperRole: true}), m)
 	has(t, list[0], `"role":"system"`)
 	if l := lost(t, rep, dragoman.Lowered, "developer"); l.Severity != dragoman.Info || l.Path != "/messages/0/role" {
 		t.Errorf("%+v", l)
 	}
-	_, rep = messages(t, dragoman.Target{}, m)
+	_, rep = messages(t, targets.Target{}, m)
 	lossless(t, rep)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -151,7 +152,7 @@ func groqUsage(raw []byte, rep *dragoman.Report) (u dragoman.Usage) {
 }
 
 func unreadableCall(c *dragoman.ToolCall) bool {
-	return c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable
+	return c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable
 }
 
 // failChoice settles a candidate of a response that failed.

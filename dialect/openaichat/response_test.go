@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
@@ -31,7 +33,7 @@ func TestQuirkB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testin
 				t.Fatalf("%+v", c)
 			}
 			resp.Output[0].Native = nil
-			ms, rep := messages(t, dragoman.Target{}, resp.Output[0], dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
+			ms, rep := messages(t, targets.Target{}, resp.Output[0], dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
 			sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
 			lossless(t, rep)
 			st := streamed(t, stream(`"tool_calls"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"`+args+`}}]}`))
@@ -109,7 +111,7 @@ func TestQuirkB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
 			if r.Stop.Reason != dragoman.StopMalformedCall {
 				t.Errorf("%s: %+v", native, r.Stop)
 			}
-			problem(t, calls(r)[0], dragoman.ProblemStopped)
+			problem(t, calls(r)[0], codes.ProblemStopped)
 		}
 	}
 }
@@ -170,7 +172,7 @@ func TestQuirkB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.
 func TestQuirkB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
 	c := resp.ToolCalls()[0]
-	ms, _ := messages(t, dragoman.Target{}, append([]dragoman.Message{dragoman.UserText("x")}, append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{text("y")}}))...)...)
+	ms, _ := messages(t, targets.Target{}, append([]dragoman.Message{dragoman.UserText("x")}, append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{text("y")}}))...)...)
 	has(t, ms[1], `"id":"`+c.ID+`"`)
 	has(t, ms[2], `"tool_call_id":"`+c.ID+`"`)
 }
@@ -205,9 +207,9 @@ func TestQuirkB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
 
 func TestQuirkB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
 	c := call("a", "f", "{}")
-	ms, _ := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&c}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
+	ms, _ := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&c}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
 	sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
-	ms, rep := messages(t, dragoman.Target{}, dragoman.UserText("x"), dragoman.Message{Role: dragoman.RoleAssistant}, dragoman.UserText("y"))
+	ms, rep := messages(t, targets.Target{}, dragoman.UserText("x"), dragoman.Message{Role: dragoman.RoleAssistant}, dragoman.UserText("y"))
 	if len(ms) != 2 {
 		t.Errorf("%q", ms)
 	}
@@ -540,7 +542,7 @@ func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirstAndTheCallDoesNotRun
 	if len(got) != 1 || got[0].ID != "a" || got[0].Name != "right" || got[0].Arguments != "{}" {
 		t.Fatalf("%+v", got)
 	}
-	if p := got[0].Problem; p == nil || p.Code != dragoman.ProblemStopped {
+	if p := got[0].Problem; p == nil || p.Code != codes.ProblemStopped {
 		t.Errorf("it may run: %+v", p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -100,7 +101,7 @@ func countCalls(out []dragoman.Message) (n callCount) {
 // meant reports whether a native word, or none, says of its own what the stop
 // says: who changed the reason wants the change to be seen.
 func meant(s dragoman.Stop, native string, calls callCount) bool {
-	return dragoman.DeriveStop(stopOf(native), calls.whole, true) == s.Reason
+	return stopreason.Derive(stopOf(native), calls.whole, true) == s.Reason
 }
 
 // wordOf writes a stop: in the word this dialect gave it where that still says

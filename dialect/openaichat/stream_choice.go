@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
@@ -749,7 +750,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 			}
 			k.name = fmt.Appendf(nil, "tool_%d", k.position)
 			c.start(k)
-			k.part.Value.(*dragoman.ToolCall).Problem = &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call names no tool", Offset: -1}
+			k.part.Value.(*dragoman.ToolCall).Problem = &dragoman.CallProblem{Code: codes.ProblemNoName, Message: "the call names no tool", Offset: -1}
 			continue
 		}
 		c.start(k)
@@ -776,22 +777,22 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 			v.ID, v.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed+old, c.index, k.position), true
 			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call is %q", old, v.ID)
 			if first.id == k.id && first.name == string(k.name) && first.args == v.Arguments && v.Problem == nil {
-				v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the call repeats another one exactly; it runs once", Offset: -1}
+				v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the call repeats another one exactly; it runs once", Offset: -1}
 			}
 		}
 		seen[v.ID] = sent{k.id, string(k.name), v.Arguments}
 		if k.unclear {
 			v.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemDuplicateKey, Offset: -1,
+				Code: codes.ProblemDuplicateKey, Offset: -1,
 				Message: "an event of the call repeats a member, so its meaning is ambiguous; make the call again",
 			}
 		}
 		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
 		if k.disputed != "" && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: k.disputed, Offset: -1}
+			v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: k.disputed, Offset: -1}
 		}
 		if !terminal && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
+			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
 		}
 		calls, done = append(calls, v), append(done, k.part)
 	}

@@ -8,7 +8,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T) {
@@ -278,7 +280,7 @@ func TestQuirkC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
 	if resp.Stop.Reason != dragoman.StopError {
 		t.Errorf("finish_reason error: %+v", resp.Stop)
 	}
-	problem(t, calls(resp)[0], dragoman.ProblemStopped)
+	problem(t, calls(resp)[0], codes.ProblemStopped)
 }
 
 func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
@@ -292,8 +294,8 @@ func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
 		if len(cs) != 2 || resp.Stop.Reason != dragoman.StopLength {
 			t.Fatalf("%+v", resp)
 		}
-		problem(t, cs[0], dragoman.ProblemStopped)
-		problem(t, cs[1], dragoman.ProblemTruncated)
+		problem(t, cs[0], codes.ProblemStopped)
+		problem(t, cs[1], codes.ProblemTruncated)
 	}
 }
 
@@ -429,16 +431,16 @@ func TestQuirkB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) 
 	if len(got) != 1 || got[0].ID != "a" || got[0].Arguments != `{"x":1}` || got[0].Name == "" {
 		t.Fatalf("%+v", got)
 	}
-	problem(t, got[0], dragoman.ProblemNoName)
+	problem(t, got[0], codes.ProblemNoName)
 }
 
 func TestQuirkB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) {
 	for args, code := range map[string]string{
-		`{\"a\":`:              dragoman.ProblemInvalidJSON,
-		`{\"a\":1}{\"a\":2}`:   dragoman.ProblemInvalidJSON, // quirk B6
-		`{\"a\":1,\"a\":2}`:    dragoman.ProblemDuplicateKey,
-		`[1]`:                  dragoman.ProblemNotObject,
-		`{\"a\":\"x\\ud800\"}`: dragoman.ProblemInvalidJSON,
+		`{\"a\":`:              codes.ProblemInvalidJSON,
+		`{\"a\":1}{\"a\":2}`:   codes.ProblemInvalidJSON, // quirk B6
+		`{\"a\":1,\"a\":2}`:    codes.ProblemDuplicateKey,
+		`[1]`:                  codes.ProblemNotObject,
+		`{\"a\":\"x\\ud800\"}`: codes.ProblemInvalidJSON,
 	} {
 		resp := streamed(t, stream(`"tool_calls"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+args+`"}}]}`))
 		whole, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"`+args+`"}}]}`, `"tool_calls"`)
@@ -472,7 +474,7 @@ func TestLegacy_AStreamedFunctionCallIsACall(t *testing.T) {
 func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "apply patch"}}
 	enc, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Tools: tools, Messages: []dragoman.Message{dragoman.UserText("x")}},
-		dialect.EncodeOptions{Target: caps(dragoman.Capabilities{NoCustomTools: true})})
+		dialect.EncodeOptions{Target: caps(targets.Capabilities{NoCustomTools: true})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -22,10 +23,10 @@ var (
 var toolTraits = toolwire.Traits{
 	Dialect:     dragoman.OpenAIChat,
 	RequiresIDs: true,
-	Function:    dragoman.FormatChatFunction, Freeform: dragoman.FormatChatCustom,
-	Call: dragoman.FormatChatFunctionCall, TextCall: dragoman.FormatChatCustomCall,
+	Function:    toolformat.ChatFunction, Freeform: toolformat.ChatCustom,
+	Call: toolformat.ChatFunctionCall, TextCall: toolformat.ChatCustomCall,
 	OptionalParameters: true,
-	Result:             dragoman.FormatChatResult,
+	Result:             toolformat.ChatResult,
 	NoHosted:           true,
 	CallFields:         []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}, {Path: "/custom/", Names: customFields}},
 	ArgumentsPath:      []string{"function", "arguments"},
@@ -46,8 +47,8 @@ func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
 // The formats of definitions and calls by their type.
 var (
-	toolTypes = map[string]dragoman.Format{"function": dragoman.FormatChatFunction, "": dragoman.FormatChatFunction, "custom": dragoman.FormatChatCustom}
-	callTypes = map[string]dragoman.Format{"function": dragoman.FormatChatFunctionCall, "": dragoman.FormatChatFunctionCall, "custom": dragoman.FormatChatCustomCall}
+	toolTypes = map[string]dragoman.Format{"function": toolformat.ChatFunction, "": toolformat.ChatFunction, "custom": toolformat.ChatCustom}
+	callTypes = map[string]dragoman.Format{"function": toolformat.ChatFunctionCall, "": toolformat.ChatFunctionCall, "custom": toolformat.ChatCustomCall}
 )
 
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
@@ -61,11 +62,11 @@ func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	switch {
 	case o.Type == "custom" && o.Kinds["custom"] == '{':
-		return dragoman.FormatChatCustomCall
+		return toolformat.ChatCustomCall
 	case o.Kinds["function"] != '{', o.Type == "" && o.FunctionArguments == '{': // Ollama's calls have an object
 		return ""
 	case o.Type == "" || o.Type == "function":
-		return dragoman.FormatChatFunctionCall
+		return toolformat.ChatFunctionCall
 	default:
 		return ""
 	}
@@ -73,13 +74,13 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 
 func (toolCodec) RecognizeInner(o *toolwire.Outline) dragoman.Format {
 	if o.Kinds["name"] == '"' && o.Kinds["arguments"] == '"' && !o.Has("type") && !o.Has("function") && o.Kinds["toolUseId"] != '"' {
-		return dragoman.FormatChatFunctionCall
+		return toolformat.ChatFunctionCall
 	}
 	return ""
 }
 
 func (c toolCodec) CallObject(format dragoman.Format, obj json.RawMessage) toolwire.CallShape {
-	if format == dragoman.FormatChatFunctionCall {
+	if format == toolformat.ChatFunctionCall {
 		return toolwire.WithOuter(c, "function", obj)
 	}
 	return toolwire.CallShape{Object: obj}
@@ -91,9 +92,9 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	switch format {
-	case dragoman.FormatChatFunction:
+	case toolformat.ChatFunction:
 		return toolwire.OneTool(format, obj, readTool)
-	case dragoman.FormatChatCustom:
+	case toolformat.ChatCustom:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Kind = dragoman.ToolFreeform
 			readTool(rd, s)
@@ -104,7 +105,7 @@ func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawM
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	if format == dragoman.FormatChatCustom {
+	if format == toolformat.ChatCustom {
 		writeCustom(v, w, s, name, at, rep)
 		return true
 	}
@@ -118,7 +119,7 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.OpenAIChat
 	kind := "function"
-	if format == dragoman.FormatChatCustomCall {
+	if format == toolformat.ChatCustomCall {
 		kind = "custom"
 	}
 	w.BeginObject()
@@ -193,7 +194,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	w.BeginObject()
 	w.StringField("name", name)
 	w.StringFieldIf("description", low.Description)
-	own := s.Source != nil && s.Source.Format == dragoman.FormatChatFunction
+	own := s.Source != nil && s.Source.Format == toolformat.ChatFunction
 	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || !own || toolTraits.NeedsParameters(s, v.Caps()) {
 		w.RawField("parameters", low.Schema)
 	}
@@ -318,7 +319,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	}
 	w.StringField("tool_call_id", id)
 	w.Key("content")
-	if native := toolwire.NativeContent(res, dragoman.FormatChatResult); native != nil {
+	if native := toolwire.NativeContent(res, toolformat.ChatResult); native != nil {
 		w.Raw(native)
 	} else {
 		spill = writeContent(v, w, res, at, rep)

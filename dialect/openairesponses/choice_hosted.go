@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
 
 // hostedTool is how a choice names a tool that the API runs itself: by its
@@ -42,7 +43,7 @@ func sendsHosted(t *dragoman.ToolSpec) bool {
 		return false
 	}
 	f := t.Source.Format
-	return strings.HasPrefix(string(f), string(name)+".") && f != dragoman.FormatResponsesNamespace && readHosted(t).typ != ""
+	return strings.HasPrefix(string(f), string(name)+".") && f != toolformat.ResponsesNamespace && readHosted(t).typ != ""
 }
 
 // toolKey is what a reference says of its tool.

@@ -15,6 +15,8 @@ package openairesponses
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const name = dragoman.OpenAIResponses
@@ -28,20 +30,20 @@ var _ dialect.Codec = Codec{}
 func (Codec) Dialect() dragoman.Dialect { return name }
 
 // Limits implements [dialect.Codec].
-func (Codec) Limits() dragoman.Limits {
-	return dragoman.Limits{
+func (Codec) Limits() targets.Limits {
+	return targets.Limits{
 		Dialect:             name,
-		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
-		ID:                  dragoman.IDRule{Max: 64},
-		SchemaFormats:       []dragoman.Format{dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom},
+		Name:                targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
+		ID:                  targets.IDRule{Max: 64},
+		SchemaFormats:       []dragoman.Format{toolformat.ResponsesFunction, toolformat.ResponsesCustom},
 		ToolSchema:          "openai.tool",
 		StrictSchema:        "openai.strict",
 		MediaRoles:          []dragoman.Role{dragoman.RoleUser, dragoman.RoleTool},
 		MaxCacheBreakpoints: 4,
-		Replay: dragoman.ReplayRules{
-			Messages:  dragoman.MatchDialect | dragoman.MatchProvider,
-			ItemIDs:   dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope,
-			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope,
+		Replay: targets.ReplayRules{
+			Messages:  targets.MatchDialect | targets.MatchProvider,
+			ItemIDs:   targets.MatchDialect | targets.MatchProvider | targets.MatchScope,
+			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchScope,
 		},
 		ResultMedia:       true,
 		ArgumentsAsString: true,

@@ -9,12 +9,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var parts = codectest.PartCodec{
 	Read: readPart,
-	Write: func(w *jsonwire.Writer, p dragoman.Part, caps dragoman.Capabilities, rep *dragoman.Report) {
-		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
+	Write: func(w *jsonwire.Writer, p dragoman.Part, caps targets.Capabilities, rep *dragoman.Report) {
+		reg := interop.New(interop.Options{Codecs: toolCodecs, Target: targets.Target{Dialect: name, Caps: caps}, Limits: Codec{}.Limits()})
 		writePart(reg.View(), w, p, false, extra.At(""), rep)
 	},
 }

@@ -12,8 +12,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The tests in this file say what a hostile or broken server, or a careless
@@ -27,7 +30,7 @@ func stoppedCalls(t *testing.T, resp *dragoman.Response) {
 		t.Error("no call")
 	}
 	for _, c := range calls {
-		if c.Problem == nil || c.Problem.Code != dragoman.ProblemStopped {
+		if c.Problem == nil || c.Problem.Code != codes.ProblemStopped {
 			t.Errorf("%s %s(%s): %+v", c.ID, c.Name, c.Arguments, c.Problem)
 		}
 	}
@@ -114,7 +117,7 @@ func TestAnEditedStopShowsOnTheWire(t *testing.T) {
 func freeformRegistry(t *testing.T) *interop.Registry {
 	t.Helper()
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}}}
-	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCustomTools: true}}})
+	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCustomTools: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestACallThatEndsAsAnotherOneThanItWasStreamedMustNotRun(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			resp, evs, _ := run(t, events(append([]string{created}, c.list...)...))
 			call := resp.ToolCalls()[0]
-			if runs := call.Problem == nil; runs != c.runs || !runs && call.Problem.Code != dragoman.ProblemStopped {
+			if runs := call.Problem == nil; runs != c.runs || !runs && call.Problem.Code != codes.ProblemStopped {
 				t.Errorf("%+v %+v", call, call.Problem)
 			}
 			// Nor does a client that reads what we write of it.
@@ -265,7 +268,7 @@ func TestACallThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
 				t.Fatal(err)
 			}
 			back, _ := decodeResponse(t, string(enc.Body))
-			if c := back.ToolCalls()[0]; c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey || c.Payload == dragoman.PayloadText {
+			if c := back.ToolCalls()[0]; c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey || c.Payload == dragoman.PayloadText {
 				t.Errorf("passed on: %s", enc.Body)
 			}
 			streamed, _, err := decodeStream(events(created, done(0, item), completed), 50, dialect.DecodeOptions{})
@@ -294,13 +297,13 @@ func TestAMessageThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
 
 type failingCalls struct{}
 
-func (failingCalls) Format() dragoman.Format { return dragoman.FormatResponsesFunctionCall }
+func (failingCalls) Format() dragoman.Format { return toolformat.ResponsesFunctionCall }
 func (failingCalls) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report, error) {
 	return nil, dragoman.Report{}, errors.New("unreadable")
 }
 
 func TestACallThatCannotBeReadStillEndsTheStreamOnce(t *testing.T) {
-	reg := interop.New(interop.Options{Codecs: toolCodecs, Target: dragoman.Target{Dialect: name}, Limits: Codec{}.Limits(), Contributions: []dragoman.Contribution{{Calls: []dragoman.CallAccessor{failingCalls{}}}}})
+	reg := interop.New(interop.Options{Codecs: toolCodecs, Target: targets.Target{Dialect: name}, Limits: Codec{}.Limits(), Contributions: []dragoman.Contribution{{Calls: []dragoman.CallAccessor{failingCalls{}}}}})
 	for _, list := range [][]string{
 		{created, added(0, namedCall("rm", "")), argDelta(0, "{}")},
 		{created, argDelta(0, "{}"), done(0, namedCall("rm", "{}"))},
@@ -382,7 +385,7 @@ func TestManyAllowedToolsAreFoundInLinearTime(t *testing.T) {
 		req.Tools = append(req.Tools, dragoman.ToolSpec{Name: fmt.Sprintf("tool_%d", i)})
 		req.ToolChoice.Tools = append(req.ToolChoice.Tools, dragoman.ToolRef{Name: fmt.Sprintf("tool_%d", n-1-i)})
 	}
-	for _, target := range []dragoman.Target{{}, {Caps: dragoman.Capabilities{NoAllowedTools: true}}} {
+	for _, target := range []targets.Target{{}, {Caps: targets.Capabilities{NoAllowedTools: true}}} {
 		start := time.Now()
 		if _, err := (Codec{}).EncodeRequest(req, dialect.EncodeOptions{Target: target}); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -207,7 +208,7 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 // ambiguous reports whether two readers could read one of the calls as two.
 func ambiguous(calls []*dragoman.ToolCall) bool {
 	for _, c := range calls {
-		if c.Problem != nil && (c.Problem.Code == dragoman.ProblemDuplicateKey || c.Problem.Code == dragoman.ProblemUnreadable) {
+		if c.Problem != nil && (c.Problem.Code == codes.ProblemDuplicateKey || c.Problem.Code == codes.ProblemUnreadable) {
 			return true
 		}
 	}
@@ -281,11 +282,11 @@ func readStatus(r *jsonwire.Reader, e **dragoman.Extra) string {
 	extra.Add(e, name, "", []byte("status"), raw)
 	switch string(raw) {
 	case `"incomplete"`:
-		return dragoman.StatusIncomplete
+		return codes.StatusIncomplete
 	case `"in_progress"`:
-		return dragoman.StatusInProgress
+		return codes.StatusInProgress
 	default:
-		return dragoman.StatusComplete
+		return codes.StatusComplete
 	}
 }
 
@@ -303,7 +304,7 @@ func (d *itemDecoder) call(raw []byte, at extra.Path, place int) ([]dragoman.Par
 				unqualify(c)
 			}
 		}
-		if c.Status == dragoman.StatusIncomplete && c.Problem == nil {
+		if c.Status == codes.StatusIncomplete && c.Problem == nil {
 			c.Problem = truncated("the model did not finish the call; make it again") // quirk C26
 		}
 	}

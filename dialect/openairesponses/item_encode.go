@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // itemEncoder writes the messages of a conversation as items of an input. Each
@@ -20,8 +21,8 @@ import (
 type itemEncoder struct {
 	w      jsonwire.Writer
 	reg    *interop.Registry
-	limits dragoman.Limits
-	target dragoman.Target
+	limits targets.Limits
+	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 	tools  []dragoman.ToolSpec
@@ -102,7 +103,7 @@ func (e *itemEncoder) keepsIDs(m *dragoman.Message) bool {
 	}
 	o, t := m.Origin, e.target.Origin()
 	return e.stored && o != nil && o.Provider != "" && o.Scope != "" && t.Provider != "" && t.Scope != "" &&
-		o.Matches(t, e.limits.Replay.ItemIDs)
+		e.limits.Replay.ItemIDs.Allows(o, t)
 }
 
 // replay returns the native form of a message that may be sent as it is.

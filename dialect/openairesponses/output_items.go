@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
@@ -303,7 +304,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 
 // callStatus is the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if _, barred := wirekit.Barred(c); barred || c.Status == dragoman.StatusIncomplete {
+	if _, barred := wirekit.Barred(c); barred || c.Status == codes.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"
@@ -311,7 +312,7 @@ func callStatus(c *dragoman.ToolCall) string {
 
 // itemStatus is the status of a message item.
 func itemStatus(m *dragoman.Message) string {
-	if m.Status == dragoman.StatusIncomplete {
+	if m.Status == codes.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"

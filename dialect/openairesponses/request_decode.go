@@ -5,6 +5,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -135,7 +136,7 @@ func (d *requestDecoder) tools() {
 		at := extra.Elem("/tools", i)
 		specs, err := d.reg.ReadTool(raw, at, d.rep)
 		format := toolCodec{}.ToolFormat(raw)
-		if err != nil && format == dragoman.FormatResponsesNamespace {
+		if err != nil && format == toolformat.ResponsesNamespace {
 			// It holds what we do not know: the provider's own, kept as it is.
 			specs, err = []dragoman.ToolSpec{{
 				Kind: dragoman.ToolHosted, Name: "namespace",

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -152,12 +153,12 @@ func types(v map[string]any) (out []string) {
 
 func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 	home := dragoman.Origin{Provider: "openai", Scope: "acct"}
-	here := dragoman.Target{Provider: "openai", Scope: "acct"}
+	here := targets.Target{Provider: "openai", Scope: "acct"}
 	yes := true
 	for _, c := range []struct {
 		name   string
 		origin dragoman.Origin
-		target dragoman.Target
+		target targets.Target
 		store  *bool
 		want   []string
 		lost   int
@@ -174,14 +175,14 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 		},
 		{
 			"another account: no reasoning", home,
-			dragoman.Target{Provider: "openai", Scope: "other"},
+			targets.Target{Provider: "openai", Scope: "other"},
 			&yes,
 			[]string{"message", "message", "function_call", "web_search_call ws_1 status"},
 			2,
 		},
 		{
 			"another provider: no hosted items", home,
-			dragoman.Target{Provider: "lmstudio"},
+			targets.Target{Provider: "lmstudio"},
 			nil,
 			[]string{"message", "message", "function_call"},
 			3,
@@ -189,7 +190,7 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 		{
 			"an origin nobody named: nothing that a server must look up",
 			dragoman.Origin{},
-			dragoman.Target{},
+			targets.Target{},
 			&yes,
 			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"},
 			1,
@@ -218,7 +219,7 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 
 func TestQuirkD27_WhatFollowedReasoningStillFollowsIt(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: turn(&dragoman.Origin{Provider: "openai", Scope: "a"})}
-	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: dragoman.Target{Provider: "openai", Scope: "a"}})
+	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: targets.Target{Provider: "openai", Scope: "a"}})
 	if at(v, "input", 1, "type") != "reasoning" || at(v, "input", 2, "type") != "message" || at(v, "input", 2, "phase") != "commentary" {
 		t.Errorf("%v", v)
 	}
@@ -341,7 +342,7 @@ func TestNamespacedAndDeferredToolsCannotBeForcedByName(t *testing.T) {
 		if v["tool_choice"] != "required" || !reported(rep, dragoman.Lowered, "/tool_choice") {
 			t.Errorf("%v %v", v["tool_choice"], rep)
 		}
-		v, _ = encodeRequest(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoNamespaces: true, NoDeferred: true}}})
+		v, _ = encodeRequest(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoNamespaces: true, NoDeferred: true}}})
 		if at(v, "tool_choice", "type") != "function" || at(v, "tool_choice", "name") != at(v, "tools", 0, "name") {
 			t.Errorf("flattened: %v", v)
 		}
@@ -399,7 +400,7 @@ func TestCacheHintsBecomeBreakpointsWhereTheModelTakesThem(t *testing.T) {
 	if at(v, "input", 0, "content", 0, "prompt_cache_breakpoint") != nil || len(rep.Losses) < 2 {
 		t.Errorf("%v %v", v, rep)
 	}
-	v, _ = encodeRequest(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{CacheBreakpoints: true}}})
+	v, _ = encodeRequest(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}})
 	if at(v, "input", 0, "content", 0, "prompt_cache_breakpoint", "mode") != "explicit" {
 		t.Errorf("%v", v)
 	}

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -50,15 +51,15 @@ func TestStopIsDerivedFromStatusReasonAndContent(t *testing.T) {
 		{"completed", `"status":"completed","output":[]`, dragoman.StopEnd, ""},
 		{"quirk B18: completed with a call", `"status":"completed","output":[` + call + `]`, dragoman.StopToolCalls, ""},
 		{"no status at all", `"output":[` + call + `]`, dragoman.StopToolCalls, ""},
-		{"quirk C34: cut at the limit", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + call + `]`, dragoman.StopLength, dragoman.ProblemTruncated},
-		{"filtered", `"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[` + call + `]`, dragoman.StopContentFilter, dragoman.ProblemStopped},
-		{"steered", `"status":"incomplete","incomplete_details":{"reason":"steered"},"output":[` + call + `]`, dragoman.StopCancelled, dragoman.ProblemStopped},
-		{"quirk B20: a reason in no table", `"status":"incomplete","incomplete_details":{"reason":"moon"},"output":[` + call + `]`, dragoman.StopUnknown, dragoman.ProblemStopped},
-		{"quirk B20: a status in no table", `"status":"resting","output":[` + call + `]`, dragoman.StopUnknown, dragoman.ProblemStopped},
-		{"failed", `"status":"failed","error":{"code":"server_error","message":"x"},"output":[` + call + `]`, dragoman.StopError, dragoman.ProblemStopped},
-		{"cancelled", `"status":"cancelled","output":[` + call + `]`, dragoman.StopCancelled, dragoman.ProblemStopped},
-		{"still queued", `"status":"queued","output":[` + call + `]`, dragoman.StopError, dragoman.ProblemStopped},
-		{"quirk C26: an incomplete call", `"status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]`, dragoman.StopEnd, dragoman.ProblemTruncated},
+		{"quirk C34: cut at the limit", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + call + `]`, dragoman.StopLength, codes.ProblemTruncated},
+		{"filtered", `"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[` + call + `]`, dragoman.StopContentFilter, codes.ProblemStopped},
+		{"steered", `"status":"incomplete","incomplete_details":{"reason":"steered"},"output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
+		{"quirk B20: a reason in no table", `"status":"incomplete","incomplete_details":{"reason":"moon"},"output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
+		{"quirk B20: a status in no table", `"status":"resting","output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
+		{"failed", `"status":"failed","error":{"code":"server_error","message":"x"},"output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
+		{"cancelled", `"status":"cancelled","output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
+		{"still queued", `"status":"queued","output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
+		{"quirk C26: an incomplete call", `"status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]`, dragoman.StopEnd, codes.ProblemTruncated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp, _ := decodeResponse(t, `{"id":"resp_1","model":"m",`+c.members+`}`)

@@ -10,6 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -103,7 +105,7 @@ func TestQuirkD31_OnlyBreakpointsThatCanBeWrittenCount(t *testing.T) {
 			{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "u2"}}, Cache: hint},
 		},
 	}
-	o := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{CacheBreakpoints: true}}}
+	o := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
 	enc, err := Codec{}.EncodeRequest(req, o)
 	if err != nil {
 		t.Fatal(err)
@@ -214,10 +216,10 @@ func TestQuirkC26_IncompleteFailedAndCancelledAreNoSuccess(t *testing.T) {
 		want          dragoman.StopReason
 		problem       string
 	}{
-		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`, dragoman.StopLength, dragoman.ProblemTruncated},
-		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, dragoman.StopContentFilter, dragoman.ProblemStopped},
-		{"failed", `"status":"failed","error":{"code":"server_error","message":"m"}`, dragoman.StopError, dragoman.ProblemStopped},
-		{"cancelled", `"status":"cancelled"`, dragoman.StopCancelled, dragoman.ProblemStopped},
+		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`, dragoman.StopLength, codes.ProblemTruncated},
+		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, dragoman.StopContentFilter, codes.ProblemStopped},
+		{"failed", `"status":"failed","error":{"code":"server_error","message":"m"}`, dragoman.StopError, codes.ProblemStopped},
+		{"cancelled", `"status":"cancelled"`, dragoman.StopCancelled, codes.ProblemStopped},
 	} {
 		whole, _ := decodeResponse(t, `{`+c.members+`,"output":[`+call+`]}`)
 		evs, _, err := decodeStream(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, call),

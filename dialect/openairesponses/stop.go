@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
@@ -154,9 +155,9 @@ func settleStop(reg *interop.Registry, status, reason string, failed bool, detai
 }
 
 func truncated(why string) *dragoman.CallProblem {
-	return &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: why, Offset: -1}
+	return &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: why, Offset: -1}
 }
 
 func stopped(why string) *dragoman.CallProblem {
-	return &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
+	return &dragoman.CallProblem{Code: codes.ProblemStopped, Message: why, Offset: -1}
 }

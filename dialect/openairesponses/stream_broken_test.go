@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"pgregory.net/rapid"
 )
 
@@ -83,7 +84,7 @@ func TestAfterAnErrorCloseDecodesNothingAndEndsTheStream(t *testing.T) {
 			checkBroken(t, evs, closed)
 			resp, _ := collect(evs)
 			for _, c := range resp.ToolCalls() {
-				if want := map[string]string{"c1": dragoman.ProblemStopped, "c2": dragoman.ProblemTruncated}[c.ID]; c.Problem.Code != want {
+				if want := map[string]string{"c1": codes.ProblemStopped, "c2": codes.ProblemTruncated}[c.ID]; c.Problem.Code != want {
 					t.Errorf("%s: %+v, want %s", c.ID, c.Problem, want)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
@@ -406,7 +407,7 @@ func (e *streamEncoder) finish(it *streamedItem) {
 		return
 	}
 	it.done = true
-	if it.kind == messageItem && it.header.Status == dragoman.StatusIncomplete {
+	if it.kind == messageItem && it.header.Status == codes.StatusIncomplete {
 		it.status = "incomplete"
 	}
 	w := e.event(typ)

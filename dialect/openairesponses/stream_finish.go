@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
@@ -124,7 +125,7 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 		if c.Arguments == "" {
 			d.keepPayload(it)
 		}
-		invalid := c.Problem != nil && c.Problem.Code == dragoman.ProblemInvalidJSON && c.Status != dragoman.StatusIncomplete // a client would run it (quirk B9)
+		invalid := c.Problem != nil && c.Problem.Code == codes.ProblemInvalidJSON && c.Status != codes.StatusIncomplete // a client would run it (quirk B9)
 		if it.disputed || invalid || ambiguous([]*dragoman.ToolCall{c}) {
 			d.dispute(it)
 			m.Native = nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // delta writes a fragment of a part.
@@ -123,7 +124,7 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	if !ok { // the source never ended it
 		part := *it.parts[0].(*dragoman.ToolCall)
 		part.Arguments = string(p.sent)
-		part.Status = dragoman.StatusIncomplete
+		part.Status = codes.StatusIncomplete
 		c = &part
 	}
 	it.parts = []dragoman.Part{c}

@@ -10,7 +10,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // events frames the data of events; each is a JSON object without its
@@ -65,7 +67,7 @@ func TestQuirkC11_FinalValuesReplaceWhatWasAccumulatedAndNothingIsToldTwice(t *t
 		t.Errorf("%+v", resp)
 	}
 	// Clients may have taken an earlier word than the last, so it does not run.
-	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != dragoman.ProblemStopped {
+	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemStopped {
 		t.Errorf("words that disagree: %v", p)
 	}
 	ends := 0
@@ -99,7 +101,7 @@ func TestQuirkC34_NoCallIsHandedOutBeforeTheStopIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp, _, _ := run(t, append(body, events(`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`)...))
-	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
+	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v %+v", c.Problem, resp.Stop)
 	}
 }
@@ -231,7 +233,7 @@ func TestQuirkC13_AStreamWithoutItsEndIsAnErrorAndNoCallRuns(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		calls := resp.ToolCalls()
-		if len(calls) != 2 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemStopped || calls[1].Problem == nil || calls[1].Problem.Code != dragoman.ProblemTruncated {
+		if len(calls) != 2 || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemStopped || calls[1].Problem == nil || calls[1].Problem.Code != codes.ProblemTruncated {
 			t.Errorf("%+v", calls)
 		}
 	}
@@ -278,7 +280,7 @@ func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testi
 
 func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}}}
-	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCustomTools: true}}})
+	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCustomTools: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +407,7 @@ func TestCollectedStreamHasTheSidecarsOfItsItems(t *testing.T) {
 	}
 	resp, _ := collect(evs)
 	m := resp.Output[0]
-	if m.Status != dragoman.StatusIncomplete || !m.Native.Current(name, m.Fingerprint) || string(m.Native.Raw) != item {
+	if m.Status != codes.StatusIncomplete || !m.Native.Current(name, m.Fingerprint) || string(m.Native.Raw) != item {
 		t.Errorf("%+v", m)
 	}
 }

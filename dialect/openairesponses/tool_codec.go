@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 )
 
@@ -20,9 +22,9 @@ var callFields = []string{"type", "id", "call_id", "name", "namespace", "argumen
 var toolTraits = toolwire.Traits{
 	Dialect:     dragoman.OpenAIResponses,
 	RequiresIDs: true,
-	Function:    dragoman.FormatResponsesFunction, Freeform: dragoman.FormatResponsesCustom, Namespace: dragoman.FormatResponsesNamespace,
-	Call: dragoman.FormatResponsesFunctionCall, TextCall: dragoman.FormatResponsesCustomCall,
-	Result:          dragoman.FormatResponsesResult,
+	Function:    toolformat.ResponsesFunction, Freeform: toolformat.ResponsesCustom, Namespace: toolformat.ResponsesNamespace,
+	Call: toolformat.ResponsesFunctionCall, TextCall: toolformat.ResponsesCustomCall,
+	Result:          toolformat.ResponsesResult,
 	ClientRun:       []string{"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer"},
 	StrictByDefault: true,
 	CallSays:        toolwire.CallSays{Async: true, ItemID: true},
@@ -46,8 +48,8 @@ func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
 // The formats of definitions and calls by their type.
 var (
-	toolTypes = map[string]dragoman.Format{"function": dragoman.FormatResponsesFunction, "": dragoman.FormatResponsesFunction, "custom": dragoman.FormatResponsesCustom, "namespace": dragoman.FormatResponsesNamespace}
-	callTypes = map[string]dragoman.Format{"function_call": dragoman.FormatResponsesFunctionCall, "custom_tool_call": dragoman.FormatResponsesCustomCall}
+	toolTypes = map[string]dragoman.Format{"function": toolformat.ResponsesFunction, "": toolformat.ResponsesFunction, "custom": toolformat.ResponsesCustom, "namespace": toolformat.ResponsesNamespace}
+	callTypes = map[string]dragoman.Format{"function_call": toolformat.ResponsesFunctionCall, "custom_tool_call": toolformat.ResponsesCustomCall}
 )
 
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
@@ -64,17 +66,17 @@ func (toolCodec) RecognizeInner(*toolwire.Outline) dragoman.Format { return "" }
 
 func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	switch format {
-	case dragoman.FormatResponsesFunction:
+	case toolformat.ResponsesFunction:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Strict = dragoman.StrictUnset
 			readTool(rd, s)
 		})
-	case dragoman.FormatResponsesCustom:
+	case toolformat.ResponsesCustom:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 			s.Kind = dragoman.ToolFreeform
 			readTool(rd, s)
 		})
-	case dragoman.FormatResponsesNamespace:
+	case toolformat.ResponsesNamespace:
 		return readNamespace(v, obj, at, rep)
 	default:
 		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
@@ -82,7 +84,7 @@ func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawM
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	if format == dragoman.FormatResponsesCustom {
+	if format == toolformat.ResponsesCustom {
 		writeCustom(v, w, s, name, at, rep)
 		return true
 	}
@@ -116,7 +118,7 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.OpenAIResponses
 	w.BeginObject()
-	text := format == dragoman.FormatResponsesCustomCall
+	text := format == toolformat.ResponsesCustomCall
 	if text {
 		toolwire.WriteUnlessKept(w, c.Extra, d, "", "type", "custom_tool_call")
 	} else {
@@ -190,7 +192,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 					break
 				}
 				format := toolCodec{}.ToolFormat(raw)
-				if format == dragoman.FormatResponsesNamespace {
+				if format == toolformat.ResponsesNamespace {
 					// No API has them, and each level would be read again.
 					nested = true
 					continue
@@ -206,7 +208,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 		}
 	}
 	if err := rd.End(); err != nil {
-		return nil, toolwire.Fail(dragoman.FormatResponsesNamespace, err)
+		return nil, toolwire.Fail(toolformat.ResponsesNamespace, err)
 	}
 	if failed != nil {
 		return nil, failed
@@ -216,7 +218,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 	}
 	if name == "" || len(specs) == 0 {
 		// Nothing we could address: the provider's own, kept as it is.
-		s := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: dragoman.FormatResponsesNamespace, JSON: obj}}
+		s := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: toolformat.ResponsesNamespace, JSON: obj}}
 		s.Source.Mirror = s.Fingerprint()
 		return []dragoman.ToolSpec{s}, nil
 	}
@@ -308,7 +310,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 		case "status":
 			raw := rd.Raw()
 			if s := strings.Trim(string(raw), `"`); s == "incomplete" {
-				c.Status = dragoman.StatusIncomplete
+				c.Status = codes.StatusIncomplete
 			}
 			extra.Add(&c.Extra, cr.Dialect, "", []byte(name), raw)
 		case "caller":
@@ -368,7 +370,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 		w.StringField("call_id", id)
 	}
 	w.Key("output")
-	if native := toolwire.NativeContent(res, dragoman.FormatResponsesResult); native != nil {
+	if native := toolwire.NativeContent(res, toolformat.ResponsesResult); native != nil {
 		w.Raw(native)
 	} else {
 		writeOutput(v, w, res, at, rep)

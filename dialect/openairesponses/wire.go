@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -60,7 +61,7 @@ var described = wire.Wire{
 	State: wire.State{Responses: true, IDPrefix: "resp_"},
 	ToolSearch: &dragoman.ToolSpec{
 		Kind: dragoman.ToolHosted, Name: "tool_search",
-		Source: &dragoman.ToolSource{Format: dragoman.FormatResponsesFunction, JSON: json.RawMessage(`{"type":"tool_search"}`)},
+		Source: &dragoman.ToolSource{Format: toolformat.ResponsesFunction, JSON: json.RawMessage(`{"type":"tool_search"}`)},
 	},
 	CallGuard: func(o dialect.DecodeOptions) wire.CallGuard { return newCallGuard(o) },
 	Summaries: true,

@@ -221,8 +221,8 @@ func TestRulesNotice(t *testing.T) {
 		{"a dialect's package", "gateway", `import _ "MODULE/dialect/anthropic"`, "imports dialect/anthropic"},
 		{"a dialect's name at home", "dialect/anthropic", "import dragoman \"MODULE\"\nconst name = dragoman.Anthropic", ""},
 		{"a dialect in the registry", "interop", "import dragoman \"MODULE\"\nvar d = dragoman.Bedrock", "uses dragoman.Bedrock"},
-		{"a dialect's format in the registry", "interop", "import dragoman \"MODULE\"\nvar f = dragoman.FormatGeminiResult", "names dragoman.FormatGeminiResult"},
-		{"a neutral format in the registry", "interop", "import dragoman \"MODULE\"\nvar f dragoman.Format = dragoman.FormatMCPTool", ""},
+		{"a dialect's format in the registry", "interop", "import \"MODULE/internal/toolformat\"\nvar f = toolformat.GeminiResult", "names toolformat.GeminiResult"},
+		{"a neutral format in the registry", "interop", "import \"MODULE/internal/toolformat\"\nvar f = toolformat.MCPTool", ""},
 		{"an HTTP header", "dialect/anthropic", "import \"net/http\"\nfunc F(http.Header) {}", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -253,9 +253,8 @@ func sharedEnginesNameNoFormat(s *source, report reporter) {
 	}
 	for _, f := range s.files {
 		s.selectors(f, func(pos token.Position, pkg, name string) {
-			format := strings.HasPrefix(name, "Format") && name != "Format" && name != "FormatMCPTool"
-			if pkg == repotree.Module && format {
-				report(pos, "%s names dragoman.%s: give the fact to the codec of the dialect", s.path, name)
+			if pkg == repotree.Module+"/internal/toolformat" && name != "MCPTool" {
+				report(pos, "%s names toolformat.%s: give the fact to the codec of the dialect", s.path, name)
 			}
 		})
 	}

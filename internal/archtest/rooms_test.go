@@ -46,9 +46,14 @@ var rooms = []room{
 	{path: "internal/modelgate", only: []string{}, pure: true},
 	{path: "internal/plaintext", only: []string{}, pure: true},
 
-	// The canonical model.
-	{path: "", only: []string{"internal/jsonwire", "internal/fence"}, third: []string{jsontext}, pure: true},
+	{path: "internal/codes", only: []string{}, pure: true},
 
+	// The canonical model.
+	{path: "", only: []string{"internal/codes", "internal/jsonwire", "internal/fence"}, third: []string{jsontext}, pure: true},
+
+	{path: "targets", only: []string{""}, pure: true},
+	{path: "internal/stopreason", only: []string{""}, pure: true},
+	{path: "internal/toolformat", only: []string{""}, pure: true},
 	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
 	{path: "internal/stream", only: []string{"", "internal/extra", "internal/jsonwire"}, pure: true},
 	{path: "internal/linkrequest", only: []string{""}, pure: true},

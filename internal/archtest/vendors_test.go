@@ -19,8 +19,9 @@ import (
 // descriptor (internal/wire) and neither name a dialect nor import its package. What is
 // listed here may, for the reason that stands with it.
 var mayNameDialects = map[string]string{
-	"":                  "declares the names",
-	"internal/dialects": "the registration list",
+	"":                    "declares the names",
+	"internal/dialects":   "the registration list",
+	"internal/toolformat": "declares the names of the formats of tool objects",
 
 	// Programs and data that a user reads.
 	"examples/*":                       "examples show the packages that users import",

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // AnswerEncoder writes what a response and a stream have in common. Dialects embed
@@ -52,7 +53,7 @@ func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions
 
 // replay returns the bytes of a response that came from this dialect and was not
 // changed, with at most another model.
-func replay(resp *dragoman.Response, limits *dragoman.Limits, o dialect.EncodeOptions) ([]byte, bool) {
+func replay(resp *dragoman.Response, limits *targets.Limits, o dialect.EncodeOptions) ([]byte, bool) {
 	if !limits.ModelInURL {
 		return wirekit.ReplayResponse(resp, limits.Dialect, o)
 	}

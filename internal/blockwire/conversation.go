@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Conversation is the plan of a request's conversation for a [Format], and writes
@@ -17,8 +18,8 @@ type Conversation struct {
 	Plan
 	*Format
 	Reg     *interop.Registry
-	limits  dragoman.Limits
-	Target  dragoman.Target
+	limits  targets.Limits
+	Target  targets.Target
 	Options dialect.EncodeOptions
 	Rep     *dragoman.Report
 }

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
@@ -52,7 +53,7 @@ func (d *Decoder) DropTwins(e **dragoman.Extra, prefix, at string, known []strin
 // clients would see that one all the same.
 func (d *Decoder) Unreadable(c *dragoman.ToolCall, err error, at extra.Path) *dragoman.ToolCall {
 	d.Rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a call that cannot be read: %v", err)
-	c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the call cannot be read: " + err.Error(), Offset: -1}
+	c.Problem = &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "the call cannot be read: " + err.Error(), Offset: -1}
 	return c
 }
 
@@ -62,7 +63,7 @@ func (d *Decoder) Called(c *dragoman.ToolCall, repeated string) *dragoman.ToolCa
 	if repeated != "" {
 		c.Problem = wirekit.RepeatedMember(repeated)
 	}
-	if p := c.Problem; p != nil && p.Code == dragoman.ProblemDuplicateKey && p.Offset < 0 {
+	if p := c.Problem; p != nil && p.Code == codes.ProblemDuplicateKey && p.Offset < 0 {
 		d.Ambiguous = true // the call around the arguments, not they
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"pgregory.net/rapid"
 )
@@ -116,7 +117,7 @@ func args(id, name, arguments string) *dragoman.ToolCall {
 }
 
 func cutOff(c *dragoman.ToolCall) *dragoman.ToolCall {
-	c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Offset: -1}
+	c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Offset: -1}
 	return c
 }
 

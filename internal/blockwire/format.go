@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Format describes a dialect whose messages are lists of content blocks, one
@@ -21,7 +22,7 @@ type Format struct {
 	// API names the dialect in errors.
 	API string
 	// Limits returns the limits of the dialect.
-	Limits func() dragoman.Limits
+	Limits func() targets.Limits
 	// Tools holds the codec of the dialect's tool objects.
 	Tools []toolwire.Codec
 	// Messages says where a request has its messages.

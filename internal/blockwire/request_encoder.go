@@ -2,6 +2,7 @@ package blockwire
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -108,9 +109,9 @@ func (e *RequestEncoder) Messages(mark *dragoman.CacheHint) error {
 func (e *RequestEncoder) MayForce() bool {
 	typ := e.Thinks()
 	switch {
-	case e.Target.Caps.ForcedChoice == dragoman.ForcedNever, typ == "enabled":
+	case e.Target.Caps.ForcedChoice == codes.ForcedNever, typ == "enabled":
 		return false
-	case e.Target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
+	case e.Target.Caps.ForcedChoice == codes.ForcedWithoutThinking:
 		return typ != "adaptive"
 	default:
 		return true

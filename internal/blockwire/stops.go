@@ -63,5 +63,5 @@ func (f *Format) meant(s dragoman.Stop, calls bool) bool {
 	if calls {
 		n = 1
 	}
-	return word == s.Reason || dragoman.DeriveStop(word, n, true) == s.Reason
+	return word == s.Reason || stopreason.Derive(word, n, true) == s.Reason
 }

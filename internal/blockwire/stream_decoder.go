@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -266,8 +267,8 @@ func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs)
 	c := d.reader.WholeCall(block, at)
 	d.WithoutStrays(c, at)
 	d.Identify(c, at, append(slices.Clip(d.CallPlace), b.At)...)
-	if broken && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
-		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+	if broken && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
 		if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.Fragments()) == 0 {
 			c.Arguments = "" // the start of a block says {} before anything is known
 		}

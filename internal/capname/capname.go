@@ -12,9 +12,11 @@ import (
 	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Style is what stands between the words of a name.
@@ -32,7 +34,7 @@ const forcedAlways = "always"
 
 // Set sets a capability. A value that is not valued is one that was not given:
 // true for what is true or false.
-func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool) error {
+func (s Style) Set(caps *targets.Capabilities, name, value string, valued bool) error {
 	v := reflect.ValueOf(caps).Elem()
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -45,11 +47,11 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 			return nil
 		case f.Kind() == reflect.Bool:
 			return fmt.Errorf("%s is true or false, not %q", name, value)
-		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value == forcedAlways:
-			f.SetString(string(dragoman.ForcedAlways))
+		case f.Type() == reflect.TypeFor[string]() && value == forcedAlways:
+			f.SetString(string(codes.ForcedAlways))
 			return nil
-		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value != string(dragoman.ForcedWithoutThinking) && value != string(dragoman.ForcedNever):
-			return fmt.Errorf("%s is %s, %s or %s", name, forcedAlways, dragoman.ForcedWithoutThinking, dragoman.ForcedNever)
+		case f.Type() == reflect.TypeFor[string]() && value != string(codes.ForcedWithoutThinking) && value != string(codes.ForcedNever):
+			return fmt.Errorf("%s is %s, %s or %s", name, forcedAlways, codes.ForcedWithoutThinking, codes.ForcedNever)
 		case f.Kind() == reflect.Int64:
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil || n < 0 {
@@ -104,7 +106,7 @@ func checkWords(field, value string) error {
 // Names lists the capabilities that can be set by hand.
 func (s Style) Names() []string {
 	var names []string
-	for f := range reflect.TypeFor[dragoman.Capabilities]().Fields() {
+	for f := range reflect.TypeFor[targets.Capabilities]().Fields() {
 		switch f.Type.Kind() {
 		case reflect.Bool, reflect.String, reflect.Int64:
 			names = append(names, s.name(f.Name))
@@ -128,7 +130,7 @@ func (s Style) name(field string) string {
 
 // Apply sets the capabilities of a map by their names in a file, in the order of the
 // names.
-func Apply(caps *dragoman.Capabilities, set map[string]string) error {
+func Apply(caps *targets.Capabilities, set map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if err := File.Set(caps, name, set[name], true); err != nil {
 			return err
@@ -145,7 +147,7 @@ func Read(r *filetree.Reader, n *filetree.Node) map[string]string {
 			r.Bad(value, "capabilities: %s: want true, false, a number or a text, have %s", key.Text, value.Kind)
 			return
 		}
-		if err := File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {
+		if err := File.Set(&targets.Capabilities{}, key.Text, value.Text, true); err != nil {
 			r.Bad(key, "capabilities: %v%s", err, words.Meant(key.Text, File.Names()))
 		}
 		out[key.Text] = value.Text

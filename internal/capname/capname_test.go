@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestACapabilityThatIsANumberIsSetByOne(t *testing.T) {
-	var caps dragoman.Capabilities
+	var caps targets.Capabilities
 	if err := capname.File.Set(&caps, "default_max_tokens", "64000", true); err != nil || caps.DefaultMaxTokens != 64000 {
 		t.Errorf("%d, %v", caps.DefaultMaxTokens, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"pgregory.net/rapid"
 )
 
@@ -161,7 +162,7 @@ func (d Draw) part(t *rapid.T, n int) (p dragoman.Part, text string) {
 	case 6, 7:
 		c := drawCall(t, id)
 		if rapid.Bool().Draw(t, "cut") {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated}
+			c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated}
 		}
 		return c, c.Arguments
 	case 8:

@@ -7,15 +7,16 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // PartCodec reads and writes single content parts of a dialect.
 type PartCodec struct {
 	Read  func(obj json.RawMessage) dragoman.Part
-	Write func(w *jsonwire.Writer, p dragoman.Part, caps dragoman.Capabilities, rep *dragoman.Report)
+	Write func(w *jsonwire.Writer, p dragoman.Part, caps targets.Capabilities, rep *dragoman.Report)
 }
 
-func (c PartCodec) write(p dragoman.Part, caps dragoman.Capabilities) (string, dragoman.Report) {
+func (c PartCodec) write(p dragoman.Part, caps targets.Capabilities) (string, dragoman.Report) {
 	var w jsonwire.Writer
 	var rep dragoman.Report
 	c.Write(&w, p, caps, &rep)
@@ -27,7 +28,7 @@ func (c PartCodec) RoundTrip(t *testing.T, objs ...string) {
 	t.Helper()
 	for _, obj := range objs {
 		t.Run(obj, func(t *testing.T) {
-			out, rep := c.write(c.Read(json.RawMessage(obj)), dragoman.Capabilities{})
+			out, rep := c.write(c.Read(json.RawMessage(obj)), targets.Capabilities{})
 			sameJSON(t, out, obj)
 			if len(rep.Losses) > 0 {
 				t.Errorf("unexpected losses:\n%s", rep)
@@ -40,7 +41,7 @@ func (c PartCodec) RoundTrip(t *testing.T, objs ...string) {
 type WrittenPart struct {
 	Name string
 	Part dragoman.Part
-	Caps dragoman.Capabilities
+	Caps targets.Capabilities
 	Want string
 	// Severity of the worst loss; negative for none.
 	Severity dragoman.Severity
@@ -69,7 +70,7 @@ func (c PartCodec) Writes(t *testing.T, parts []WrittenPart) {
 // Drops checks that nothing is written for a part, with a serious loss.
 func (c PartCodec) Drops(t *testing.T, p dragoman.Part) {
 	t.Helper()
-	out, rep := c.write(p, dragoman.Capabilities{})
+	out, rep := c.write(p, targets.Capabilities{})
 	if out != "" || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("wrote %q, and reported\n%s", out, rep)
 	}

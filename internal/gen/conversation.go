@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"pgregory.net/rapid"
 )
 
@@ -35,7 +37,7 @@ func (o Options) message(t *rapid.T, role dragoman.Role, parts ...dragoman.Part)
 	}
 	if role == dragoman.RoleAssistant && o.native(t) {
 		m.Phase = "commentary"
-		m.Status = rapid.SampledFrom([]string{"", dragoman.StatusIncomplete}).Draw(t, "status")
+		m.Status = rapid.SampledFrom([]string{"", codes.StatusIncomplete}).Draw(t, "status")
 	}
 	m.Native = o.sidecar(t, m.Fingerprint)
 	return m
@@ -165,7 +167,7 @@ func (o Options) ToolSpec() *rapid.Generator[dragoman.ToolSpec] {
 			s.Namespace, s.NamespaceDescription = "crm", "Customers & orders"
 		}
 		if o.native(t) {
-			s.Source = &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: Object().Draw(t, "source"), Mirror: s.Fingerprint()}
+			s.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: Object().Draw(t, "source"), Mirror: s.Fingerprint()}
 		}
 		return s
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"pgregory.net/rapid"
 )
 
@@ -40,7 +41,7 @@ func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 			p.Details = []json.RawMessage{Object().Draw(t, "detail"), nil, {}}
 		}
 		if !o.Tidy {
-			p.Status = rapid.SampledFrom([]string{"", dragoman.StatusIncomplete}).Draw(t, "status")
+			p.Status = rapid.SampledFrom([]string{"", codes.StatusIncomplete}).Draw(t, "status")
 		}
 		return p
 	})
@@ -101,8 +102,8 @@ func (o Options) call(t *rapid.T, tools []dragoman.ToolSpec, id string) *dragoma
 		c.Problem = dragoman.CheckArguments(c.Arguments)
 	}
 	if !o.Tidy && seldom(t, "truncated") {
-		c.Status = dragoman.StatusIncomplete
-		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the output limit cut the call", Offset: -1}
+		c.Status = codes.StatusIncomplete
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the output limit cut the call", Offset: -1}
 	}
 	c.Synthetic = seldom(t, "synthetic")
 	if o.native(t) {
@@ -142,7 +143,7 @@ func (o Options) result(t *rapid.T, c *dragoman.ToolCall) *dragoman.ToolResult {
 	}
 	if !o.Tidy {
 		r.Synthetic = seldom(t, "synthetic result")
-		r.Status = rapid.SampledFrom([]string{"", "", dragoman.StatusInProgress}).Draw(t, "result status")
+		r.Status = rapid.SampledFrom([]string{"", "", codes.StatusInProgress}).Draw(t, "result status")
 	}
 	var content []dragoman.Part
 	for range rapid.IntRange(0, 2).Draw(t, "contents") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 )
 
 // WithoutRepeatedKeys replaces the arguments in an encoded request that repeat a key by {}.
@@ -11,7 +12,7 @@ import (
 func WithoutRepeatedKeys(req *dragoman.Request, body []byte) []byte {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
-			if c, ok := p.(*dragoman.ToolCall); ok && c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey && c.Arguments != "" {
+			if c, ok := p.(*dragoman.ToolCall); ok && c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey && c.Arguments != "" {
 				body = bytes.ReplaceAll(body, []byte(c.Arguments), []byte("{}"))
 			}
 		}

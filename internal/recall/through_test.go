@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/recall"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // upstream is a provider whose answers have opaque state.
@@ -134,7 +135,7 @@ type talk struct {
 	scope  recall.Scope
 	client dialect.Codec
 	up     upstream
-	target dragoman.Target
+	target targets.Target
 
 	// said is the conversation as the client keeps it, minted as one that forgets
 	// nothing would.
@@ -144,7 +145,7 @@ type talk struct {
 }
 
 func newTalk(t *testing.T, r *recall.Recall, up upstream, client dialect.Codec) *talk {
-	target := dragoman.Target{Dialect: up.codec.Dialect(), Provider: "p", Scope: "s", Model: "m"}
+	target := targets.Target{Dialect: up.codec.Dialect(), Provider: "p", Scope: "s", Model: "m"}
 	return &talk{t: t, r: r, scope: recall.Scope{Key: "k", Route: "m"}, client: client, up: up, target: target}
 }
 

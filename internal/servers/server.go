@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Server is what is known of a server, or of a family of models: an extension made
@@ -21,7 +22,7 @@ type Server struct {
 	Requires, Forbids []extension.Tag
 	// Capabilities changes what the target can do, by the name of the model, which
 	// is in small letters; nil changes nothing.
-	Capabilities func(c *dragoman.Capabilities, model string)
+	Capabilities func(c *targets.Capabilities, model string)
 	// Vendor marks the server of the dialect's vendor. Its rules apply to requests that
 	// are encoded; requests in its own dialect may pass through.
 	Vendor bool

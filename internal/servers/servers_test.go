@@ -20,6 +20,7 @@ import (
 	facts "github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -65,7 +66,7 @@ func sent(t testing.TB, c dialect.Codec, server, model string, config map[string
 	known, _ := facts.Default().Lookup(server, model)
 	x := extension.NewExchange(extension.Options{
 		Request: req, Resolution: r, Config: config, Stream: true,
-		Target: dragoman.Target{Dialect: c.Dialect(), Provider: server, Model: model, Caps: known.Capabilities(c.Dialect())},
+		Target: targets.Target{Dialect: c.Dialect(), Provider: server, Model: model, Caps: known.Capabilities(c.Dialect())},
 	})
 	if err := x.Prepare(t.Context()); err != nil {
 		t.Fatal(err)

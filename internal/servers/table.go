@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const chat = dragoman.OpenAIChat
@@ -35,7 +36,7 @@ func All() []extension.Extension {
 		Server{
 			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
 			Requires: []extension.Tag{DialectTag(chat)}, Forbids: []extension.Tag{ServerTag("openai"), ServerTag("azure")},
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.NoStrict, c.NoCustomTools, c.NoNamespaces, c.NoDeferred, c.NoAllowedTools = true, true, true, true, true
 				c.NoDeveloperRole, c.LegacyMaxTokens = true, true
 				c.TopK, c.AnyMedia = true, true
@@ -43,12 +44,12 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "openai", Description: "OpenAI itself: Chat has no top_k.", Requires: served("openai"), Vendor: true,
-			Capabilities: func(c *dragoman.Capabilities, _ string) { refuse(c, "top_k") },
+			Capabilities: func(c *targets.Capabilities, _ string) { refuse(c, "top_k") },
 		},
 		Server{
 			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
 			Requires: served("deepseek"),
-			Capabilities: func(c *dragoman.Capabilities, model string) {
+			Capabilities: func(c *targets.Capabilities, model string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
 				if strings.Contains(model, "r1") {
 					c.ReasoningFieldAlways, c.NoReasoning = false, true
@@ -59,8 +60,8 @@ func All() []extension.Extension {
 		Server{
 			Name: "mistral", Description: "Mistral: ids of nine letters, any for required, results that name their tool.",
 			Requires: served("mistral"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
-				c.ID = &dragoman.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
+			Capabilities: func(c *targets.Capabilities, _ string) {
+				c.ID = &targets.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
 				c.ToolResultName, c.AssistantAfterTools, c.NoPrefill = true, true, true
 				c.TopK = false
 				accept(c, "seed") // as random_seed
@@ -71,7 +72,7 @@ func All() []extension.Extension {
 		Server{
 			Name: "kimi", Description: "Moonshot: thinking goes back, sampling is fixed, schemas are its own.",
 			Requires: served("moonshot"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
 				c.ToolSchema, c.LegacyMaxTokens = "moonshot.tool", false
 			},
@@ -80,12 +81,12 @@ func All() []extension.Extension {
 		Server{
 			Name: "kimi.ids", Description: "Kimi K2, whoever serves it: it knows calls by the numbers that it gives them.",
 			Requires:     []extension.Tag{DialectTag(chat), FamilyTag("kimi")},
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ID = &dragoman.IDRule{Numbered: true} },
+			Capabilities: func(c *targets.Capabilities, _ string) { c.ID = &targets.IDRule{Numbered: true} },
 		},
 		Server{
 			Name: "qwen", Description: "Qwen at DashScope.",
 			Requires: served("qwen"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolResultName = "reasoning_content", true
 			},
 			Knobs: []Knob{
@@ -96,7 +97,7 @@ func All() []extension.Extension {
 		Server{
 			Name: "openrouter", Description: "OpenRouter: effort stands in an object, thinking goes back as it came.",
 			Requires:     served("openrouter"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField = "reasoning" },
+			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField = "reasoning" },
 			Knobs: []Knob{
 				{Setting: "provider", Place: "provider", Label: "which providers may serve the request", Type: "object"},
 				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether thinking is kept back", Type: "boolean"},
@@ -105,7 +106,7 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "groq", Description: "Groq.", Requires: served("groq"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.LegacyMaxTokens, c.TopK = "reasoning", false, false
 			},
 			Knobs: []Knob{
@@ -115,7 +116,7 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "vllm", Description: "vLLM.", Requires: served("vllm"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.NoOutputWithTools = "reasoning", true // one constraint at a time (quirk F9)
 			},
 			Knobs: []Knob{
@@ -126,7 +127,7 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "llamacpp", Description: "llama.cpp's server: schemas become grammars.", Requires: served("llamacpp"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema, c.NoOutputWithTools = "reasoning_content", "llamacpp.tool", true
 			},
 			Knobs: []Knob{
@@ -136,12 +137,12 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "lmstudio", Description: "LM Studio: a tool cannot be named, only demanded.", Requires: served("lmstudio"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
+			Capabilities: func(c *targets.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
 			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
 		},
 		Server{
 			Name: "glm", Description: "GLM at Z.ai: the model chooses its tools, and thinking goes back as it came.", Requires: served("zai"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField = "reasoning_content"
 			},
 			Knobs: []Knob{
@@ -152,13 +153,13 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "xai", Description: "xAI: a large schema is never answered.", Requires: served("xai"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema, c.LegacyMaxTokens = "reasoning_content", "xai.tool", false
 			},
 		},
 		Server{
 			Name: "fireworks", Description: "Fireworks.", Requires: served("fireworks"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) {
+			Capabilities: func(c *targets.Capabilities, _ string) {
 				c.ReasoningField, c.ToolSchema = "reasoning_content", "fireworks.tool"
 			},
 			Knobs: []Knob{{
@@ -168,7 +169,7 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "cerebras", Description: "Cerebras.", Requires: served("cerebras"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField, c.NoParallelFlag = "reasoning", true },
+			Capabilities: func(c *targets.Capabilities, _ string) { c.ReasoningField, c.NoParallelFlag = "reasoning", true },
 			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether thinking is off", Type: "boolean"}},
 		},
 		Server{
@@ -184,14 +185,14 @@ func All() []extension.Extension {
 }
 
 // refuse adds a word to what the server refuses.
-func refuse(c *dragoman.Capabilities, word string) {
+func refuse(c *targets.Capabilities, word string) {
 	if words := strings.Fields(c.Refuses); !slices.Contains(words, word) {
 		c.Refuses = strings.Join(append(words, word), " ")
 	}
 }
 
 // accept removes a word from what the server refuses.
-func accept(c *dragoman.Capabilities, word string) {
+func accept(c *targets.Capabilities, word string) {
 	c.Refuses = strings.Join(slices.DeleteFunc(strings.Fields(c.Refuses), func(w string) bool { return w == word }), " ")
 }
 

@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Unclear reports a call of which nobody can say what it would run.
 func Unclear(p *dragoman.CallProblem) bool {
-	return p != nil && (p.Code == dragoman.ProblemDuplicateKey || p.Code == dragoman.ProblemUnreadable)
+	return p != nil && (p.Code == codes.ProblemDuplicateKey || p.Code == codes.ProblemUnreadable)
 }
 
 // Verdict says what is wrong with the arguments. As Object does, a verdict
 // that the text is bad is believed; any other is no proof that it is sound.
 func Verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
-	if p := c.Problem; p != nil && (p.Code == dragoman.ProblemInvalidJSON || p.Code == dragoman.ProblemDuplicateKey) {
+	if p := c.Problem; p != nil && (p.Code == codes.ProblemInvalidJSON || p.Code == codes.ProblemDuplicateKey) {
 		return p
 	}
 	return dragoman.CheckArguments(c.Arguments)
@@ -39,7 +40,7 @@ func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	}
 	p := Verdict(c)
 	switch {
-	case p != nil && (p.Code == dragoman.ProblemDuplicateKey || p.Code == dragoman.ProblemInvalidJSON && halfReadable(c.Arguments)):
+	case p != nil && (p.Code == codes.ProblemDuplicateKey || p.Code == codes.ProblemInvalidJSON && halfReadable(c.Arguments)):
 		return string(told(c.Arguments)), p
 	case c.Arguments == "" && c.Problem == nil:
 		return "{}", nil
@@ -55,7 +56,7 @@ func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.Call
 		return told(c.Arguments), c.Problem
 	}
 	if c.Payload == dragoman.PayloadObject {
-		if p := Verdict(c); p != nil && p.Code != dragoman.ProblemNotObject {
+		if p := Verdict(c); p != nil && p.Code != codes.ProblemNotObject {
 			return told(c.Arguments), p
 		}
 		if c.Problem != nil && strings.TrimSpace(c.Arguments) == "" { // cut off before the first

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -25,9 +26,9 @@ type CallReader struct {
 // Ambiguous marks a call that repeats a field. No other problem hides that one,
 // such as one of the two being unreadable; of several fields the first counts.
 func (cr *CallReader) Ambiguous(field string) {
-	if p := cr.Call.Problem; p == nil || p.Code != dragoman.ProblemDuplicateKey {
+	if p := cr.Call.Problem; p == nil || p.Code != codes.ProblemDuplicateKey {
 		cr.Call.Problem = &dragoman.CallProblem{
-			Code:    dragoman.ProblemDuplicateKey,
+			Code:    codes.ProblemDuplicateKey,
 			Message: fmt.Sprintf("the call repeats the member %.40q, so its meaning is ambiguous", field),
 			Offset:  -1,
 		}
@@ -83,7 +84,7 @@ func (cr *CallReader) Unreadable(prefix, name, want string) {
 	extra.Add(&cr.Call.Extra, cr.Dialect, prefix, []byte(name), raw)
 	if cr.Call.Problem == nil {
 		cr.Call.Problem = &dragoman.CallProblem{
-			Code: dragoman.ProblemUnreadable, Offset: -1,
+			Code: codes.ProblemUnreadable, Offset: -1,
 			Message: fmt.Sprintf("the call cannot be read: %s must be %s", strings.TrimPrefix(prefix+"/"+name, "/"), want),
 		}
 	}

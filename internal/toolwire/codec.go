@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Codec reads and writes the tool objects of one dialect. Implementations have
@@ -49,7 +50,7 @@ type Codec interface {
 
 	// Surfaces returns the schema rules for a function's parameters, without
 	// and with the strict flag.
-	Surfaces(caps *dragoman.Capabilities) (loose, strict *schema.Profile)
+	Surfaces(caps *targets.Capabilities) (loose, strict *schema.Profile)
 	// Profiles returns the rules of every surface of the dialect, those of servers
 	// that speak it included.
 	Profiles() []schema.Profile
@@ -105,7 +106,7 @@ type Traits struct {
 
 // NeedsParameters reports whether a function without parameters must get an empty schema
 // for the target.
-func (t *Traits) NeedsParameters(s *dragoman.ToolSpec, caps *dragoman.Capabilities) bool {
+func (t *Traits) NeedsParameters(s *dragoman.ToolSpec, caps *targets.Capabilities) bool {
 	return t.OptionalParameters && caps.NoCustomTools && s.Kind == dragoman.ToolFunction && s.Parameters == nil && s.Name != ""
 }
 
@@ -160,7 +161,7 @@ type CallSays struct{ Cache, Async, ItemID bool }
 // View is what a codec sees of the registry of one request.
 type View interface {
 	// Caps are the capabilities of the target.
-	Caps() *dragoman.Capabilities
+	Caps() *targets.Capabilities
 	// Answer reports whether calls are written for a client to run, not as history.
 	Answer() bool
 	// KeepsNamespaces reports whether the wire has namespaces.

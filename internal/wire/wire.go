@@ -3,7 +3,7 @@
 // it is served. Each package below dialect has one [Wire]. The provider, the gateway, the
 // simulator and the command read it, so that none of them compares the names of dialects.
 //
-// Rules of the canonical conversion are not here: they are in [dragoman.Limits].
+// Rules of the canonical conversion are not here: they are in [targets.Limits].
 package wire
 
 import (

@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Fit returns the request to write for a model that does not take all of its
 // settings: they are replaced or dropped, and reported. A request that needs no
 // change is returned as it is.
-func Fit(req *dragoman.Request, caps dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
+func Fit(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	req = fitReasoning(req, &caps, rep)
 	req = OutputInWords(req, caps, rep)
 	return fitSettings(req, &caps, rep)
 }
 
 // fitReasoning fits the reasoning settings.
-func fitReasoning(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
+func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	unstreamed := caps.NoThinkingUnstreamed && !req.Stream && caps.ReasoningOff != "" && Reasons(req, caps)
 	if req.Reasoning == nil && !caps.NoReasoningWithTools && !unstreamed {
 		return req
@@ -81,7 +82,7 @@ func fitReasoning(req *dragoman.Request, caps *dragoman.Capabilities, rep *drago
 
 // dropReasoning reports the settings that a model takes none of. It returns false
 // where they switch reasoning off in a way of the server's.
-func dropReasoning(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities, rep *dragoman.Report) bool {
+func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *dragoman.Report) bool {
 	why := "the model does not reason"
 	if caps.ThinksByDefault {
 		why = "the model takes no reasoning settings"
@@ -102,7 +103,7 @@ func dropReasoning(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities, r
 
 // fitBudget moves a thinking budget into the bounds of the model. Zero and -1 are
 // not amounts.
-func fitBudget(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities, rep *dragoman.Report) {
+func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *dragoman.Report) {
 	least, most := caps.MinThinkingBudget, caps.MaxThinkingBudget
 	always := listed(caps.Refuses, effortNone)
 	if s.BudgetTokens == nil {
@@ -136,7 +137,7 @@ func off(s *dragoman.ReasoningSettings) bool {
 // efforts are all that there are, the least first.
 var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// Efforts lists the words of [dragoman.Capabilities.Efforts].
+// Efforts lists the words of [targets.Capabilities.Efforts].
 func Efforts() []string { return append(efforts[:], "default") }
 
 // fitEffort puts the nearest of the efforts that a model takes in the place of one

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // What OpenAI's two dialects share with each other and with nobody else.
@@ -44,7 +45,7 @@ func OutputName(n string, rep *dragoman.Report) string {
 		rep.Addf(dragoman.Synthesized, dragoman.Info, "/output/name", "the API requires a name; %q written", fallback)
 		return fallback
 	}
-	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
+	rule := targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
 	if interop.Legal(n, rule) {
 		return n
 	}

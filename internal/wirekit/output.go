@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // OutputInWords returns the request to write where the target takes no output
@@ -16,7 +17,7 @@ import (
 // takes JSON and no schema of it: what it does not take is asked for in the
 // instructions, and nothing holds the answer to it. Any other request is returned
 // as it is.
-func OutputInWords(req *dragoman.Request, caps dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
+func OutputInWords(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	f := req.Output
 	if f == nil || f.Kind == dragoman.OutputText || caps.NoStructuredOutput {
 		return req

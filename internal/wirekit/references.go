@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // A request may refer to conversation that one server stored. No other target can resolve
@@ -24,7 +25,7 @@ var storedBy = map[dragoman.Dialect][]string{
 
 // CheckReferences refuses a request that refers to conversation which the target has not
 // stored. The error wraps [dragoman.ErrUnsupported] and names the reference.
-func CheckReferences(req *dragoman.Request, limits dragoman.Limits) error {
+func CheckReferences(req *dragoman.Request, limits targets.Limits) error {
 	target := limits.Dialect
 	if req.PreviousResponseID != "" && !slices.Contains(limits.StoredBy, "previous_response_id") {
 		return unresolved(target, "/previous_response_id", "response", req.PreviousResponseID, "send the whole conversation")

@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Refusable lists the words of [dragoman.Capabilities.Refuses] and RefusesThinking.
+// Refusable lists the words of [targets.Capabilities.Refuses] and RefusesThinking.
 func Refusable() []string {
 	return []string{
 		"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
@@ -25,12 +26,12 @@ const (
 var extraSettings = []string{"logit_bias", "logprobs", "top_logprobs", "reasoning_format"}
 
 // Refuses reports whether the model refuses a setting of the request.
-func Refuses(req *dragoman.Request, caps *dragoman.Capabilities, word string) bool {
+func Refuses(req *dragoman.Request, caps *targets.Capabilities, word string) bool {
 	return listed(caps.Refuses, word) || caps.RefusesThinking != "" && Reasons(req, caps) && listed(caps.RefusesThinking, word)
 }
 
 // RefusesAny reports whether the target does not accept some media among the parts.
-func RefusesAny(caps *dragoman.Capabilities, parts []dragoman.Part) bool {
+func RefusesAny(caps *targets.Capabilities, parts []dragoman.Part) bool {
 	return slices.ContainsFunc(parts, func(p dragoman.Part) bool {
 		m, ok := p.(*dragoman.Media)
 		return ok && !caps.TakesMedia(m.Media)
@@ -50,7 +51,7 @@ func listed(list, word string) bool {
 }
 
 // Reasons reports whether the model reasons for a request.
-func Reasons(req *dragoman.Request, caps *dragoman.Capabilities) bool {
+func Reasons(req *dragoman.Request, caps *targets.Capabilities) bool {
 	s := req.Reasoning
 	switch {
 	case s == nil || caps.NoThinking:
@@ -66,7 +67,7 @@ func Reasons(req *dragoman.Request, caps *dragoman.Capabilities) bool {
 
 // fitSettings drops the settings that the model refuses and moves its temperature
 // into range.
-func fitSettings(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
+func fitSettings(req *dragoman.Request, caps *targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	if caps.Refuses == "" && caps.RefusesThinking == "" && caps.Temperature == "" {
 		return req
 	}
@@ -139,7 +140,7 @@ func fitSettings(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragom
 }
 
 // whileReasoning qualifies a refusal that holds only while the model reasons.
-func whileReasoning(caps *dragoman.Capabilities, word string) string {
+func whileReasoning(caps *targets.Capabilities, word string) string {
 	if listed(caps.Refuses, word) {
 		return ""
 	}

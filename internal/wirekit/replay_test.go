@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // The way of an unchanged request must not carry private state to somebody
@@ -29,11 +30,11 @@ func TestOpaqueReasoningNeverReachesAnotherOriginThroughAnUnchangedRequest(t *te
 			if err != nil {
 				t.Fatal(err)
 			}
-			same, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Provider: "home", Scope: "account-1", Model: "claude-a"}})
+			same, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Provider: "home", Scope: "account-1", Model: "claude-a"}})
 			if err != nil || string(same.Body) != body {
 				t.Errorf("its own origin does not get the same bytes: %v\n%s", err, same.Body)
 			}
-			other, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Provider: "elsewhere", Scope: "account-2", Model: "m"}})
+			other, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Provider: "elsewhere", Scope: "account-2", Model: "m"}})
 			if err != nil || strings.Contains(string(other.Body), "SECRETSTATE") {
 				t.Errorf("another origin gets %s, %v", other.Body, err)
 			}

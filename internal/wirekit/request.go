@@ -10,9 +10,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // EncodeRequest encodes a request for every dialect. It refuses a request that no wire can
@@ -20,7 +22,7 @@ import (
 // did not change is written byte for byte, except for the model name. write encodes every
 // other request; its body is used only if it is complete.
 func EncodeRequest(
-	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, c Conversation, o dialect.EncodeOptions,
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, c Conversation, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
 	enc, err := encodeRequest(req, limits, tools, o, write)
@@ -34,7 +36,7 @@ func EncodeRequest(
 }
 
 func encodeRequest(
-	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions,
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
 	if err := req.Validate(); err != nil {
@@ -54,7 +56,7 @@ func encodeRequest(
 	rep := new(dragoman.Report)
 	w, err := write(o, reg, rep)
 	forbidUnasked(req, reg)
-	if err == nil && o.Target.Caps != (dragoman.Capabilities{}) {
+	if err == nil && o.Target.Caps != (targets.Capabilities{}) {
 		if body, ok := replayUnchanged(req, limits, tools, o, w.Buf, rep, write); ok {
 			return dialect.Encoded{Body: body, Registry: reg}, nil
 		}
@@ -66,10 +68,10 @@ func encodeRequest(
 // replayUnchanged returns the native body of a request that the capabilities of its
 // target do not change: written without them, it has the same body and losses.
 func replayUnchanged(
-	req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) ([]byte, bool) {
-	o.Target.Caps, o.Registry = dragoman.Capabilities{}, nil
+	o.Target.Caps, o.Registry = targets.Capabilities{}, nil
 	body, ok := ReplayRequest(req, limits, o)
 	if !ok || req.Model != "" && !limits.ModelInURL && !namesModel(body) {
 		return nil, false
@@ -81,7 +83,7 @@ func replayUnchanged(
 
 // unreportModel removes the loss of a model name in the body of a dialect that has it in
 // the URL: it is read as the request's (decision 32).
-func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits dragoman.Limits) {
+func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits targets.Limits) {
 	if req.Extra == nil || req.Extra.Dialect == limits.Dialect || req.Model == "" {
 		return
 	}
@@ -129,7 +131,7 @@ func toolsElsewhere(req *dragoman.Request) bool {
 
 // CheckTools refuses the tools of a request to a model that cannot call any.
 // pkg is the package that says so.
-func CheckTools(pkg string, req *dragoman.Request, caps dragoman.Capabilities) error {
+func CheckTools(pkg string, req *dragoman.Request, caps targets.Capabilities) error {
 	if len(req.Tools) > 0 && caps.NoTools {
 		return &FieldError{By: pkg, Field: FieldTools, Detail: NoTools(req.Model), Err: dragoman.ErrUnsupported}
 	}
@@ -150,15 +152,15 @@ func KnownChoice(m dragoman.ChoiceMode) bool {
 // RefusesForced reports whether the request's tool choice forces a call that
 // the target would refuse, as some do while they think (quirk E4). It is for
 // targets that think unless told not to.
-func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
+func RefusesForced(req *dragoman.Request, caps targets.Capabilities) bool {
 	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceRequired && c.Mode != dragoman.ChoiceTool {
 		return false
 	}
 	switch caps.ForcedChoice {
-	case dragoman.ForcedNever:
+	case codes.ForcedNever:
 		return true
-	case dragoman.ForcedWithoutThinking:
+	case codes.ForcedWithoutThinking:
 		return Reasons(req, &caps)
 	default:
 		return false
@@ -167,11 +169,11 @@ func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
 
 // RefusesSampling reports whether the target takes no sampling parameters, and
 // then that the one named key is dropped.
-func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Report) bool {
+func RefusesSampling(caps targets.Capabilities, key string, rep *dragoman.Report) bool {
 	return caps.NoSampling && refusesSampler(&caps, "/sampling/"+key, rep)
 }
 
-func refusesSampler(caps *dragoman.Capabilities, path string, rep *dragoman.Report) bool {
+func refusesSampler(caps *targets.Capabilities, path string, rep *dragoman.Report) bool {
 	if caps.NoSampling {
 		rep.Add(dragoman.Dropped, dragoman.Warn, path, "the model takes no sampling parameters")
 	}
@@ -181,7 +183,7 @@ func refusesSampler(caps *dragoman.Capabilities, path string, rep *dragoman.Repo
 // Samplers are temperature and top_p as they are to be written, each nil where it is not:
 // no temperature above 1, the most that Claude and Bedrock take, and only one of the two
 // where the target takes no more. 1 is what either is by itself, and is left out first.
-func Samplers(caps dragoman.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
+func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
 	if t = temperature; t != nil && Float(*t) > 1 {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", *t)
 		t = new(dragoman.Number("1"))

@@ -10,8 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestAnUnknownMemberThatComesTwiceAmongManyIsWrittenOnce(t *testing.T) {
@@ -43,24 +45,24 @@ func TestQuirkE4_AForcedChoiceIsRefusedWhereTheTargetSaysSo(t *testing.T) {
 	for _, c := range []struct {
 		mode      dragoman.ChoiceMode
 		reasoning *dragoman.ReasoningSettings
-		takes     dragoman.ForcedChoice
+		takes     string
 		want      bool
 	}{
-		{dragoman.ChoiceRequired, thinking, dragoman.ForcedAlways, false},
-		{dragoman.ChoiceRequired, nil, dragoman.ForcedNever, true},
-		{dragoman.ChoiceTool, nil, dragoman.ForcedNever, true},
-		{dragoman.ChoiceAuto, thinking, dragoman.ForcedNever, false},
-		{dragoman.ChoiceTool, thinking, dragoman.ForcedWithoutThinking, true},
-		{dragoman.ChoiceTool, nil, dragoman.ForcedWithoutThinking, false},
-		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Effort: "none"}, dragoman.ForcedWithoutThinking, false},
-		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, dragoman.ForcedWithoutThinking, false},
+		{dragoman.ChoiceRequired, thinking, codes.ForcedAlways, false},
+		{dragoman.ChoiceRequired, nil, codes.ForcedNever, true},
+		{dragoman.ChoiceTool, nil, codes.ForcedNever, true},
+		{dragoman.ChoiceAuto, thinking, codes.ForcedNever, false},
+		{dragoman.ChoiceTool, thinking, codes.ForcedWithoutThinking, true},
+		{dragoman.ChoiceTool, nil, codes.ForcedWithoutThinking, false},
+		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Effort: "none"}, codes.ForcedWithoutThinking, false},
+		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, codes.ForcedWithoutThinking, false},
 	} {
 		req := &dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: c.mode}, Reasoning: c.reasoning}
-		if got := wirekit.RefusesForced(req, dragoman.Capabilities{ForcedChoice: c.takes}); got != c.want {
+		if got := wirekit.RefusesForced(req, targets.Capabilities{ForcedChoice: c.takes}); got != c.want {
 			t.Errorf("%s with %+v, taken %q: refused %v, want %v", c.mode, c.reasoning, c.takes, got, c.want)
 		}
 	}
-	if wirekit.RefusesForced(&dragoman.Request{}, dragoman.Capabilities{ForcedChoice: dragoman.ForcedNever}) {
+	if wirekit.RefusesForced(&dragoman.Request{}, targets.Capabilities{ForcedChoice: codes.ForcedNever}) {
 		t.Error("without a choice nothing is forced")
 	}
 }

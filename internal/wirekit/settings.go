@@ -4,6 +4,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -181,7 +182,7 @@ type RequestWriter struct {
 	W    *jsonwire.Writer
 	Req  *dragoman.Request
 	Rep  *dragoman.Report
-	Caps *dragoman.Capabilities
+	Caps *targets.Capabilities
 	// written says which lines wrote a field.
 	written [maxSettings]bool
 }

@@ -2,7 +2,9 @@ package wirekit
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -23,7 +25,7 @@ func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, 
 	if unasked > 0 && unasked == len(calls) && (word == dragoman.StopNone || word.Runs()) {
 		word = dragoman.StopMalformedCall // calls where none was asked for
 	}
-	reason := dragoman.DeriveStop(word, whole, terminal)
+	reason := stopreason.Derive(word, whole, terminal)
 	ForbidCalls(reason, calls)
 	return reason
 }
@@ -39,14 +41,14 @@ func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 	for i, c := range calls {
 		cut := reason == dragoman.StopLength && i == len(calls)-1
 		switch {
-		case c.Problem != nil && !(cut && c.Problem.Code == dragoman.ProblemInvalidJSON):
+		case c.Problem != nil && !(cut && c.Problem.Code == codes.ProblemInvalidJSON):
 		case cut:
 			c.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemTruncated, Offset: -1,
+				Code: codes.ProblemTruncated, Offset: -1,
 				Message: "the output limit cut the response, so the arguments may be incomplete; make the call again, shorter",
 			}
 		default:
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Offset: -1, Message: endedWith(reason)}
+			c.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Offset: -1, Message: endedWith(reason)}
 		}
 	}
 }
@@ -59,7 +61,7 @@ func endedWith(reason dragoman.StopReason) string {
 
 // Cut reports whether the end of the output or of the stream cut a call.
 func Cut(c *dragoman.ToolCall) bool {
-	return c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
+	return c.Problem != nil && c.Problem.Code == codes.ProblemTruncated
 }
 
 // Barred returns the stop reason for a response with a blocked call. A call with arguments
@@ -94,7 +96,7 @@ func BarredBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReas
 // there is nothing to run. The code alone proves nothing: a client runs a call
 // that has a name, whatever is said of it.
 func Nameless(c *dragoman.ToolCall) bool {
-	return c.Problem != nil && c.Name == "" && c.Problem.Code == dragoman.ProblemNoName
+	return c.Problem != nil && c.Name == "" && c.Problem.Code == codes.ProblemNoName
 }
 
 // Judged is a call with the problem of its arguments: one that was made by hand
@@ -136,7 +138,7 @@ func (b *Barring) add(reason dragoman.StopReason) {
 // better.
 func (b *Barring) Call(c *dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
 	if reason, ok := barred(c); ok {
-		b.sure = b.sure || c.Problem == nil || c.Problem.Code != dragoman.ProblemStopped || c.Problem.Message != endedWith(dragoman.StopUnknown)
+		b.sure = b.sure || c.Problem == nil || c.Problem.Code != codes.ProblemStopped || c.Problem.Message != endedWith(dragoman.StopUnknown)
 		b.add(reason)
 	}
 }
@@ -187,7 +189,7 @@ func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*drago
 // call says two things, of which the client might run the other.
 func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
 	for _, c := range resp.ToolCalls() {
-		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+		if c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey {
 			return true
 		}
 	}

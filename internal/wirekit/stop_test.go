@@ -6,13 +6,14 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
 func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
-	const none, cut, stopped = "", dragoman.ProblemTruncated, dragoman.ProblemStopped
+	const none, cut, stopped = "", codes.ProblemTruncated, codes.ProblemStopped
 	for _, c := range []struct {
 		word     dragoman.StopReason
 		terminal bool
@@ -39,7 +40,7 @@ func TestQuirkB18_NothingRunsAfterAStopThatForbidsIt(t *testing.T) {
 			}
 		}
 	}
-	known := &dragoman.CallProblem{Code: dragoman.ProblemNoName}
+	known := &dragoman.CallProblem{Code: codes.ProblemNoName}
 	calls := []*dragoman.ToolCall{{Problem: known}}
 	if wirekit.SettleStop(all.Registry(interop.Options{}), dragoman.StopLength, true, calls); calls[0].Problem != known {
 		t.Errorf("a problem gave way to %+v", calls[0].Problem)

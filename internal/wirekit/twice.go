@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -49,7 +50,7 @@ func Folds(known []string, key []byte) bool {
 // which of the two counts is not the same to all readers.
 func RepeatedMember(member string) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
-		Code: dragoman.ProblemDuplicateKey, Offset: -1,
+		Code: codes.ProblemDuplicateKey, Offset: -1,
 		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
 	}
 }

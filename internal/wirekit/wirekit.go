@@ -14,10 +14,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // DecodeError places err in what was being decoded.
@@ -37,7 +39,7 @@ func DecodeError(d dragoman.Dialect, what string, err error) error {
 // where req is nil. Its target has the dialect filled in, and ids that the
 // target minted itself are kept; no alias will look like an id of the request.
 // tools is the dialect's own codec, for a registry that is composed here.
-func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
+func EncodeRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := o.Registry
 	if reg == nil {
 		reg = newRegistry(req, limits, tools, o)
@@ -48,7 +50,7 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolw
 	target := reg.Target().Origin()
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		minted := m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider)
+		minted := (targets.MatchDialect | targets.MatchProvider).Allows(m.Origin, target)
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
@@ -77,7 +79,7 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolw
 
 // AnswerRegistry returns the registry to encode a whole answer with: a client
 // knows bare tools by their names, so those of its calls are nobody else's.
-func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
+func AnswerRegistry(resp *dragoman.Response, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	reg := EncodeRegistry(nil, limits, tools, o)
 	announce := func(ms []dragoman.Message) {
 		for i := range ms {
@@ -95,7 +97,7 @@ func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, tools []too
 	return reg
 }
 
-func newRegistry(req *dragoman.Request, limits dragoman.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
+func newRegistry(req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions) *interop.Registry {
 	t := o.Target
 	t.Dialect = limits.Dialect
 	if t.Model == "" && req != nil {
@@ -125,11 +127,11 @@ func ToolContributions(req *dragoman.Request) []dragoman.Contribution {
 }
 
 // DecodeRegistry returns the registry to decode with.
-func DecodeRegistry(limits dragoman.Limits, tools []toolwire.Codec, o dialect.DecodeOptions) *interop.Registry {
+func DecodeRegistry(limits targets.Limits, tools []toolwire.Codec, o dialect.DecodeOptions) *interop.Registry {
 	if o.Registry != nil {
 		return o.Registry
 	}
-	return interop.New(interop.Options{Target: dragoman.Target{Dialect: limits.Dialect}, Limits: limits, Codecs: tools})
+	return interop.New(interop.Options{Target: targets.Target{Dialect: limits.Dialect}, Limits: limits, Codecs: tools})
 }
 
 // Origin returns the origin of decoded bytes.
@@ -156,8 +158,8 @@ func Encoded(d dragoman.Dialect, w *jsonwire.Writer, rep *dragoman.Report, reg *
 // since it was decoded from the dialect, with at most another model in it. A
 // request with state that another origin minted is no such request: it is
 // rebuilt, message by message, without that state.
-func ReplayRequest(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || o.Target.Caps != (dragoman.Capabilities{}) || !req.Native.Current(limits.Dialect, req.Fingerprint) {
+func ReplayRequest(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || o.Target.Caps != (targets.Capabilities{}) || !req.Native.Current(limits.Dialect, req.Fingerprint) {
 		return nil, false
 	}
 	target := o.Target
@@ -187,8 +189,8 @@ func namesModel(body []byte) bool {
 
 // mayReplay reports whether the target may see the native form of a message
 // with all the state that is in it.
-func mayReplay(m *dragoman.Message, limits dragoman.Limits, target dragoman.Target) bool {
-	if !m.Origin.Matches(target.Origin(), limits.Replay.Messages|limits.Replay.ItemIDs) {
+func mayReplay(m *dragoman.Message, limits targets.Limits, target targets.Target) bool {
+	if !(limits.Replay.Messages | limits.Replay.ItemIDs).Allows(m.Origin, target.Origin()) {
 		return false
 	}
 	for _, p := range m.Parts {
@@ -235,8 +237,8 @@ func withModel(raw []byte, model string, path []string) ([]byte, bool) {
 // if the target may get it back. A message with call arguments that are not JSON must be
 // encoded again, with {} in their place (requirement R7), because servers that parse the
 // arguments would refuse every later request.
-func ReplayMessage(m *dragoman.Message, limits *dragoman.Limits, target *dragoman.Target, rebuild bool) ([]byte, bool) {
-	if rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
+func ReplayMessage(m *dragoman.Message, limits *targets.Limits, target *targets.Target, rebuild bool) ([]byte, bool) {
+	if rebuild || m.Native == nil || !limits.Replay.Messages.Allows(m.Origin, target.Origin()) {
 		return nil, false
 	}
 	if !m.Native.Current(limits.Dialect, m.Fingerprint) || brokenCall(m) {
@@ -252,7 +254,7 @@ func brokenCall(m *dragoman.Message) bool {
 		if !ok || c == nil || c.Problem == nil || c.Payload == dragoman.PayloadText || c.Hosted {
 			continue
 		}
-		if why := dragoman.CheckArguments(c.Arguments); why != nil && why.Code == dragoman.ProblemInvalidJSON {
+		if why := dragoman.CheckArguments(c.Arguments); why != nil && why.Code == codes.ProblemInvalidJSON {
 			return true
 		}
 	}
@@ -261,23 +263,23 @@ func brokenCall(m *dragoman.Message) bool {
 
 // MayReplayReasoning reports whether opaque reasoning of a message may go to
 // the target.
-func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits *dragoman.Limits, target *dragoman.Target) bool {
+func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits *targets.Limits, target *targets.Target) bool {
 	origin := m.Origin
 	if r != nil && r.Origin != nil {
 		origin = r.Origin
 	}
-	return origin.Matches(target.Origin(), limits.Replay.Reasoning)
+	return limits.Replay.Reasoning.Allows(origin, target.Origin())
 }
 
 // MayReplayOpaque reports whether a part that we do not know may go to the
 // target: it came from its wire, in a message of its provider's or of nobody's.
 // One that is encrypted for an account is held to the rule of reasoning.
-func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits *dragoman.Limits, target *dragoman.Target) bool {
+func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits *targets.Limits, target *targets.Target) bool {
 	rule := limits.Replay.Messages
 	if p.Type == "compaction" || p.Type == "reasoning" {
 		rule = limits.Replay.Reasoning
 	}
-	return p.Dialect == limits.Dialect && (m.Origin == nil || m.Origin.Matches(target.Origin(), rule))
+	return p.Dialect == limits.Dialect && (m.Origin == nil || rule.Allows(m.Origin, target.Origin()))
 }
 
 // WithCache returns the parts of a message with its cache hint on the last part

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Action is something an extension can do to a session when it is asked to, or by
@@ -78,7 +79,7 @@ type Runtime struct {
 	// Model is the model that the session is connected to, such as for a summary; nil
 	// means none. Target is the target that its requests are encoded for.
 	Model  dragoman.Model
-	Target dragoman.Target
+	Target targets.Target
 	// Resolution holds the active extensions; Run and Triggered set it.
 	Resolution *Resolution
 	// Encode writes messages in the dialect of the native history, one element for each;

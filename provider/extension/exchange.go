@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 // Exchange is one request and its answer, as all its extensions see them. It
@@ -17,7 +18,7 @@ type Exchange struct {
 	Stream bool
 	// Target is what the request is encoded for. A [Preparer] may change its
 	// capabilities.
-	Target dragoman.Target
+	Target targets.Target
 	// Resolution says which extensions are on, and by which tags. Changing it
 	// changes nothing.
 	Resolution *Resolution
@@ -63,7 +64,7 @@ type change struct {
 type Options struct {
 	Request    *dragoman.Request
 	Stream     bool
-	Target     dragoman.Target
+	Target     targets.Target
 	Resolution *Resolution
 	// Config are the settings of extensions by their names.
 	Config map[string]json.RawMessage

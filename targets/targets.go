@@ -1,18 +1,26 @@
-package dragoman
+// Package targets describes the model that a request is written for: its dialect, where
+// the model or its server deviates from it ([Capabilities]), and what the dialect itself
+// requires ([Limits]). Codecs and package history read it; package models has the
+// capabilities of known models.
+package targets
 
-import "strings"
+import (
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
 
 // Target is what a request is encoded for: a dialect and what the model and
 // server behind it can do. The zero Capabilities are those of the dialect's
 // own vendor.
 type Target struct {
-	Dialect Dialect
-	// Provider and Scope say who serves the model, as those of an [Origin] do;
+	Dialect dragoman.Dialect
+	// Provider and Scope say who serves the model, as those of an [dragoman.Origin] do;
 	// empty means unknown.
 	Provider string
 	Scope    string
 	// Model is whom the request goes to, which decides what of the history may be
-	// replayed; empty means [Request].Model. It does not name the model in the
+	// replayed; empty means [dragoman.Request].Model. It does not name the model in the
 	// request: Request.Model does. Nor does it set Caps; package models has the
 	// capabilities of known models.
 	Model string
@@ -20,8 +28,8 @@ type Target struct {
 }
 
 // Origin returns the origin of what this target mints.
-func (t Target) Origin() Origin {
-	return Origin{Dialect: t.Dialect, Provider: t.Provider, Scope: t.Scope, Model: t.Model}
+func (t Target) Origin() dragoman.Origin {
+	return dragoman.Origin{Dialect: t.Dialect, Provider: t.Provider, Scope: t.Scope, Model: t.Model}
 }
 
 // Capabilities are deviations of one model or server from its dialect, as
@@ -104,8 +112,9 @@ type Capabilities struct {
 	DefaultMaxTokens int64
 	// LegacyMaxTokens: max_tokens instead of max_completion_tokens.
 	LegacyMaxTokens bool
-	// ForcedChoice says when the model accepts a forced tool.
-	ForcedChoice ForcedChoice
+	// ForcedChoice says when the model accepts a tool choice that forces a call: empty
+	// means always; else "without_thinking" or "never".
+	ForcedChoice string
 	// ReasoningField is the member in which this server takes reasoning back
 	// ("reasoning_content", "reasoning"). Empty means none, except that
 	// reasoning goes back to the server that wrote it in the member it used.
@@ -195,9 +204,9 @@ type Capabilities struct {
 }
 
 // TakesMedia reports whether the model and its server accept a kind of media. A
-// plain-text document ([Media].Text) is text, which they always accept.
-func (c *Capabilities) TakesMedia(kind MediaKind) bool {
-	if c.NoImages || c.NoFiles && kind == MediaFile {
+// plain-text document ([dragoman.Media].Text) is text, which they always accept.
+func (c *Capabilities) TakesMedia(kind dragoman.MediaKind) bool {
+	if c.NoImages || c.NoFiles && kind == dragoman.MediaFile {
 		return false
 	}
 	for word := range strings.FieldsSeq(c.RefusesMedia) {
@@ -207,17 +216,6 @@ func (c *Capabilities) TakesMedia(kind MediaKind) bool {
 	}
 	return true
 }
-
-// ForcedChoice says when a model accepts a tool choice that forces a call:
-// [ForcedAlways], [ForcedWithoutThinking] or [ForcedNever].
-type ForcedChoice string
-
-// The settings of forced choice. The zero value accepts it always.
-const (
-	ForcedAlways          ForcedChoice = ""
-	ForcedWithoutThinking ForcedChoice = "without_thinking"
-	ForcedNever           ForcedChoice = "never"
-)
 
 // NameRule says which tool names a wire accepts.
 type NameRule struct {
@@ -247,13 +245,13 @@ type IDRule struct {
 
 // Limits are a dialect's rules as data that other packages read.
 type Limits struct {
-	Dialect Dialect
+	Dialect dragoman.Dialect
 	Name    NameRule
 	ID      IDRule
 	// ModelInURL: a request names its model in the URL, not in its body.
 	ModelInURL bool
 	// SchemaFormats are the schema formats the wire takes as they are.
-	SchemaFormats []Format
+	SchemaFormats []dragoman.Format
 	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes
 	// in a tool, and in one that asks for constrained decoding; all.Profile
 	// gives the rules behind the name. A wire without such tools has no
@@ -261,7 +259,7 @@ type Limits struct {
 	ToolSchema   string
 	StrictSchema string
 	// MediaRoles are the roles whose messages may carry media.
-	MediaRoles []Role
+	MediaRoles []dragoman.Role
 	// MaxTools is the greatest number of tools; 0 means unknown.
 	MaxTools int
 	// MaxStopSequences is the greatest number of stop sequences; 0 means none
@@ -324,7 +322,7 @@ type Limits struct {
 	DummySignature string
 	// MediaKinds are the kinds of media the wire has a place for; nil means that
 	// the encoder knows.
-	MediaKinds []MediaKind
+	MediaKinds []dragoman.MediaKind
 	// NoMediaURL and NoMediaFileID: media is sent with its content, not by URL,
 	// nor by the id of a file that a provider stores.
 	NoMediaURL    bool
