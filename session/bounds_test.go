@@ -17,6 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -56,7 +58,7 @@ func TestS1_BoundsOfEntriesAreExact(t *testing.T) {
 		info := session.Info{ID: "s", Created: at}
 		refused(t, fmt.Sprint("a session of the year ", year), info.Check(), bad)
 	}
-	body := []byte(`"` + strings.Repeat("a", session.MaxBody-2) + `"`)
+	body := []byte(`"` + strings.Repeat("a", storelimits.MaxBody-2) + `"`)
 	refused(t, "the largest body", entry(func(e *session.Entry) { e.Body = body }), false)
 	refused(t, "a larger body", entry(func(e *session.Entry) { e.Body = append(body, ' ') }), true)
 }
@@ -244,7 +246,7 @@ func TestS1_AnExportedLineHasABound(t *testing.T) {
 	if err := session.Export(t.Context(), store, s.ID(), &out); err != nil {
 		t.Fatal(err)
 	}
-	const most = session.MaxBody + 64<<10
+	const most = storelimits.MaxBody + 64<<10
 	header, entries, _ := strings.Cut(out.String(), "\n")
 	for extra, bad := range []bool{false, true} { // white space counts
 		padding := strings.Repeat(" ", most-len(header)-1+extra)
@@ -526,7 +528,7 @@ func TestP1_ActionsThatStreamAskThePolicy(t *testing.T) {
 
 func TestT13_TicketsAreCheckedBeforeTheyAreStored(t *testing.T) {
 	for id, bad := range map[string]bool{"": true, "t": false, strings.Repeat("t", 256): false, strings.Repeat("t", 257): true, "a\nb": true} {
-		refused(t, fmt.Sprintf("ticket id %q", id), session.CheckTicketID(id), bad)
+		refused(t, fmt.Sprintf("ticket id %q", id), storekit.CheckTicketID(id), bad)
 	}
 	change := func(state string, expires time.Time) func(*tool.StoredTicket) error {
 		return func(s *tool.StoredTicket) error {
@@ -534,23 +536,23 @@ func TestT13_TicketsAreCheckedBeforeTheyAreStored(t *testing.T) {
 			return nil
 		}
 	}
-	_, raw, err := session.ChangeTicket("t", "", change("waiting", now))
+	_, raw, err := storekit.ChangeTicket("t", "", change("waiting", now))
 	if err != nil || raw == nil {
 		t.Fatalf("a new ticket: %s %v", raw, err)
 	}
-	back, _, err := session.ChangeTicket("t", string(raw), func(*tool.StoredTicket) error { return nil })
+	back, _, err := storekit.ChangeTicket("t", string(raw), func(*tool.StoredTicket) error { return nil })
 	if err != nil || back.State != "waiting" || !back.Ticket.Expires.Equal(now) {
 		t.Errorf("read again: %+v %v", back, err)
 	}
-	if _, _, err := session.ChangeTicket("t", "{", change("waiting", now)); !errors.Is(err, session.ErrCorrupt) {
+	if _, _, err := storekit.ChangeTicket("t", "{", change("waiting", now)); !errors.Is(err, session.ErrCorrupt) {
 		t.Errorf("not JSON: %v", err)
 	}
-	if _, raw, err := session.ChangeTicket("t", "", change("", now)); err != nil || raw != nil {
+	if _, raw, err := storekit.ChangeTicket("t", "", change("", now)); err != nil || raw != nil {
 		t.Errorf("without a state: %s %v", raw, err)
 	}
-	if _, raw, err := session.ChangeTicket("t", "", func(*tool.StoredTicket) error { return errDisk }); !errors.Is(err, errDisk) || raw != nil {
+	if _, raw, err := storekit.ChangeTicket("t", "", func(*tool.StoredTicket) error { return errDisk }); !errors.Is(err, errDisk) || raw != nil {
 		t.Errorf("a change that fails: %s %v", raw, err)
 	}
-	_, _, err = session.ChangeTicket("t", "", change("waiting", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)))
+	_, _, err = storekit.ChangeTicket("t", "", change("waiting", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)))
 	refused(t, "a time that no store can hold", err, true)
 }

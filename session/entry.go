@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 )
 
 // The kinds that this module writes. Others are kept, and nobody here reads them.
@@ -57,9 +57,8 @@ type Entry struct {
 // The bounds of what a session holds. A store refuses more, with an error that
 // wraps [ErrInvalid].
 const (
-	// MaxBody is the greatest size of an entry's body.
-	MaxBody = 64 << 20
-	maxKey  = 256
+	maxBody = storelimits.MaxBody
+	maxKey  = storelimits.MaxKey
 	maxKind = 64
 	maxID   = 128
 	maxText = 1024
@@ -93,8 +92,8 @@ func (e *Entry) checkFrame() error {
 		return invalidf("the kind %.80q of an entry: want a word of up to %d lower-case letters, digits, dots and underscores", e.Kind, maxKind)
 	case len(e.Key) > maxKey || !plain(e.Key):
 		return invalidf("the key %.80q of an entry: want up to %d bytes of text without control characters", e.Key, maxKey)
-	case len(e.Body) > MaxBody:
-		return invalidf("an entry of kind %s has %d bytes, and no more than %d are kept: store large content elsewhere and refer to it", e.Kind, len(e.Body), MaxBody)
+	case len(e.Body) > maxBody:
+		return invalidf("an entry of kind %s has %d bytes, and no more than %d are kept: store large content elsewhere and refer to it", e.Kind, len(e.Body), maxBody)
 	case !aTime(e.Time):
 		return invalidf("the time of an entry of kind %s: %v", e.Kind, e.Time)
 	default:
@@ -103,7 +102,7 @@ func (e *Entry) checkFrame() error {
 }
 
 // aTime reports whether every store can keep a time.
-func aTime(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9999 }
+func aTime(t time.Time) bool { return storelimits.Storable(t) }
 
 // checkID says whether a text can be a session's id: up to 128 letters, digits,
 // dots, underscores, colons and hyphens, the first a letter or a digit.
@@ -133,15 +132,7 @@ func isKind(k string) bool {
 	return k != "" && len(k) <= maxKind
 }
 
-// plain reports whether every store, and a terminal, can hold a text as it is.
-func plain(s string) bool {
-	for _, r := range s {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return false
-		}
-	}
-	return utf8.ValidString(s)
-}
+func plain(s string) bool { return storelimits.Plain(s) }
 
 // Info is what a store knows of a session without reading its log.
 type Info struct {

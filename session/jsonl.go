@@ -19,7 +19,7 @@ import (
 const (
 	jsonlVersion = 1
 	// maxLine is a body and all that stands beside it, in the longest spelling.
-	maxLine = MaxBody + 64<<10
+	maxLine = maxBody + 64<<10
 )
 
 // Export writes a session as lines of JSON (JSONL): first one about the session,

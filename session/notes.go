@@ -8,6 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 )
 
 // Notes keep small values for a while, each under a key: what a program must
@@ -17,7 +18,7 @@ import (
 // promised here.
 //
 // They are safe for concurrent use and heed every context. They refuse what
-// [CheckNote] refuses, keep a copy of every value, and give copies away. What has
+// every store refuses (a key over 256 bytes or with control characters, a value over 16 MiB), keep a copy of every value, and give copies away. What has
 // expired is never returned; it is gone for good when somebody sweeps, which Put does
 // now and then.
 type Notes interface {
@@ -31,35 +32,17 @@ type Notes interface {
 	GetAll(ctx context.Context, keys []string) ([][]byte, error)
 	// Delete forgets a key. One that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// Sweep takes out notes that expired at a time or before, up to SweepMost of
+	// Sweep takes out notes that expired at a time or before, up to 1000 of
 	// them, and says how many they were.
 	Sweep(ctx context.Context, now time.Time) (int, error)
 }
 
-// The bounds of a note.
-const (
-	// MaxNote is the greatest size of a note's value.
-	MaxNote = 16 << 20
-	// SweepMost is how many notes one sweep takes out at most: the next one goes on.
-	SweepMost = 1000
-	// SweepEvery says how often notes are swept by themselves: at every so many puts.
-	SweepEvery = 256
-)
-
-// CheckNote says whether a note can be kept: a key of up to 256 bytes of text, a value
-// of up to [MaxNote], a time that every store can hold. What is wrong is an error that
-// wraps [ErrInvalid].
-func CheckNote(key string, value []byte, expires time.Time) error {
-	switch {
-	case key == "" || len(key) > maxKey || !plain(key):
-		return invalidf("the key %.80q of a note: want up to %d bytes of text without control characters", key, maxKey)
-	case len(value) > MaxNote:
-		return invalidf("a note of %d bytes, and no more than %d are kept", len(value), MaxNote)
-	case !aTime(expires):
-		return invalidf("the time %v at which a note expires", expires)
-	default:
-		return nil
+// checkNote returns an error that wraps [ErrInvalid] if a note cannot be kept.
+func checkNote(key string, value []byte, expires time.Time) error {
+	if bad := storelimits.CheckNote(key, value, expires); bad != "" {
+		return invalidf("%s", bad)
 	}
+	return nil
 }
 
 // MemoryNotes keeps notes as long as the process lives, and no more than its bounds
@@ -108,7 +91,7 @@ func (m *MemoryNotes) now() time.Time {
 // Put keeps a value. One that is greater than the bound of all is an error
 // ([dragoman.ErrTooLarge]), and the others stay.
 func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
-	if err := CheckNote(key, value, expires); err != nil {
+	if err := checkNote(key, value, expires); err != nil {
 		return err
 	}
 	note := &memoryNote{key: key, value: copied(value), expires: micro(expires)}
@@ -122,7 +105,7 @@ func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires
 	if most := m.maxBytes(); note.size() > most {
 		return fmt.Errorf("session: a note of %d bytes is more than all that is kept in memory, %d: %w", len(value), most, dragoman.ErrTooLarge)
 	}
-	if m.puts++; m.puts%SweepEvery == 0 {
+	if m.puts++; m.puts%storelimits.SweepEvery == 0 {
 		m.sweep(now, sweepLook)
 	}
 	if !note.expires.After(now) {
@@ -224,13 +207,13 @@ func (m *MemoryNotes) Sweep(ctx context.Context, now time.Time) (int, error) {
 }
 
 // sweepLook is how many notes a put looks at when it sweeps.
-const sweepLook = 2 * SweepEvery
+const sweepLook = 2 * storelimits.SweepEvery
 
 // sweep looks at those that were not used for the longest time, which are likely to
 // have expired: look of them. A put does not look at all; the bounds hold in any case.
 func (m *MemoryNotes) sweep(now time.Time, look int) (swept int) {
 	e := m.used.Back()
-	for ; e != nil && look > 0 && swept < SweepMost; look-- {
+	for ; e != nil && look > 0 && swept < storelimits.SweepMost; look-- {
 		before := e.Prev()
 		if !e.Value.(*memoryNote).expires.After(now) {
 			m.remove(e)
@@ -239,14 +222,4 @@ func (m *MemoryNotes) sweep(now time.Time, look int) (swept int) {
 		e = before
 	}
 	return swept
-}
-
-// InOrder returns the values of keys in their order, nil where there is none: what
-// [Notes.GetAll] returns, of a store that finds them in any order.
-func InOrder(keys []string, found map[string][]byte) [][]byte {
-	out := make([][]byte, len(keys))
-	for i, k := range keys {
-		out[i] = found[k]
-	}
-	return out
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
@@ -20,8 +22,8 @@ func put(t *testing.T, n session.Notes, key string, size int, expires time.Time)
 
 func TestBoundsOfNotesAreExact(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	refused(t, "the largest note", session.CheckNote("k", make([]byte, session.MaxNote), later), false)
-	refused(t, "a larger note", session.CheckNote("k", make([]byte, session.MaxNote+1), later), true)
+	refused(t, "the largest note", storekit.CheckNote("k", make([]byte, storelimits.MaxNote), later), false)
+	refused(t, "a larger note", storekit.CheckNote("k", make([]byte, storelimits.MaxNote+1), later), true)
 
 	const note = 1 + 743 + 256 // the key, the value, and a little for each
 	n := &session.MemoryNotes{MaxBytes: 2 * note}
@@ -47,7 +49,7 @@ func TestBoundsOfNotesAreExact(t *testing.T) {
 // Every SweepEvery puts, a put looks at the notes that were not used for the longest time.
 // It looks at twice SweepEvery of them and leaves the others to Sweep.
 func TestNotesAreSweptByPuts(t *testing.T) {
-	const look = 2 * session.SweepEvery
+	const look = 2 * storelimits.SweepEvery
 	clock := sessiontest.NewClock()
 	n := &session.MemoryNotes{Now: clock.Now}
 	soon, later := clock.Now().Add(time.Minute), clock.Now().Add(24*time.Hour)
@@ -65,7 +67,7 @@ func TestNotesAreSweptByPuts(t *testing.T) {
 		return swept
 	}
 	puts := old
-	for ; (puts+1)%session.SweepEvery != 0; puts++ { // none of these sweeps
+	for ; (puts+1)%storelimits.SweepEvery != 0; puts++ { // none of these sweeps
 		put(t, n, fmt.Sprint("new", puts), 1, later)
 	}
 	put(t, n, "sweeps", 1, later)

@@ -14,12 +14,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
-
-// MaxOutput is the greatest size of a tool output that [Session.Spill] stores.
-const MaxOutput = 64 << 20
 
 // outputChunk is the size of one stored chunk of an output. A page reads one or two
 // chunks, however long the output is.
@@ -56,8 +54,8 @@ func (o *output) chunkKey(i int) string { return "output:" + o.Hash + ":" + strc
 // Put stores an output. Bytes that are not valid UTF-8 become U+FFFD.
 func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content string) (string, error) {
 	content = strings.ToValidUTF8(content, "\uFFFD")
-	if len(content) > MaxOutput {
-		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), MaxOutput, dragoman.ErrTooLarge)
+	if len(content) > storelimits.MaxOutput {
+		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), storelimits.MaxOutput, dragoman.ErrTooLarge)
 	}
 	name := tool.SpillName(of, part)
 	sum := sha256.Sum256([]byte(content))

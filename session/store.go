@@ -103,26 +103,3 @@ func fail[T any](err error) iter.Seq2[T, error] {
 		yield(none, err)
 	}
 }
-
-// Pages is [Store.Read] for a store that reads a page at a time and holds nothing
-// while the loop's body runs. It calls next with the query, whose After moves on,
-// until there are no more.
-func Pages(ctx context.Context, q Query, next func(context.Context, Query) (page []Entry, more bool, err error)) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for more := true; more; {
-			var page []Entry
-			var err error
-			page, more, err = next(ctx, q)
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
-				}
-				q.After = e.Seq
-			}
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -53,7 +54,7 @@ func New(o Options) (*Recall, error) {
 	if o.MaxSaved <= 0 {
 		o.MaxSaved = defaultMaxSaved
 	}
-	o.MaxState, o.MaxSaved = min(o.MaxState, session.MaxNote), min(o.MaxSaved, session.MaxNote/2)
+	o.MaxState, o.MaxSaved = min(o.MaxState, storelimits.MaxNote), min(o.MaxSaved, storelimits.MaxNote/2)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
 )
@@ -44,7 +46,7 @@ func (n *Notes) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 
 // Put keeps a value.
 func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
-	if err := session.CheckNote(key, value, expires); err != nil {
+	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
 	}
 	now := n.clock()
@@ -56,7 +58,7 @@ func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 	}
 	_, err := n.exec(ctx, `INSERT INTO dragoman_notes (key, value, expires) VALUES ($1, $2, $3)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, expires.UTC())
-	if err == nil && n.puts.Add(1)%session.SweepEvery == 0 {
+	if err == nil && n.puts.Add(1)%storelimits.SweepEvery == 0 {
 		_, err = n.Sweep(ctx, now)
 	}
 	return err
@@ -87,7 +89,7 @@ func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	if err != nil {
 		return nil, n.store.about(err)
 	}
-	return session.InOrder(keys, found), nil
+	return storekit.InOrder(keys, found), nil
 }
 
 // Delete forgets a key.
@@ -100,6 +102,6 @@ func (n *Notes) Delete(ctx context.Context, key string) error {
 // other.
 func (n *Notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	swept, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key IN (
-		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), session.SweepMost)
+		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), storelimits.SweepMost)
 	return int(swept), err
 }

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/jackc/pgx/v5"
 )
 
 // Tickets are the tickets of background tools. Every program that uses the database
-// can list and settle them. Delivered tickets are deleted [session.TicketRetention]
+// can list and settle them. Delivered tickets are deleted 30 days
 // after they expire.
 func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
 
@@ -22,7 +23,7 @@ const maxTicketTries = 100
 
 // Update changes one ticket.
 func (t tickets) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
-	if err := session.CheckTicketID(id); err != nil {
+	if err := storekit.CheckTicketID(id); err != nil {
 		return err
 	}
 	for range maxTicketTries {
@@ -50,7 +51,7 @@ func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	after, raw, err := session.ChangeTicket(id, body, change)
+	after, raw, err := storekit.ChangeTicket(id, body, change)
 	if err != nil || raw == nil {
 		*refused = err
 		return err
@@ -60,7 +61,7 @@ func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*
 		return err
 	}
 	if _, err = tx.Exec(ctx, `INSERT INTO dragoman_tickets (id, run, delivered, expires, body) VALUES ($1, $2, $3, $4, $5)`, id, after.Ticket.Run, after.Delivered, after.Ticket.Expires.UTC(), string(raw)); err == nil {
-		_, err = tx.Exec(ctx, `DELETE FROM dragoman_tickets WHERE delivered AND expires < $1`, t.store.notes.clock().Add(-session.TicketRetention))
+		_, err = tx.Exec(ctx, `DELETE FROM dragoman_tickets WHERE delivered AND expires < $1`, t.store.notes.clock().Add(-storelimits.TicketRetention))
 	}
 	return err
 }
@@ -77,7 +78,7 @@ func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, err
 	_, err = pgx.ForEachRow(rows, []any{&id, &body}, func() error {
 		var s tool.StoredTicket
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
-			corrupt = session.CorruptTicket(id, err)
+			corrupt = storekit.CorruptTicket(id, err)
 			return corrupt
 		}
 		out = append(out, s)

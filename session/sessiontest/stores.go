@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -240,7 +241,7 @@ func spillsOutputs(t *testing.T, store session.Store) {
 	if messages, _, err := reopened.Load(t.Context()); err != nil || len(messages) != 0 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
-	_, err = s.Spill().Put(t.Context(), of, 2, strings.Repeat("x", session.MaxOutput+1))
+	_, err = s.Spill().Put(t.Context(), of, 2, strings.Repeat("x", storelimits.MaxOutput+1))
 	wantErr(t, "an output that is too long", err, dragoman.ErrTooLarge)
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -33,7 +35,7 @@ func (n *Notes) clock() int64 {
 
 // Put keeps a value.
 func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
-	if err := session.CheckNote(key, value, expires); err != nil {
+	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
 	}
 	now, until := n.clock(), expires.UnixMicro()
@@ -47,7 +49,7 @@ func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, until)
-		if err == nil && n.puts.Add(1)%session.SweepEvery == 0 {
+		if err == nil && n.puts.Add(1)%storelimits.SweepEvery == 0 {
 			_, err = sweep(ctx, tx, now)
 		}
 		return n.store.about(err)
@@ -97,7 +99,7 @@ func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	if err := rows.Err(); err != nil {
 		return nil, n.store.about(err)
 	}
-	return session.InOrder(keys, found), nil
+	return storekit.InOrder(keys, found), nil
 }
 
 // Delete forgets a key.
@@ -121,7 +123,7 @@ func (n *Notes) Sweep(ctx context.Context, now time.Time) (swept int, err error)
 }
 
 func sweep(ctx context.Context, tx *sql.Tx, now int64) (int, error) {
-	res, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key IN (SELECT key FROM notes WHERE expires <= ? ORDER BY expires LIMIT ?)`, now, session.SweepMost)
+	res, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key IN (SELECT key FROM notes WHERE expires <= ? ORDER BY expires LIMIT ?)`, now, storelimits.SweepMost)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storekit"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 			yield(session.Entry{}, err)
 			return
 		}
-		session.Pages(ctx, q, func(ctx context.Context, q session.Query) ([]session.Entry, bool, error) {
+		storekit.Pages(ctx, q, func(ctx context.Context, q session.Query) ([]session.Entry, bool, error) {
 			page, more, err := s.page(ctx, no, q)
 			return page, more, s.about(err)
 		})(yield)

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Tickets are the tickets of background tools. Every process that has the file open
-// can list and settle them. Delivered tickets are deleted [session.TicketRetention]
+// can list and settle them. Delivered tickets are deleted 30 days
 // after they expire.
 func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
 
@@ -19,7 +20,7 @@ type tickets struct{ store *Store }
 
 // Update changes one ticket.
 func (t tickets) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
-	if err := session.CheckTicketID(id); err != nil {
+	if err := storekit.CheckTicketID(id); err != nil {
 		return err
 	}
 	return t.store.change(ctx, func(tx *sql.Tx) error {
@@ -29,7 +30,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return t.store.about(err)
 		}
-		after, raw, err := session.ChangeTicket(id, body, change)
+		after, raw, err := storekit.ChangeTicket(id, body, change)
 		if err != nil || raw == nil {
 			return err
 		}
@@ -39,7 +40,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 			return t.store.about(err)
 		}
 		if _, err = tx.ExecContext(ctx, `INSERT INTO tickets (id, run, delivered, expires, body) VALUES (?, ?, ?, ?, ?)`, id, after.Ticket.Run, after.Delivered, expires, string(raw)); err == nil {
-			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-session.TicketRetention.Microseconds())
+			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-storelimits.TicketRetention.Microseconds())
 		}
 		return t.store.about(err)
 	})
@@ -60,7 +61,7 @@ func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, err
 		}
 		var s tool.StoredTicket
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
-			return nil, session.CorruptTicket(id, err)
+			return nil, storekit.CorruptTicket(id, err)
 		}
 		out = append(out, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -37,12 +38,12 @@ func TestT13_DeliveredTicketsAreDeletedAfterTheirRetention(t *testing.T) {
 		return known
 	}
 	put("old")
-	clock.Move(session.TicketRetention - time.Hour)
+	clock.Move(storelimits.TicketRetention - time.Hour)
 	put("b")
 	if !put("old") {
 		t.Error("a ticket was deleted before its retention ended")
 	}
-	clock.Move(session.TicketRetention + time.Hour)
+	clock.Move(storelimits.TicketRetention + time.Hour)
 	put("c")
 	if put("old") {
 		t.Error("a ticket is still there after its retention")
