@@ -43,7 +43,7 @@ type Agent struct {
 	// Runner gates, bounds and records calls; nil means one with the defaults.
 	// A run uses its store as Journal, Spill and Tickets if they are not set here, and
 	// stores long outputs in memory if it has no store for them. The tool
-	// [tool.ReadOutputName] is added to Tools if outputs can be cut; [tool.NoSpill] turns
+	// "read_tool_output" is added to Tools if outputs can be cut; [tool.NoSpill] turns
 	// this off.
 	Runner *tool.Runner
 	// AfterTools decides whether the run is over when calls were answered; nil asks

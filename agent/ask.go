@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -99,8 +100,8 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	var c dragoman.Collector
 	var failed error
 	var patches patchQueue
-	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
-	ctx = extension.WithPatches(ctx, patches.add)
+	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	ctx = callcontext.WithPatches(ctx, patches.add)
 	if r.chunks {
 		ctx = wirekit.WithChunks(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/plaintext"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -159,7 +160,7 @@ func (p *player) reader() tool.Tool {
 			return nil
 		}
 	}
-	return tool.ReadOutputAs(tool.FreeName(tool.ReadOutputName, p.takenName), p.spill)
+	return tool.ReadOutputAs(toolname.Free(toolname.ReadOutput, p.takenName), p.spill)
 }
 
 // canSpill reports whether a tool of the agent, or of an agent that can take over from it,

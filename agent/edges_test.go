@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -115,7 +116,7 @@ func TestT8_LimitsDecideWhetherARunCanSpill(t *testing.T) {
 			Toolbox: tool.Config{Limits: c.box}, Runner: &tool.Runner{Limits: c.runner},
 		}
 		must[*agent.Result](t)(a.Run(t.Context(), "go"))
-		if got := strings.Contains(specNames(m.asked[0]), tool.ReadOutputName); got != c.want {
+		if got := strings.Contains(specNames(m.asked[0]), toolname.ReadOutput); got != c.want {
 			t.Errorf("%s: %q", name, specNames(m.asked[0]))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -47,8 +48,8 @@ func TestI9_ShortenedOutputNamesTheToolThatReadsIt(t *testing.T) {
 	long := tool.New("long", "Writes.", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 1000), nil })
 	for name, tools := range map[string][]tool.Tool{
 		"read it all with read_tool_output,":   {long, tool.ReadOutput(spill)},
-		"read it all with read_more,":          {long, failing(tool.ReadOutputName), tool.ReadOutputAs("read_more", spill)},
-		"read it all with read_tool_output_2,": {long, failing(tool.ReadOutputName)},
+		"read it all with read_more,":          {long, failing(toolname.ReadOutput), tool.ReadOutputAs("read_more", spill)},
+		"read it all with read_tool_output_2,": {long, failing(toolname.ReadOutput)},
 	} {
 		a := agent.Agent{Model: model(calls("a long"), says("done")), Tools: tools, Runner: &tool.Runner{Spill: spill, Limits: tool.Limits{Chars: 100}}}
 		res := must[*agent.Result](t)(a.Run(t.Context(), "go"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -33,7 +34,7 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	}
 	name := h.Name
 	if name == "" {
-		name = tool.HandoffName(h.To.name(), func(n string) bool {
+		name = toolname.Handoff(h.To.name(), func(n string) bool {
 			return n == searchName || p.takenName(n) || anyNamed(tools, n)
 		})
 	}

@@ -108,7 +108,7 @@ type decisionStore interface {
 
 // spillKeeper is a [Store] that also stores tool outputs that are too long for the
 // model. A run uses it for every agent whose Runner has no Spill of its own, and then
-// gives the model the tool [tool.ReadOutputName] from the first request on. A session of
+// gives the model the tool "read_tool_output" from the first request on. A session of
 // package session is one.
 type spillKeeper interface {
 	Spill() tool.SpillStore

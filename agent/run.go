@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/lazyctx"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -532,7 +533,7 @@ func (r *run) prepareSave(ctx context.Context) {
 		return
 	}
 	p := r.player
-	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
 	var err error
 	var spent meter
 	r.gatedActions(modelgate.WithMeter(ctx, spent.add), func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })

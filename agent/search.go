@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/dialects"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -145,7 +146,7 @@ func (p *player) searchTool() (tool.Tool, error) {
 		most = defaultFound
 	}
 	text := fmt.Sprintf("Finds tools that are not loaded yet. There are %d. Describe what you need; the tools that are found can be called from the next turn on.", len(p.hidden))
-	return tool.Make(tool.FreeName(searchName, p.takenName), text, func(ctx context.Context, q searchQuery) (string, error) {
+	return tool.Make(toolname.Free(searchName, p.takenName), text, func(ctx context.Context, q searchQuery) (string, error) {
 		found := rank(p.hidden, q.Query, most)
 		if len(found) == 0 {
 			return "No tool was found. Try other words.", nil

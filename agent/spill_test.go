@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
@@ -69,7 +70,7 @@ func TestT8_ReadToolOutputIsInTheFirstRequestOfARunInASession(t *testing.T) {
 	m := model(calls("a long"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go", agent.In(s)))
 	for i, req := range m.asked {
-		if got := toolNames(req); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+		if got := toolNames(req); !slices.Equal(got, []string{"long", toolname.ReadOutput}) {
 			t.Errorf("request %d has the tools %q", i, got)
 		}
 	}
@@ -90,7 +91,7 @@ func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
 	} {
 		m := model()
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: c.tools}.Run(t.Context(), "go", c.opts...))
-		if slices.Contains(toolNames(m.asked[0]), tool.ReadOutputName) {
+		if slices.Contains(toolNames(m.asked[0]), toolname.ReadOutput) {
 			t.Errorf("%s: %q", name, toolNames(m.asked[0]))
 		}
 	}
@@ -100,7 +101,7 @@ func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
 	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
 	m := model()
 	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long(), tool.ReadOutput(s.Spill())}}.Run(t.Context(), "go", agent.In(s)))
-	if got := toolNames(m.asked[0]); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+	if got := toolNames(m.asked[0]); !slices.Equal(got, []string{"long", toolname.ReadOutput}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -111,7 +112,7 @@ func TestT8_AnAgentThatTakesOverReadsWhatTheFirstOneSpilled(t *testing.T) {
 	first := agent.Agent{Name: "first", Model: model(calls("a long"), calls("b transfer_to_second")), Tools: []tool.Tool{long()}, Handoffs: []agent.Handoff{{To: second}}}
 	must[*agent.Result](t)(first.Run(t.Context(), "go", agent.In(s)))
 	asked := second.Model.(*scripted).asked
-	if len(asked) != 1 || !slices.Contains(toolNames(asked[0]), tool.ReadOutputName) {
+	if len(asked) != 1 || !slices.Contains(toolNames(asked[0]), toolname.ReadOutput) {
 		t.Errorf("%d requests", len(asked))
 	}
 }
@@ -283,7 +284,7 @@ func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
 	m := model(calls("a long"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, says("done"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go"))
 	for i, req := range m.asked {
-		if got := toolNames(req); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+		if got := toolNames(req); !slices.Equal(got, []string{"long", toolname.ReadOutput}) {
 			t.Errorf("request %d has the tools %q", i, got)
 		}
 	}
@@ -320,7 +321,7 @@ func TestT8_OutputsInMemoryAfterAResumption(t *testing.T) {
 			t.Errorf("the same process: %.300s", got)
 		}
 		for i, req := range m.asked {
-			if names := toolNames(req); !slices.Equal(names, []string{"long", "ask", tool.ReadOutputName}) {
+			if names := toolNames(req); !slices.Equal(names, []string{"long", "ask", toolname.ReadOutput}) {
 				t.Errorf("request %d has the tools %q", i, names)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 // approved calls run again; with one, Resume returns [ErrState].
 //
 // The JSON does not include long tool outputs that a run without a store holds in memory.
-// In a run that is resumed from JSON, the tool [tool.ReadOutputName] reports that they are
+// In a run that is resumed from JSON, the tool "read_tool_output" reports that they are
 // gone.
 type State struct {
 	s      state

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 )
 
 // hostileLists are the places of a body where a list of tiny elements becomes
@@ -67,7 +68,7 @@ func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 			t.Errorf("%s has no lists here", c.Dialect())
 		}
 		for _, format := range hostileLists[c.Dialect()] {
-			body := listOf(format, "{}", dialect.MaxValues+1)
+			body := listOf(format, "{}", bodies.MaxValues+1)
 			for what, decode := range map[string]func() error{
 				"request":  func() error { _, _, err := c.DecodeRequest(body, dialect.DecodeOptions{}); return err },
 				"response": func() error { _, _, err := c.DecodeResponse(body, dialect.DecodeOptions{}); return err },
@@ -89,7 +90,7 @@ func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 
 // Commas within strings are no values.
 func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
-	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", dialect.MaxValues+1) + `\\"}`
+	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", bodies.MaxValues+1) + `\\"}`
 	for _, c := range codecs {
 		for _, format := range hostileLists[c.Dialect()] {
 			if _, _, err := c.DecodeRequest(listOf(format, text, 1), dialect.DecodeOptions{}); err != nil {
@@ -133,7 +134,7 @@ func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
 		if !ok {
 			continue
 		}
-		body := append([]byte("data: "), listOf(format, "{}", dialect.MaxValues+1)...)
+		body := append([]byte("data: "), listOf(format, "{}", bodies.MaxValues+1)...)
 		body = append(body, "\n\n"...)
 		err := c.NewStreamDecoder(dialect.DecodeOptions{}).Feed(body, func(dragoman.Event) error { return nil })
 		if !errors.Is(err, dragoman.ErrTooLarge) || !strings.Contains(err.Error(), "values") {

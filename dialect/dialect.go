@@ -17,6 +17,7 @@ import (
 	"net/http"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -129,21 +130,12 @@ type DecodeOptions struct {
 	MaxBytes int
 }
 
-// DefaultMaxBytes is the bound used for MaxBytes 0.
-const DefaultMaxBytes = 64 << 20
-
-// MaxValues bounds the JSON values of one body, or of one event of a stream,
-// counted by the commas between them. A value of three bytes becomes several
-// hundred in the canonical form, so that the bound on bytes alone would let a
-// hostile body take gigabytes.
-const MaxValues = 1 << 20
-
 // Limit returns MaxBytes or its default.
 func (o DecodeOptions) Limit() int {
 	if o.MaxBytes > 0 {
 		return o.MaxBytes
 	}
-	return DefaultMaxBytes
+	return bodies.DefaultMax
 }
 
 // StreamDecoder turns the bytes of a stream into events. Bytes may be fed in

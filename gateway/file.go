@@ -16,6 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider"
@@ -39,7 +40,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was read
-	data, err := io.ReadAll(io.LimitReader(f, provider.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, bodies.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -95,7 +96,7 @@ func readFile(name string) ([]byte, error) {
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	models, err := provider.Parse(name, data, own...)
 	wrong := fileErrors(err)
-	if err != nil && len(wrong) == 0 || len(data) > provider.MaxFile {
+	if err != nil && len(wrong) == 0 || len(data) > bodies.MaxConfigFile {
 		return nil, err
 	}
 	root, _ := filetree.Read(data) // what is wrong there was said already

@@ -16,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -292,7 +293,7 @@ func TestAFileThatCannotBeReadIsTold(t *testing.T) {
 		"empty":  "",
 		"broken": "version: [",
 		"list":   "- a",
-		"long":   strings.Repeat("#", provider.MaxFile+1),
+		"long":   strings.Repeat("#", bodies.MaxConfigFile+1),
 		"text":   "gateway",
 		"twice":  "version: 1\ngateway: {}\ngateway: {}",
 		"anchor": "version: 1\ngateway: &a {listen: 127.0.0.1:1}",

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/codes"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -40,7 +41,7 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 		return err
 	}
 	if up.dialect == x.codec.Dialect() { // the upstream gets the client's beta fields, too
-		ctx = provider.WithBetas(ctx, x.r.Header)
+		ctx = callcontext.WithBetas(ctx, x.r.Header)
 	}
 	ctx = wirekit.WithReencode(ctx, x.codec.Dialect())
 	if x.asked.stream {
@@ -167,7 +168,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	}
 	if x.up.client != nil {
 		t.held = true
-		ctx = provider.WithWaiting(ctx, t.waiting)
+		ctx = callcontext.WithWaiting(ctx, t.waiting)
 	}
 	x.noteModelCall()
 	losses, usage := x.entry.losses, x.entry.usage

@@ -11,8 +11,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // whole makes one attempt to get the answer at once.
@@ -73,7 +73,7 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 		return err
 	}
 	defer a.Close()
-	a.waiting = waitingOf(ctx)
+	a.waiting = callcontext.Waiting(ctx)
 	switch first := a.peek(); {
 	case a.noStream(first):
 		return a.page()
@@ -115,7 +115,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			// A chunk that only extensions understand has no events, so its patches are sent here.
 			sent := x.opened() && x.sendPatches()
 			if !chunks && !(ev.Opaque && x.opaque) {
-				if sent && extension.PatchesFrom(ctx) != nil && !yield(&dragoman.Chunk{}) {
+				if sent && callcontext.Patches(ctx) != nil && !yield(&dragoman.Chunk{}) {
 					return errLeft
 				}
 				continue

@@ -12,6 +12,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/bodies"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/models"
@@ -120,7 +122,7 @@ var _ dragoman.Model = (*Client)(nil)
 // its error.
 func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	x := newExchange(c, req, false)
-	x.passed = betasOf(ctx)
+	x.passed = callcontext.Betas(ctx)
 	ctx, done := x.begin(ctx)
 	defer done()
 	for {
@@ -147,7 +149,7 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 		}
 		used = true
 		x := newExchange(c, req, true)
-		x.passed = betasOf(ctx)
+		x.passed = callcontext.Betas(ctx)
 		ctx, done := x.begin(ctx)
 		defer done()
 		for {
@@ -226,7 +228,7 @@ func (c *Client) maxRequest() int {
 	if c.MaxRequestBytes > 0 {
 		return c.MaxRequestBytes
 	}
-	return dialect.DefaultMaxBytes
+	return bodies.DefaultMax
 }
 
 func (c *Client) maxResponse() int {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/servers"
@@ -33,7 +34,6 @@ type Extensions struct {
 	Config map[string]json.RawMessage
 	// Patches receives the values that extensions collect while a response streams; nil
 	// drops them. Patches of an attempt that failed before its first content are not sent.
-	// See also [extension.WithPatches].
 	Patches func(extension.Patch)
 }
 
@@ -119,7 +119,7 @@ func (x *exchange) extend(ctx context.Context) error {
 	}
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config,
-		Patches: x.patchReceiver(extension.PatchesFrom(ctx)), Position: extension.PositionFrom(ctx),
+		Patches: x.patchReceiver(callcontext.Patches(ctx)), Position: callcontext.Position(ctx),
 	})
 	x.reportUnused()
 	if err := x.client.initialize(ctx, x.extended); err != nil {

@@ -15,15 +15,13 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/schema"
 )
-
-// MaxFile is how long a config file may be, in bytes.
-const MaxFile = 8 << 20
 
 // FileError says what is wrong with a config file, and where.
 type FileError struct {
@@ -53,7 +51,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was read
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, bodies.MaxConfigFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
@@ -109,8 +107,8 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 		}
 		return errors.Join(all...)
 	}
-	if len(data) > MaxFile {
-		return nil, fail(&filetree.Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)})
+	if len(data) > bodies.MaxConfigFile {
+		return nil, fail(&filetree.Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", bodies.MaxConfigFile)})
 	}
 	root, errs := filetree.Read(data)
 	if root == nil {

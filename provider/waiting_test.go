@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -26,7 +27,7 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 	// It waits for the second half once both words of the first are told, and not
 	// between them; only then the server goes on.
 	words, waits := 0, 0
-	ctx := provider.WithWaiting(t.Context(), func() {
+	ctx := callcontext.WithWaiting(t.Context(), func() {
 		if words > 0 && words%2 == 0 && waits < words/2 {
 			waits++
 			more <- struct{}{}

@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
@@ -336,7 +337,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 		Context:  layers,
 		Settings: on.Config, App: more.App, Base: more.Base, Log: s.log(),
 		Runtime: extension.Runtime{
-			Model: gatedModel{on.model, on.policyName()}, Target: on.Target, Encode: on.encode, Position: extension.PositionFrom(ctx), Values: more.Values,
+			Model: gatedModel{on.model, on.policyName()}, Target: on.Target, Encode: on.encode, Position: callcontext.Position(ctx), Values: more.Values,
 		},
 		Rebuild: func(res extension.ActionResult) (extension.Session, error) {
 			next := actionView{view.id, view.messages, maps.Clone(view.metadata)}

@@ -23,7 +23,7 @@ type Config struct {
 	// Scenario is what "sim/scenario" plays; nil plays a small demonstration.
 	Scenario *Scenario
 	// MaxBytes bounds the body of a request that a [Handler] reads; 0 means
-	// [dialect.DefaultMaxBytes].
+	// 64 MiB.
 	MaxBytes int
 	// Fault is the id of the [Fault] that every answer has, unless a request asks
 	// for another; empty means none.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 )
 
 // Recorder is a transport that writes down what passes through it, for a
@@ -133,7 +133,7 @@ func (b *recordedBody) keep(p []byte) {
 	if b.done {
 		return
 	}
-	if b.kept = append(b.kept, p...); len(b.kept) > dialect.DefaultMaxBytes {
+	if b.kept = append(b.kept, p...); len(b.kept) > bodies.DefaultMax {
 		b.done, b.kept = true, nil
 		b.tooLarge()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 )
 
 // The tests in this file hold bounds and branches that mutation testing showed to be untested.
@@ -307,7 +308,7 @@ func TestT14_ASecretAtTheBeginningOfABase64TextIsFoundWhole(t *testing.T) {
 	r := &Redactor{Secrets: []string{"hunter22"}}
 	for before, text := range []string{"hunter22and more", "xhunter22and more", "xyhunter22and more"} {
 		got := r.Redact(base64.StdEncoding.EncodeToString([]byte(text)))
-		if i := strings.Index(got, Mask); i != (before*8+5)/6 {
+		if i := strings.Index(got, mask); i != (before*8+5)/6 {
 			t.Errorf("%d bytes before: %q", before, got)
 		}
 	}
@@ -335,7 +336,7 @@ func TestT14_EverySpellingOfASecretIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{secret, string(encoded), plain.String(), strings.ReplaceAll(plain.String(), "/", `\/`), strings.ReplaceAll(string(encoded), "/", `\/`)} {
-		if got := r.Redact("<" + text + ">"); !strings.Contains(got, Mask) || strings.Contains(got, "rd") {
+		if got := r.Redact("<" + text + ">"); !strings.Contains(got, mask) || strings.Contains(got, "rd") {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -347,15 +348,15 @@ func TestT14_KeysHaveALeastLengthAndADigitWhereTheirShapeHasOne(t *testing.T) {
 		body := strings.Repeat("a", k.min-1) + "0"
 		for _, digit := range []string{"0", "9"} {
 			key := k.begins + strings.Repeat("a", k.min-1) + digit
-			if got := r.Redact(key); !strings.Contains(got, Mask) || strings.Contains(got, body) {
+			if got := r.Redact(key); !strings.Contains(got, mask) || strings.Contains(got, body) {
 				t.Errorf("%q: %q", key, got)
 			}
 			first := k.begins + digit + strings.Repeat("a", k.min-1)
-			if got := r.Redact(first); !strings.Contains(got, Mask) {
+			if got := r.Redact(first); !strings.Contains(got, mask) {
 				t.Errorf("%q: %q", first, got)
 			}
 		}
-		if got := r.Redact(k.begins + body[1:]); strings.Contains(got, Mask) && !shorterShape(k, body[1:]) {
+		if got := r.Redact(k.begins + body[1:]); strings.Contains(got, mask) && !shorterShape(k, body[1:]) {
 			t.Errorf("%q is too short: %q", k.begins+body[1:], got)
 		}
 		if word := k.begins + strings.Repeat("a", k.min); k.digit && r.Redact(word) != word && !shorterShape(k, strings.Repeat("a", k.min)) {
@@ -379,7 +380,7 @@ func TestT14_KeysBesideEachOtherAreAllFound(t *testing.T) {
 	r := &Redactor{}
 	key := "sk-" + strings.Repeat("a1", 20)
 	for _, between := range []string{" ", ",", "\n", `\n`, `\t`, `\b`, `"`} {
-		if got := r.Redact(key + between + key); strings.Contains(got, "a1") || strings.Count(got, Mask) != 2 {
+		if got := r.Redact(key + between + key); strings.Contains(got, "a1") || strings.Count(got, mask) != 2 {
 			t.Errorf("with %q between: %q", between, got)
 		}
 	}
@@ -470,7 +471,7 @@ func TestChangedToolPinsHaveEveryField(t *testing.T) {
 }
 
 func TestI9_HandoffNamesKeepLettersAndDigits(t *testing.T) {
-	if got := HandoffName("azAZ09_`{@[/:é", nil); got != "transfer_to_azaz09________" {
+	if got := toolname.Handoff("azAZ09_`{@[/:é", nil); got != "transfer_to_azaz09________" {
 		t.Errorf("%s", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -240,7 +241,7 @@ func TestT8_ReadOutputReadsAPageByDefault(t *testing.T) {
 		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":10}`, name):  "[bytes 29990 to 30000 of 30000]",
 		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":100}`, name): "[bytes 29990 to 30000 of 30000]",
 	} {
-		res, rec := do(t, &tool.Runner{}, box, call("1", tool.ReadOutputName, args))
+		res, rec := do(t, &tool.Runner{}, box, call("1", toolname.ReadOutput, args))
 		wantKind(t, res, rec, "")
 		if !strings.Contains(res.Text(), want) {
 			t.Errorf("%s: %.200s", args, res.Text())
@@ -1048,7 +1049,7 @@ func TestT14_RunsMayShareSecretsToHide(t *testing.T) {
 	first.HideSecretsOf(second) // a second time changes nothing
 	get(second, "b")
 	for _, run := range []*tool.Run{first, second} {
-		if got := tell(run, 3); got != tool.Mask+" "+tool.Mask {
+		if got := tell(run, 3); got != "[redacted]"+" "+"[redacted]" {
 			t.Errorf("run %s: %s", run.ID, got)
 		}
 	}

@@ -395,7 +395,7 @@ func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	if !strings.Contains(log.String(), "panicked") || !strings.Contains(string(mustJSON(delivered)), "used "+tool.Mask) {
+	if !strings.Contains(log.String(), "panicked") || !strings.Contains(string(mustJSON(delivered)), "used "+"[redacted]") {
 		t.Errorf("log %s\ndelivered %s", log.String(), mustJSON(delivered))
 	}
 }
@@ -419,7 +419,7 @@ func TestT14_SecretsAreTakenOutOfTheDecisionOnTheRecord(t *testing.T) {
 		return "", nil
 	}))
 	_, rec := do(t, runner, box, call("1", "t", ""))
-	if text := string(mustJSON(rec)) + string(mustJSON(box.Recent())); strings.Contains(text, secret) || !strings.Contains(text, tool.Mask) {
+	if text := string(mustJSON(rec)) + string(mustJSON(box.Recent())); strings.Contains(text, secret) || !strings.Contains(text, "[redacted]") {
 		t.Error(text)
 	}
 	if got != secret || string(edit.Value) != `"`+secret+`"` {
@@ -430,7 +430,7 @@ func TestT14_SecretsAreTakenOutOfTheDecisionOnTheRecord(t *testing.T) {
 func TestT9_TheLongerOfTwoSecretsIsTakenOutWhole(t *testing.T) {
 	for _, secrets := range [][]string{{"abcdef", "abcdef-and-the-rest"}, {"abcdef-and-the-rest", "abcdef"}} {
 		r := &tool.Redactor{Secrets: secrets}
-		if got := r.Redact("x abcdef-and-the-rest y abcdef"); got != "x "+tool.Mask+" y "+tool.Mask {
+		if got := r.Redact("x abcdef-and-the-rest y abcdef"); got != "x "+"[redacted]"+" y "+"[redacted]" {
 			t.Errorf("%q: %q", secrets, got)
 		}
 	}

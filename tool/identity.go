@@ -325,32 +325,6 @@ func sourceName(s Source) string {
 	return string(s)
 }
 
-// HandoffName is the name of the tool that hands a run over to an agent: letters,
-// digits and _ only. Where taken has it already, a number follows (requirement
-// I9); pass every reserved name and the enabled handoffs.
-func HandoffName(agent string, taken func(string) bool) string {
-	name := "transfer_to_" + strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		default:
-			return '_'
-		}
-	}, agent)
-	return FreeName(name, taken)
-}
-
-// FreeName is name, or name with the first number after it that is not taken.
-func FreeName(name string, taken func(string) bool) string {
-	free := name
-	for n := 2; taken != nil && taken(free); n++ {
-		free = fmt.Sprintf("%s_%d", name, n)
-	}
-	return free
-}
-
 // nearest are the names of keys that look most like the one asked for, best
 // first.
 func nearest(asked Key, keys []Key, most int) []string {

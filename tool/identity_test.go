@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
 )
@@ -209,10 +210,10 @@ func TestI8_ACallsIDIsNeverItsIdentity(t *testing.T) {
 
 func TestI9_GeneratedNamesAvoidWhatIsTaken(t *testing.T) {
 	taken := map[string]bool{"transfer_to_billing_agent": true, "transfer_to_billing_agent_2": true}
-	if got := tool.HandoffName("Billing Agent", func(s string) bool { return taken[s] }); got != "transfer_to_billing_agent_3" {
+	if got := toolname.Handoff("Billing Agent", func(s string) bool { return taken[s] }); got != "transfer_to_billing_agent_3" {
 		t.Errorf("%q", got)
 	}
-	if got := tool.HandoffName("Übersetzer", nil); got != "transfer_to__bersetzer" {
+	if got := toolname.Handoff("Übersetzer", nil); got != "transfer_to__bersetzer" {
 		t.Errorf("%q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
 )
@@ -61,7 +62,7 @@ func TestT8_LongOutputKeepsHeadAndTailAndSaysWhatWasCutAndWhereItIs(t *testing.T
 	var whole strings.Builder
 	run := r.Start("run")
 	for offset, turn := 0, 2; offset < len(long); turn++ {
-		b, err := run.Do(t.Context(), box, tool.Turn{Number: turn, Calls: []*dragoman.ToolCall{call("1", tool.ReadOutputName, fmt.Sprintf(`{"name":%q,"offset":%d,"bytes":7001}`, name, offset))}})
+		b, err := run.Do(t.Context(), box, tool.Turn{Number: turn, Calls: []*dragoman.ToolCall{call("1", toolname.ReadOutput, fmt.Sprintf(`{"name":%q,"offset":%d,"bytes":7001}`, name, offset))}})
 		if err != nil || b.Results[0].Outcome == dragoman.OutcomeError {
 			t.Fatalf("%v: %s", err, b.Results[0].Text())
 		}
@@ -76,7 +77,7 @@ func TestT8_LongOutputKeepsHeadAndTailAndSaysWhatWasCutAndWhereItIs(t *testing.T
 		t.Errorf("%d bytes of %d", whole.Len(), len(long))
 	}
 	// Another run does not read it.
-	b, err := r.Start("other").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", tool.ReadOutputName, fmt.Sprintf(`{"name":%q}`, name))}})
+	b, err := r.Start("other").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", toolname.ReadOutput, fmt.Sprintf(`{"name":%q}`, name))}})
 	if err != nil || b.Results[0].Outcome != dragoman.OutcomeError {
 		t.Errorf("another run reads it: %v, %s", err, b.Results[0].Text())
 	}
@@ -368,7 +369,7 @@ func TestT9_ASecretInTheMiddleOfBase64IsTakenOut(t *testing.T) {
 				for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 					text := enc.EncodeToString([]byte(before + secret + after))
 					got := r.Redact("Basic " + text)
-					if _, rest, ok := strings.Cut(got, tool.Mask); !ok || len(got)-len("Basic "+tool.Mask) > len(enc.EncodeToString([]byte(before)))+len(enc.EncodeToString([]byte(after)))+2 {
+					if _, rest, ok := strings.Cut(got, "[redacted]"); !ok || len(got)-len("Basic "+"[redacted]") > len(enc.EncodeToString([]byte(before)))+len(enc.EncodeToString([]byte(after)))+2 {
 						t.Errorf("%q between %q and %q, as %s, becomes %s (%s)", secret, before, after, text, got, rest)
 					}
 				}
@@ -591,7 +592,7 @@ func TestT8_WholeOutputIsStoredWhicheverBoundCutsIt(t *testing.T) {
 			t.Errorf("%s: nothing was cut: %s", name, res.Text())
 		}
 		stored := tool.SpillName(tool.CallRef{Run: rec.Run, Turn: rec.Turn, CallID: rec.CallID}, 0)
-		if !strings.Contains(res.Text(), stored) || !strings.Contains(res.Text(), tool.ReadOutputName) {
+		if !strings.Contains(res.Text(), stored) || !strings.Contains(res.Text(), toolname.ReadOutput) {
 			t.Errorf("%s: the model does not learn how to read the rest: %.300s", name, res.Text())
 		}
 		if text, _, err := store.Read(t.Context(), rec.Run, stored, 0, 1<<20); err != nil || !strings.Contains(text, tc.want) {

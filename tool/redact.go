@@ -27,8 +27,8 @@ type Redactor struct {
 // minSecret is the length in bytes that a secret must have to be looked for.
 const minSecret = 6
 
-// Mask stands where a secret was.
-const Mask = "[redacted]"
+// mask stands where a secret was.
+const mask = "[redacted]"
 
 // shape is what a key of some service looks like: a beginning, and at least min
 // characters that keys are made of.
@@ -85,7 +85,7 @@ func (r *Redactor) with(secrets []string) *Redactor {
 	return &out
 }
 
-// Redact returns s with a [Mask] for each secret in it.
+// Redact returns s with a "[redacted]" for each secret in it.
 func (r *Redactor) Redact(s string) string {
 	if r != nil {
 		s = redactSecrets(s, r.Secrets)
@@ -108,7 +108,7 @@ func redactSecrets(s string, secrets []string) string {
 	}
 	slices.SortStableFunc(written, func(a, b string) int { return len(b) - len(a) })
 	for _, w := range written {
-		s = strings.ReplaceAll(s, w, Mask)
+		s = strings.ReplaceAll(s, w, mask)
 	}
 	return s
 }
@@ -172,7 +172,7 @@ func redactShapes(s string) string {
 			keep += len(k.begins)
 		}
 		b.WriteString(s[done:keep])
-		b.WriteString(Mask)
+		b.WriteString(mask)
 		done = end
 		i = end - 1
 	}
@@ -295,7 +295,7 @@ func redactPrivateKeys(s string) (out string, open bool) {
 			continue
 		}
 		b.WriteString(s[done:i])
-		b.WriteString(Mask)
+		b.WriteString(mask)
 		from += strings.Index(s[from:], kind) + len(kind)
 		if last := strings.Index(s[from:], kind); last >= 0 {
 			from += last + len(kind)
@@ -400,7 +400,7 @@ func (r *Redactor) json(raw json.RawMessage) json.RawMessage {
 	if in.End() == nil && out.Err() == nil && jsonwire.Check(out.Buf) == nil && r.Redact(string(out.Buf)) == string(out.Buf) {
 		return out.Buf
 	}
-	return json.RawMessage(`"` + Mask + `"`)
+	return json.RawMessage(`"` + mask + `"`)
 }
 
 // valueRedactor copies JSON with the secrets taken out of each string, name and
@@ -441,7 +441,7 @@ func (r *valueRedactor) value(in *jsonwire.Reader, out *jsonwire.Writer) {
 
 func (r *valueRedactor) text(s string) string {
 	if r.open {
-		return Mask
+		return mask
 	}
 	if r.Redactor == nil || !r.NoShapes {
 		_, r.open = redactPrivateKeys(s)

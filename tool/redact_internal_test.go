@@ -23,13 +23,13 @@ func TestT9_RedactionIsLinear(t *testing.T) {
 		if got := r.Redact(text); got != text {
 			t.Errorf("%q, again and again, is no key", unit)
 		}
-		if got := r.Redact(text + " " + key + " x"); got != text+" "+Mask+" x" {
+		if got := r.Redact(text + " " + key + " x"); got != text+" "+mask+" x" {
 			t.Errorf("a key after much %q was not taken out", unit)
 		}
 	}
 	const block = "-----BEGIN PRIVATE KEY-----x-----END PRIVATE KEY-----"
 	many := 1 << 20 / len(block)
-	if got := (*Redactor)(nil).Redact(strings.Repeat(block, many)); got != strings.Repeat(Mask, many) {
+	if got := (*Redactor)(nil).Redact(strings.Repeat(block, many)); got != strings.Repeat(mask, many) {
 		t.Error("not every block of a private key was taken out")
 	}
 }

@@ -10,11 +10,9 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/internal/words"
 )
-
-// ReadOutputName is the name of the tool that [ReadOutput] makes.
-const ReadOutputName = "read_tool_output"
 
 // pageBytes is how much of a kept output is read at once, unless less is asked
 // for.
@@ -29,12 +27,12 @@ type readOutput struct {
 // ReadOutput returns a tool with which a model reads outputs that were too long, page by
 // page. An agent whose tools can spill adds it to every request; add it to a [Box] of your
 // own before the first request.
-func ReadOutput(store SpillStore) Tool { return ReadOutputAs(ReadOutputName, store) }
+func ReadOutput(store SpillStore) Tool { return ReadOutputAs(toolname.ReadOutput, store) }
 
 // ReadOutputAs is [ReadOutput] under another name, for a toolbox that has its own
-// tool named [ReadOutputName]. The note in a shortened output names it.
+// tool named "read_tool_output". The note in a shortened output names it.
 func ReadOutputAs(name string, store SpillStore) Tool {
-	if name != ReadOutputName {
+	if name != toolname.ReadOutput {
 		return newOutputReader(name, store)
 	}
 	model, err := outputReader()
@@ -52,7 +50,7 @@ const readOutputText = "Reads a tool's output that was too long to show, page by
 // outputReader returns the tool whose definition all output readers copy. Its schema is
 // compiled only once, because every run of an agent has such a tool.
 var outputReader = sync.OnceValues(func() (*typed[readOutput, string], error) {
-	t := newOutputReader(ReadOutputName, nil)
+	t := newOutputReader(toolname.ReadOutput, nil)
 	if _, err := newEntry(t); err != nil {
 		return nil, err
 	}
@@ -112,7 +110,7 @@ func SpillName(of CallRef, part int) string {
 }
 
 // NoSpill is a [SpillStore] that stores nothing: the rest of a cut output is lost. An agent
-// whose Runner has it does not offer the tool [ReadOutputName].
+// whose Runner has it does not offer the tool "read_tool_output".
 var NoSpill SpillStore = noSpill{}
 
 type noSpill struct{}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -61,7 +62,7 @@ func TestT8_PagesAreCompleteIfTheModelStartsInsideACharacter(t *testing.T) {
 			for within := range 4 {
 				first, offset, read := -1, min(first+within, len(content)), ""
 				for more := true; more; {
-					_, rec := do(t, &tool.Runner{}, box, call("c", tool.ReadOutputName, fmt.Sprintf(`{"name":%q,"offset":%d,"bytes":4}`, name, offset)))
+					_, rec := do(t, &tool.Runner{}, box, call("c", toolname.ReadOutput, fmt.Sprintf(`{"name":%q,"offset":%d,"bytes":4}`, name, offset)))
 					m := next.FindStringSubmatch(rec.Plain)
 					if m == nil {
 						t.Fatalf("%q: %+v", content, rec)

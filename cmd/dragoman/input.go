@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/sniff"
 )
 
@@ -27,12 +27,12 @@ func reader(in io.Reader) *bufio.Reader {
 
 // readDocument reads one JSON document, and says where it is none.
 func readDocument(in io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, dialect.DefaultMaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(in, bodies.DefaultMax+1))
 	switch {
 	case err != nil:
 		return nil, failed("%w", err)
-	case len(data) > dialect.DefaultMaxBytes:
-		return nil, failed("%w: more than %d bytes", dragoman.ErrTooLarge, dialect.DefaultMaxBytes)
+	case len(data) > bodies.DefaultMax:
+		return nil, failed("%w: more than %d bytes", dragoman.ErrTooLarge, bodies.DefaultMax)
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, failed("the input is empty")
 	}

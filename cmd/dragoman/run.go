@@ -22,6 +22,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider"
@@ -747,7 +748,7 @@ func (t *teller) show(ev agent.Event) error {
 	case *agent.ModelEvent:
 		return t.say(ev.Text())
 	case *agent.Called:
-		t.notef("→ %s %s", policy.Visible(ev.Call.QualifiedName()), short(ev.Call.Arguments))
+		t.notef("→ %s %s", visible.Text(ev.Call.QualifiedName()), short(ev.Call.Arguments))
 		if t.called == nil {
 			t.called = map[string]string{}
 		}
@@ -760,10 +761,10 @@ func (t *teller) show(ev agent.Event) error {
 	case *agent.Answered: // it came to no tool
 		if name, ok := t.called[ev.Result.CallID]; ok {
 			delete(t.called, ev.Result.CallID)
-			t.notef("← %s failed: %s", policy.Visible(name), short(ev.Result.Text()))
+			t.notef("← %s failed: %s", visible.Text(name), short(ev.Result.Text()))
 		}
 	case *agent.Notice:
-		t.notef("(%s)", policy.Visible(ev.Text))
+		t.notef("(%s)", visible.Text(ev.Text))
 	case *agent.TurnEnd:
 		t.endLine()
 	}
@@ -793,7 +794,7 @@ func shown(text string) string {
 			if k > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(policy.Visible(cell))
+			b.WriteString(visible.Text(cell))
 		}
 		if end {
 			b.WriteByte('\n')
@@ -805,18 +806,18 @@ func shown(text string) string {
 // ended shows what became of a call.
 func (t *teller) ended(r *tool.Record) {
 	if !r.OK {
-		t.notef("← %s failed: %s", policy.Visible(r.Tool), short(r.Error))
+		t.notef("← %s failed: %s", visible.Text(r.Tool), short(r.Error))
 		return
 	}
 	text := strings.TrimRight(r.Plain, "\n")
 	lines := strings.Split(text, "\n")
 	switch {
 	case text == "":
-		t.notef("← %s: done", policy.Visible(r.Tool))
+		t.notef("← %s: done", visible.Text(r.Tool))
 	case len(lines) == 1:
-		t.notef("← %s: %s", policy.Visible(r.Tool), short(text))
+		t.notef("← %s: %s", visible.Text(r.Tool), short(text))
 	default:
-		t.notef("← %s: %s … (%d lines)", policy.Visible(r.Tool), short(lines[0]), len(lines))
+		t.notef("← %s: %s … (%d lines)", visible.Text(r.Tool), short(lines[0]), len(lines))
 	}
 }
 
@@ -825,7 +826,7 @@ func short(s string) string {
 	const most = 200
 	runes := []rune(strings.ToValidUTF8(s, "�"))
 	if len(runes) > most {
-		return policy.Visible(string(runes[:most])) + "…"
+		return visible.Text(string(runes[:most])) + "…"
 	}
-	return policy.Visible(string(runes))
+	return visible.Text(string(runes))
 }

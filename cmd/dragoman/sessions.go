@@ -16,9 +16,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 func newSessions() *cobra.Command {
@@ -295,7 +295,7 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return policy.Visible(s)
+	return visible.Text(s)
 }
 
 // cut is the beginning of a text, for a terminal.
@@ -303,7 +303,7 @@ func cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most-1]) + "…"
 	}
-	return policy.Visible(s)
+	return visible.Text(s)
 }
 
 // prompts are the messages of a conversation that somebody asked with, in order.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 func newSessionsShow() *cobra.Command {
@@ -86,7 +86,7 @@ func writeSession(w io.Writer, r sessionReport, all []session.Stored) error {
 		{"unreadable", r.Error},
 	} {
 		if line.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", line.name, policy.Visible(line.value))
+			fmt.Fprintf(&b, "%s: %s\n", line.name, visible.Text(line.value))
 		}
 	}
 	for _, m := range shownMessages(all) {
@@ -110,7 +110,7 @@ func writeMessage(b *strings.Builder, m *dragoman.Message) {
 		case *dragoman.Text:
 			fmt.Fprintln(b, strings.TrimRight(shown(p.Text), "\n"))
 		case *dragoman.ToolCall:
-			fmt.Fprintf(b, "→ %s %s\n", policy.Visible(p.QualifiedName()), short(p.Arguments))
+			fmt.Fprintf(b, "→ %s %s\n", visible.Text(p.QualifiedName()), short(p.Arguments))
 		case *dragoman.ToolResult:
 			text, _, more := strings.Cut(strings.TrimSpace(p.PlainText()), "\n")
 			if text = short(text); more {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -127,9 +127,9 @@ func readScript(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was read
-	script, err := io.ReadAll(io.LimitReader(f, dialect.DefaultMaxBytes+1))
-	if err == nil && len(script) > dialect.DefaultMaxBytes {
-		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, dialect.DefaultMaxBytes)
+	script, err := io.ReadAll(io.LimitReader(f, bodies.DefaultMax+1))
+	if err == nil && len(script) > bodies.DefaultMax {
+		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, bodies.DefaultMax)
 	}
 	return script, err
 }

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/toolformat"
 )
@@ -27,7 +28,7 @@ func TestQuirkC4_TheNumberOfBlocksIsBounded(t *testing.T) {
 }
 
 func TestABodyAndAnEventAreBounded(t *testing.T) {
-	many := strings.Repeat("0,", dialect.MaxValues+1) + "0"
+	many := strings.Repeat("0,", bodies.MaxValues+1) + "0"
 	large := strings.Repeat("x", 2000)
 	o := dialect.DecodeOptions{MaxBytes: 1000}
 	_, _, reqErr := codec.DecodeRequest([]byte(`{"x":"`+large+`"}`), o)

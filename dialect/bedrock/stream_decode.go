@@ -212,7 +212,7 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 		d.unread = d.unread[:0]
 		return nil
 	}
-	if len(f.Payload) >= dialect.MaxValues { // else it cannot hold as many
+	if len(f.Payload) >= bodies.MaxValues { // else it cannot hold as many
 		if err := wirekit.CheckSize(name, "stream", f.Payload, d.Options); err != nil {
 			return errors.Unwrap(err)
 		}

@@ -61,10 +61,10 @@ const notedFunctions = "[]"
 // isNotedFunctions reports whether a kept value only notes that the tools were functions.
 func isNotedFunctions(_ *requestEncoder, kept []byte) bool { return string(kept) == notedFunctions }
 
-// LegacyFunctions reports whether a request was decoded from one of Chat that declares its
+// legacyFunctions reports whether a request was decoded from one of Chat that declares its
 // tools as "functions", and none as "tools". Its client reads calls only in the form that
 // [dialect.EncodeOptions].LegacyFunctions asks for.
-func LegacyFunctions(req *dragoman.Request) bool {
+func legacyFunctions(req *dragoman.Request) bool {
 	if req == nil {
 		return false
 	}

@@ -47,7 +47,7 @@ var described = wire.Wire{
 	},
 	ToolTypes:       "function or custom",
 	CallGuard:       func(o dialect.DecodeOptions) wire.CallGuard { return newCallGuard(o) },
-	LegacyFunctions: LegacyFunctions,
+	LegacyFunctions: legacyFunctions,
 	Relayed:         true,
 	Signs:           signs,
 	Simulator: wire.Simulator{

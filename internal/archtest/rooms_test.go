@@ -43,6 +43,8 @@ var rooms = []room{
 	{path: "internal/fence", only: []string{}, pure: true},
 	{path: "internal/bodies", only: []string{}, pure: true},
 	{path: "internal/lazyctx", only: []string{}},
+	{path: "internal/toolname", only: []string{}, pure: true},
+	{path: "internal/visible", only: []string{}, pure: true},
 	{path: "internal/modelgate", only: []string{}, pure: true},
 	{path: "internal/plaintext", only: []string{}, pure: true},
 
@@ -93,6 +95,7 @@ var rooms = []room{
 	{path: "sim", files: true},
 	{path: "internal/conformance", only: []string{"", "dialect", "history", "sim"}},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "internal/words", "interop", "history", "schema"}},
+	{path: "internal/callcontext", only: []string{"provider/extension"}},
 	{path: "internal/servers", only: []string{"", "provider/extension"}},
 	{path: "internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},
 	{path: "provider", files: true},

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 )
 
 // CheckSize refuses a body beyond the bounds: too many bytes, or so many
@@ -22,8 +23,8 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 // event.
 func CheckValues(doc []byte) error {
 	// Strings hold commas too, but only a very long document needs a closer look.
-	if len(doc) > dialect.MaxValues && bytes.Count(doc, []byte{','}) >= dialect.MaxValues && separators(doc) >= dialect.MaxValues {
-		return fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, dialect.MaxValues)
+	if len(doc) > bodies.MaxValues && bytes.Count(doc, []byte{','}) >= bodies.MaxValues && separators(doc) >= bodies.MaxValues {
+		return fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, bodies.MaxValues)
 	}
 	return nil
 }

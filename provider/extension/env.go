@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -105,33 +104,4 @@ type Position struct {
 	Turn int
 	// Message is the index of the response's first message in the conversation.
 	Message int
-}
-
-type positionKey struct{}
-
-type patchesKey struct{}
-
-// WithPosition gives the requests under ctx their position.
-func WithPosition(ctx context.Context, p Position) context.Context {
-	return context.WithValue(ctx, positionKey{}, p)
-}
-
-// PositionFrom returns the position of the requests under ctx.
-func PositionFrom(ctx context.Context) Position {
-	p, _ := ctx.Value(positionKey{}).(Position)
-	return p
-}
-
-// WithPatches calls f with the patches of the requests under ctx, in addition to the
-// provider's own receiver. f is called by the goroutine that reads the response. A stream
-// sends an empty [dragoman.Chunk] after the patches of a chunk, so that the caller can show
-// them before the next event.
-func WithPatches(ctx context.Context, f func(Patch)) context.Context {
-	return context.WithValue(ctx, patchesKey{}, f)
-}
-
-// PatchesFrom returns the receiver of [WithPatches], or nil.
-func PatchesFrom(ctx context.Context) func(Patch) {
-	f, _ := ctx.Value(patchesKey{}).(func(Patch))
-	return f
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -577,7 +578,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {
-			if r != '\n' && !shown(r) {
+			if r != '\n' && !visible.Shown(r) {
 				t.Errorf("%U reaches the terminal:\n%q", r, out.String())
 			}
 		}
@@ -614,7 +615,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 			t.Errorf("it shows %q", all)
 		}
 	}
-	if Visible("plain text, ü, 日本") != "plain text, ü, 日本" {
+	if visible.Text("plain text, ü, 日本") != "plain text, ü, 日本" {
 		t.Error("ordinary text is escaped")
 	}
 }

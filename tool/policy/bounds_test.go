@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
@@ -431,10 +432,10 @@ func TestA7_LongLinesAreFoldedAt72Columns(t *testing.T) {
 }
 
 func TestA7_BytesThatAreNoTextAreEscapedAndTheReplacementCharacterIsNot(t *testing.T) {
-	if got := Visible("\x1b\xff"); got != `\x1b\xff` {
+	if got := visible.Text("\x1b\xff"); got != `\x1b\xff` {
 		t.Errorf("%q", got)
 	}
-	if got := Visible("\x1b\uFFFD"); got != "\\x1b\uFFFD" {
+	if got := visible.Text("\x1b\uFFFD"); got != "\\x1b\uFFFD" {
 		t.Errorf("%q", got)
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/visible"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -132,7 +130,7 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 		if answer, ok := p.answer(req, text); ok {
 			return answer, nil
 		}
-		wrong := `"` + Visible(cutLine(text)) + "\" is not an answer.\n"
+		wrong := `"` + visible.Text(cutLine(text)) + "\" is not an answer.\n"
 		if try == maxTries {
 			_, err := io.WriteString(p.out, wrong+"The call stays undecided.\n")
 			return tool.Answer{}, err
@@ -182,19 +180,19 @@ func (p *Prompt) forget() error {
 // question is what the human sees.
 func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s wants to run", Visible(req.Binding.Key.QualifiedName()))
+	fmt.Fprintf(&b, "\n%s wants to run", visible.Text(req.Binding.Key.QualifiedName()))
 	if len(req.Agent) > 0 {
-		fmt.Fprintf(&b, " (agent %s)", Visible(strings.Join(req.Agent, "/")))
+		fmt.Fprintf(&b, " (agent %s)", visible.Text(strings.Join(req.Agent, "/")))
 	}
 	b.WriteString(":\n")
 	showCall(ctx, &b, req)
 	if req.Reason != "" {
-		fmt.Fprintf(&b, "Why you are asked: %s\n", Visible(req.Reason))
+		fmt.Fprintf(&b, "Why you are asked: %s\n", visible.Text(req.Reason))
 	}
 	if req.Wanted != nil {
-		fmt.Fprintf(&b, "Wanted: %s", Visible(req.Wanted.Argument))
+		fmt.Fprintf(&b, "Wanted: %s", visible.Text(req.Wanted.Argument))
 		if req.Wanted.Prompt != "" {
-			fmt.Fprintf(&b, " (%s)", Visible(req.Wanted.Prompt))
+			fmt.Fprintf(&b, " (%s)", visible.Text(req.Wanted.Prompt))
 		}
 		b.WriteByte('\n')
 	}
@@ -211,7 +209,7 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 			return
 		}
 		if err != nil {
-			defer fmt.Fprintf(b, "No preview: %s\n", Visible(err.Error()))
+			defer fmt.Fprintf(b, "No preview: %s\n", visible.Text(err.Error()))
 		}
 	}
 	if req.Input.Arguments != nil {
@@ -227,7 +225,7 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 // are marked too.
 func show(b *strings.Builder, text string) {
 	for l := range strings.SplitSeq(text, "\n") {
-		mark, rest := "  | ", Visible(l)
+		mark, rest := "  | ", visible.Text(l)
 		for {
 			n := fold(rest)
 			b.WriteString(mark + rest[:n] + "\n")
@@ -329,41 +327,4 @@ func isText(req *tool.ApprovalRequest) bool {
 		} `json:"properties"`
 	}
 	return json.Unmarshal(req.Spec.Parameters, &schema) == nil && schema.Properties[req.Wanted.Argument].Type == "string"
-}
-
-// Visible returns s with every character escaped that a terminal would not show
-// as itself: control characters, what changes the direction of writing, what has
-// no width, and bytes that are no text. Nothing of s can then move the cursor or
-// pass for another line.
-func Visible(s string) string {
-	clean := true
-	for _, r := range s {
-		if !shown(r) {
-			clean = false
-			break
-		}
-	}
-	if clean && utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case shown(r):
-			b.WriteRune(r)
-		default:
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// shown reports whether a terminal shows a character as what it is.
-func shown(r rune) bool {
-	return unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

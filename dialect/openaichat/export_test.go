@@ -1,0 +1,5 @@
+package openaichat
+
+// Names for the tests of the package.
+
+var LegacyFunctions = legacyFunctions

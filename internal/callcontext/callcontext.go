@@ -1,0 +1,77 @@
+// Package callcontext has values of contexts that one package of this module sets for
+// another: betas, positions, patches, and what to call before a stream waits.
+package callcontext
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+type betasKey struct{}
+
+// WithBetas returns a context whose requests carry the beta headers in h (Anthropic-Beta,
+// OpenAI-Beta) in addition to those of the client. Each header goes only to servers of its
+// dialect. Proxies that re-encode requests need it, because servers refuse beta fields
+// without the header.
+func WithBetas(ctx context.Context, h http.Header) context.Context {
+	betas := http.Header{}
+	for name, values := range h {
+		if strings.HasSuffix(name, "-Beta") {
+			betas[name] = values
+		}
+	}
+	return context.WithValue(ctx, betasKey{}, betas)
+}
+
+// Betas returns the headers of WithBetas, or nil.
+func Betas(ctx context.Context) http.Header {
+	betas, _ := ctx.Value(betasKey{}).(http.Header)
+	return betas
+}
+
+type waitingKey struct{}
+
+// WithWaiting returns a context whose streams call waiting, on the goroutine that takes
+// their events, each time before they read on and may wait for their server. Who
+// passes events on flushes then, and not with every event of those that came together.
+func WithWaiting(ctx context.Context, waiting func()) context.Context {
+	return context.WithValue(ctx, waitingKey{}, waiting)
+}
+
+// Waiting is what to call before waiting; nil: nothing.
+func Waiting(ctx context.Context) func() {
+	waiting, _ := ctx.Value(waitingKey{}).(func())
+	return waiting
+}
+
+type positionKey struct{}
+
+type patchesKey struct{}
+
+// WithPosition gives the requests under ctx their position.
+func WithPosition(ctx context.Context, p extension.Position) context.Context {
+	return context.WithValue(ctx, positionKey{}, p)
+}
+
+// Position returns the position of the requests under ctx.
+func Position(ctx context.Context) extension.Position {
+	p, _ := ctx.Value(positionKey{}).(extension.Position)
+	return p
+}
+
+// WithPatches calls f with the patches of the requests under ctx, in addition to the
+// provider's own receiver. f is called by the goroutine that reads the response. A stream
+// sends an empty dragoman.Chunk after the patches of a chunk, so that the caller can show
+// them before the next event.
+func WithPatches(ctx context.Context, f func(extension.Patch)) context.Context {
+	return context.WithValue(ctx, patchesKey{}, f)
+}
+
+// Patches returns the receiver of [WithPatches], or nil.
+func Patches(ctx context.Context) func(extension.Patch) {
+	f, _ := ctx.Value(patchesKey{}).(func(extension.Patch))
+	return f
+}

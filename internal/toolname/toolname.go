@@ -1,0 +1,36 @@
+// Package toolname makes names of tools.
+package toolname
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Handoff is the name of the tool that hands a run over to an agent: letters,
+// digits and _ only. Where taken has it already, a number follows (requirement
+// I9); pass every reserved name and the enabled handoffs.
+func Handoff(agent string, taken func(string) bool) string {
+	name := "transfer_to_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '_'
+		}
+	}, agent)
+	return Free(name, taken)
+}
+
+// Free is name, or name with the first number after it that is not taken.
+func Free(name string, taken func(string) bool) string {
+	free := name
+	for n := 2; taken != nil && taken(free); n++ {
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
+	return free
+}
+
+// ReadOutput is the name of the tool that reads stored outputs, unless it is taken.
+const ReadOutput = "read_tool_output"

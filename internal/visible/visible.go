@@ -1,0 +1,47 @@
+// Package visible makes text safe to show in a terminal.
+package visible
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s with every character escaped that a terminal would not show
+// as itself: control characters, what changes the direction of writing, what has
+// no width, and bytes that are no text. Nothing of s can then move the cursor or
+// pass for another line.
+func Text(s string) string {
+	clean := true
+	for _, r := range s {
+		if !Shown(r) {
+			clean = false
+			break
+		}
+	}
+	if clean && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case Shown(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Shown reports whether a terminal shows a character as what it is.
+func Shown(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
