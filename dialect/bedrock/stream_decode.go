@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"

@@ -1,6 +1,9 @@
 package blockwire
 
-import dragoman "github.com/dragoman-go/dragoman"
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stopreason"
+)
 
 // StopOf reads a stop reason. The mapping is total: an unknown word is
 // StopUnknown, after which nothing runs (quirk B20). Words of other APIs are those
