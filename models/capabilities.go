@@ -45,9 +45,9 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	}
 	m.together(&c, d)
 	switch m.ForcedChoice {
-	case string(codes.ForcedNever):
+	case codes.ForcedNever:
 		c.ForcedChoice = codes.ForcedNever
-	case string(codes.ForcedWithoutThinking):
+	case codes.ForcedWithoutThinking:
 		c.ForcedChoice = codes.ForcedWithoutThinking
 	}
 	if len(m.Temperature) == 2 {

@@ -41,16 +41,17 @@ func (s Style) Set(caps *targets.Capabilities, name, value string, valued bool) 
 		if s.name(v.Type().Field(i).Name) != name {
 			continue
 		}
+		forced := v.Type().Field(i).Name == "ForcedChoice"
 		switch {
 		case f.Kind() == reflect.Bool && (!valued || value == "true" || value == "false"):
 			f.SetBool(value != "false")
 			return nil
 		case f.Kind() == reflect.Bool:
 			return fmt.Errorf("%s is true or false, not %q", name, value)
-		case f.Type() == reflect.TypeFor[string]() && value == forcedAlways:
-			f.SetString(string(codes.ForcedAlways))
+		case forced && value == forcedAlways:
+			f.SetString(codes.ForcedAlways)
 			return nil
-		case f.Type() == reflect.TypeFor[string]() && value != string(codes.ForcedWithoutThinking) && value != string(codes.ForcedNever):
+		case forced && value != codes.ForcedWithoutThinking && value != codes.ForcedNever:
 			return fmt.Errorf("%s is %s, %s or %s", name, forcedAlways, codes.ForcedWithoutThinking, codes.ForcedNever)
 		case f.Kind() == reflect.Int64:
 			n, err := strconv.ParseInt(value, 10, 64)
