@@ -29,7 +29,7 @@ func TestR9_EnvelopeIsKeptForItsDialectOnly(t *testing.T) {
 	content := map[dragoman.Dialect]string{
 		dragoman.OpenAIChat: `[{"type":"text","text":"STRUCT"}]`, dragoman.OpenAIResponses: `[{"type":"input_text","text":"STRUCT"}]`,
 		dragoman.Anthropic: `[{"type":"text","text":"STRUCT"}]`, dragoman.Gemini: `{"result":"STRUCT"}`, dragoman.Ollama: `"STRUCT"`,
-		dragoman.Bedrock: `[{"json":{"x":"STRUCT"}}]`,
+		dragoman.Bedrock: `[{"json":{"x":"STRUCT"}}]`, cohere.Codec{}.Dialect(): `[{"type":"text","text":"STRUCT"}]`,
 	}
 	for _, format := range codecs {
 		for _, to := range codecs {

@@ -36,6 +36,10 @@ func (v view) ReadTool(format dragoman.Format, obj json.RawMessage, at extra.Pat
 	return v.r.readToolAs(format, obj, at, rep)
 }
 
+func (v view) Expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
+	return v.r.expand(tools, rep)
+}
+
 func (v view) Lower(c toolwire.Codec, s *dragoman.ToolSpec, strict dragoman.Strictness, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
 	return v.r.lower(c, s, strict, at, rep)
 }

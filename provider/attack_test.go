@@ -20,6 +20,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/toolformat"
@@ -418,6 +419,7 @@ func endpointPath(d dragoman.Dialect) string {
 	return map[dragoman.Dialect]string{
 		dragoman.OpenAIChat: "/chat/completions", dragoman.OpenAIResponses: "/responses", dragoman.Anthropic: "/v1/messages",
 		dragoman.Gemini: "/v1beta/models/x", dragoman.Ollama: "/api/chat", dragoman.Bedrock: "/model/x/converse",
+		cohere.Codec{}.Dialect(): "/v2/chat",
 	}[d]
 }
 

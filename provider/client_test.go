@@ -16,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/provider"
@@ -88,6 +89,7 @@ func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
 		dragoman.Gemini:          {"/v1beta/models/a%2Fb%3Ac:generateContent", "/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse"},
 		dragoman.Ollama:          {"/api/chat", "/api/chat"},
 		dragoman.Bedrock:         {"/model/a%2Fb%3Ac/converse", "/model/a%2Fb%3Ac/converse-stream"},
+		cohere.Codec{}.Dialect(): {"/v2/chat", "/v2/chat"},
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("hi")))

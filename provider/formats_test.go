@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -74,6 +75,7 @@ var ownTools = map[dragoman.Dialect]dragoman.ToolSource{
 	dragoman.Gemini:          {Format: toolformat.GeminiFunction, JSON: json.RawMessage(`{ "name":"look",  "parametersJsonSchema":{"type":"object","x-odd": 1 } }`)},
 	dragoman.Ollama:          {Format: toolformat.OllamaFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
 	dragoman.Bedrock:         {Format: toolformat.BedrockTool, JSON: json.RawMessage(`{ "toolSpec":{"name":"look",  "inputSchema":{"json":{"type":"object","x-odd": 1 }}} }`)},
+	cohere.Codec{}.Dialect(): {Format: "cohere.chat.function", JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
 }
 
 // sentWith returns the body of a request with tools, sent with an extension.

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -134,6 +135,7 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 		dragoman.Gemini:          {"/v1beta/models/asked%3A1:generateContent?", "/v1beta/models/asked%3A1:streamGenerateContent?alt=sse"},
 		dragoman.Ollama:          {"/api/chat?", "/api/chat?"},
 		dragoman.Bedrock:         {"/model/asked%3A1/converse?", "/model/asked%3A1/converse-stream?"},
+		cohere.Codec{}.Dialect(): {"/v2/chat?", "/v2/chat?"},
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for i, stream := range []bool{false, true} {

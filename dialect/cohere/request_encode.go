@@ -123,7 +123,7 @@ func (e *requestEncoder) tools() error {
 		}
 	}
 	before := len(e.rep.Losses)
-	tools, strict := e.strict(tools)
+	tools, strict := e.strict(e.reg.View().Expand(tools, e.rep))
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()

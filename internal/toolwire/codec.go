@@ -176,6 +176,9 @@ type View interface {
 
 	// ReadTool reads a definition inside another one.
 	ReadTool(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error)
+	// Expand reads the tools of which only the source is known. A codec needs it if it
+	// decides something from the definitions of all tools. WriteTools expands by itself.
+	Expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec
 	// Lower makes the parameters of a tool legal for the surfaces of a codec.
 	// strict is the tool's, or StrictOff for a wire without a strict flag. It
 	// returns false, with a report, if that is not possible.
