@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/go-json-experiment/json/jsontext"
 )

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 // pinned is one line of testdata/stored/fingerprints.jsonl: a value that
-// internal/gen generated from a fixed seed, and its fingerprint.
+// internal/testkit/gen generated from a fixed seed, and its fingerprint.
 type pinned struct {
 	Kind        string               `json:"kind"`
 	Fingerprint dragoman.Fingerprint `json:"fingerprint"`
@@ -49,7 +49,7 @@ func firstTool(seed int) dragoman.ToolSpec {
 // Sessions store fingerprints with native bytes. If the fingerprint of a value
 // changes between two versions, those bytes are lost, so a new field must not
 // change the fingerprint of values that do not set it. Use the tag
-// `hash:"ifset"`; see internal/storedgen.
+// `hash:"ifset"`; see internal/repo/storedgen.
 func TestFingerprintsAndStoredBytesArePinned(t *testing.T) {
 	golden := filepath.Join("testdata", "stored", "fingerprints.jsonl")
 	if _, err := os.Stat(golden); *update && errors.Is(err, fs.ErrNotExist) {

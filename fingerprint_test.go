@@ -9,7 +9,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
 

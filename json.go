@@ -15,11 +15,11 @@ import (
 // The package comment states the rules of the stored form.
 const storedVersion = 1
 
-//go:generate go run ./internal/storedgen
+//go:generate go run ./internal/repo/storedgen
 
 // storer writes stored JSON and keeps the first error. The code that calls it
 // for each field is generated from the structs and their tags; the comment of
-// internal/storedgen explains how to add a field.
+// internal/repo/storedgen explains how to add a field.
 type storer struct {
 	w   jsonwire.Writer
 	err error

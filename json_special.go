@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Types with hand-written code. The table of specials in internal/storedgen
+// Types with hand-written code. The table of specials in internal/repo/storedgen
 // lists them.
 
 // MarshalJSON writes a known count as a number and an unknown one as null.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codes"
-	"github.com/dragoman-go/dragoman/internal/gen"
-	"github.com/dragoman-go/dragoman/internal/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )

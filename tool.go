@@ -3,7 +3,7 @@ package dragoman
 import (
 	"encoding/json"
 
-	"github.com/dragoman-go/dragoman/internal/fence"
+	"github.com/dragoman-go/dragoman/internal/text/fence"
 )
 
 // ToolKind says how a tool takes its input and who runs it: [ToolFunction],

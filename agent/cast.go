@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/plaintext"
-	"github.com/dragoman-go/dragoman/internal/toolname"
+	"github.com/dragoman-go/dragoman/internal/text/plaintext"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"

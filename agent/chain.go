@@ -4,7 +4,7 @@ import (
 	"context"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/linkrequest"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -21,7 +21,7 @@ func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Contex
 		return ctx
 	}
 	l := linkRequests{run: r, base: req, native: map[dragoman.Origin][]dragoman.Message{}}
-	return linkrequest.With(ctx, req, l.build)
+	return contexts.WithLinkRequest(ctx, req, l.build)
 }
 
 // linkRequests builds the requests of one turn for the models of a chain. It compacts and
@@ -35,7 +35,7 @@ type linkRequests struct {
 	native map[dragoman.Origin][]dragoman.Message
 }
 
-// build implements [linkrequest.Build].
+// build implements [contexts.LinkRequest].
 func (l *linkRequests) build(ctx context.Context, m dragoman.Model) (*dragoman.Request, error) {
 	if isChain(m) {
 		return l.base, nil // a nested chain builds the requests for its own models

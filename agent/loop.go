@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 )
 
 // loop asks and answers until the run is over.

@@ -5,14 +5,14 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/steady"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 )
 
 func main(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the output
-	steady.Main(m)
+	testkit.Main(m)
 }
 
 func openPostgres(ctx context.Context, url string) (session.Store, error) {

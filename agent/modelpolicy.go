@@ -6,16 +6,16 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 )
 
 // gated returns a context in which the policy decides on each model of a chain before
 // it is called. The policy of a run around this one does not apply.
 func (r *run) gated(ctx context.Context) context.Context {
 	if r.player.Runner == nil || r.player.Runner.Policy == nil {
-		return modelgate.Without(ctx)
+		return contexts.WithoutModelGate(ctx)
 	}
-	return modelgate.With(ctx, r.decideModel)
+	return contexts.WithModelGate(ctx, r.decideModel)
 }
 
 // gatedActions calls f, which runs actions of extensions, with a context in which the
@@ -23,11 +23,11 @@ func (r *run) gated(ctx context.Context) context.Context {
 // so f runs concurrently with the goroutine that emits events.
 func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 	if r.player.Runner == nil || r.player.Runner.Policy == nil {
-		f(modelgate.Without(ctx))
+		f(contexts.WithoutModelGate(ctx))
 		return
 	}
 	t, turn := r.runner(), r.state.Turn
-	ctx = modelgate.With(ctx, func(ctx context.Context, model string) error { return t.DecideModel(ctx, turn, model) })
+	ctx = contexts.WithModelGate(ctx, func(ctx context.Context, model string) error { return t.DecideModel(ctx, turn, model) })
 	if r.yield == nil {
 		f(ctx)
 		return
@@ -37,8 +37,8 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 
 // permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if !isChain(r.player.Model) && modelgate.Gated(ctx) { // a chain checks each link itself
-		if err := modelgate.Check(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
+	if !isChain(r.player.Model) && contexts.HasModelGate(ctx) { // a chain checks each link itself
+		if err := contexts.CheckModel(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
 			return nil, err
 		}
 	}

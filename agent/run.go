@@ -13,9 +13,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/internal/callcontext"
-	"github.com/dragoman-go/dragoman/internal/lazyctx"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -536,7 +536,7 @@ func (r *run) prepareSave(ctx context.Context) {
 	ctx = callcontext.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
 	var err error
 	var spent meter
-	r.gatedActions(modelgate.WithMeter(ctx, spent.add), func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })
+	r.gatedActions(contexts.WithMeter(ctx, spent.add), func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })
 	r.spend(&spent)
 	if err == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/strictupstream"
+	"github.com/dragoman-go/dragoman/internal/oracle/strictupstream"
 	"github.com/dragoman-go/dragoman/provider"
 )
 

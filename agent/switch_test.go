@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 // allocated is how many bytes decoding a stream allocates.

@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 // said is what both sides must have understood in the end.

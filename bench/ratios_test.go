@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // What somebody forbade after decoding, a policy for one, stays forbidden for

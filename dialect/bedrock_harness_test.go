@@ -11,7 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 )

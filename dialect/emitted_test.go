@@ -10,8 +10,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 // emits checks that strict clients take the answer of a cell, as a server writes it,

@@ -13,7 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 // What Loss.Path promises of an encoder: the pointer leads into the stored JSON

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 // sharedDir holds recorded traffic and official documents. It is data that is
@@ -16,7 +16,7 @@ import (
 const sharedDir = "../../shared"
 
 // exchange is one recorded HTTP exchange.
-type exchange struct{ recordings.Exchange }
+type exchange struct{ testkit.Exchange }
 
 type answerKind int
 
@@ -91,7 +91,7 @@ func recorded(t testing.TB, file string) []exchange {
 		return xs.([]exchange)
 	}
 	var xs []exchange
-	for _, x := range recordings.Load(t, file) {
+	for _, x := range testkit.Recordings(t, file) {
 		xs = append(xs, exchange{x})
 	}
 	loaded.Store(file, xs)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/specs"
+	"github.com/dragoman-go/dragoman/internal/oracle/specs"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 

@@ -11,8 +11,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/internal/gen"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 

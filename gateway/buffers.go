@@ -5,7 +5,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
 )
 
 // buffers counts the bytes of request bodies that the gateway holds, in total and by key.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 

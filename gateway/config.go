@@ -13,8 +13,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
-	admission "github.com/dragoman-go/dragoman/internal/access"
-	"github.com/dragoman-go/dragoman/internal/glob"
+	admission "github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )

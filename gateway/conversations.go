@@ -11,9 +11,9 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/responsesapi"
+	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
 // Conversations of the Responses API are items that a server stores under one id. The

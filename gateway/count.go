@@ -8,10 +8,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -62,7 +62,7 @@ func (x *exchange) count(ctx context.Context) error {
 // permitted returns the first model of the route that the policies allow.
 func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error) {
 	for _, link = range x.route.chain.Links {
-		if err = modelgate.Check(ctx, link.Name); err == nil || denialOf(err) == nil {
+		if err = contexts.CheckModel(ctx, link.Name); err == nil || denialOf(err) == nil {
 			break
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/responsesapi"
+	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
 // echo returns the fields of a Responses request that its response repeats, and whether

@@ -11,13 +11,13 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/recall"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
-	"github.com/dragoman-go/dragoman/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/wire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -261,7 +261,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.entry.route = x.route.Pattern
-	ctx = modelgate.WithCalled(x.gated(ctx), x.noteCall)
+	ctx = contexts.WithCalled(x.gated(ctx), x.noteCall)
 	if x.call.Count {
 		return x.count(ctx)
 	}

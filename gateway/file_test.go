@@ -15,9 +15,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/internal/access"
-	"github.com/dragoman-go/dragoman/internal/bodies"
-	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/provider"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/serving"
-	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // strictUpstream is a model server of any dialect. It keeps no state, refuses a tool result

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/responsesapi"
+	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
 // itemWatch collects the output items of a Responses stream from the events that begin or

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )

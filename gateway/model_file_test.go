@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/strictupstream"
+	"github.com/dragoman-go/dragoman/internal/oracle/strictupstream"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

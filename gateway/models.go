@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/access"
-	"github.com/dragoman-go/dragoman/internal/recall"
-	"github.com/dragoman-go/dragoman/internal/responsesapi"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 	"github.com/dragoman-go/dragoman/models"
 )
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/access"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/filetree"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -114,7 +114,7 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 		run.Metadata, other.Metadata = metadata, metadata
 		runs, silent = append(runs, run), append(silent, other)
 	}
-	return modelgate.With(ctx, func(ctx context.Context, model string) error {
+	return contexts.WithModelGate(ctx, func(ctx context.Context, model string) error {
 		for i, run := range runs {
 			if err := run.DecideModel(ctx, 0, model); err != nil {
 				return err

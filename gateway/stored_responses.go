@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/access"
-	"github.com/dragoman-go/dragoman/internal/responsesapi"
+	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 )
 
 // storedResponse is a response that the gateway stored, with the input that it answers.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/strictupstream"
+	"github.com/dragoman-go/dragoman/internal/oracle/strictupstream"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

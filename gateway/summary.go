@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
 // A client of Responses that asks for summaries of reasoning shows nothing else: OpenAI's

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
 // Anthropic's threads are conversations that its server keeps (G7): a request says that

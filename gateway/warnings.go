@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/filetree"
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/provider"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 // settledAt reports whether a conversation may be sent as far as message n, and

@@ -2,7 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
 // turn is a run of assistant messages, first to last, that stand together on

@@ -2,7 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // What a model reads in place of a result that there is not. The texts are part

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/schemarules"
-	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 )
 

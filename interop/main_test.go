@@ -3,7 +3,7 @@ package interop_test
 import (
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/steady"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-func TestMain(m *testing.M) { steady.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }

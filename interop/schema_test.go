@@ -12,10 +12,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-go/dragoman/internal/extra"
-	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"

@@ -1,7 +1,7 @@
 package interop
 
 import (
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
 // data has a file for each provider, and rules.json for what holds for all.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
 // How is the way in which a name was found.

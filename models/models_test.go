@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/targets"
 )
 

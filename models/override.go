@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
 )
 
 // maxFile bounds the size of an override file, in bytes.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/awssign"
+	"github.com/dragoman-go/dragoman/provider/internal/awssign"
 )
 
 // AWSKeys are a credential of Amazon Web Services.

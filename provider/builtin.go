@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // builtin is a provider that is known by name, as data.

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/linkrequest"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
-	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
+	"github.com/dragoman-go/dragoman/internal/contexts"
 )
 
 // Chain asks one model after the other until one answers. A model that failed
@@ -116,7 +115,7 @@ func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error)
 
 func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) error {
 	for link := range p.links {
-		if err := modelgate.Check(ctx, link.Name); err != nil {
+		if err := contexts.CheckModel(ctx, link.Name); err != nil {
 			p.note(Attempt{Link: link.Name, Err: err})
 			if ctx.Err() != nil {
 				return p.err()
@@ -246,7 +245,7 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 // requestFor returns the request for a link. An error is the fault of the caller, not of
 // the link.
 func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoman.Request, error) {
-	own, err := linkrequest.For(ctx, req, link.Model)
+	own, err := contexts.RequestFor(ctx, req, link.Model)
 	if err != nil {
 		return nil, unbuilt{err}
 	}

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/capname"
-	"github.com/dragoman-go/dragoman/internal/servers"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/config/capname"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/internal/servers"
 	"github.com/dragoman-go/dragoman/sim"
 	"github.com/dragoman-go/dragoman/targets"
 )

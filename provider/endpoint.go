@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
 func (c *Client) base() string {

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/bodies"
-	"github.com/dragoman-go/dragoman/internal/capname"
-	"github.com/dragoman-go/dragoman/internal/filetree"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/config/capname"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/schema"
 )

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
 // maxHeld bounds the events that are held back, and their native bytes: a server

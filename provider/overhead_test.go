@@ -23,8 +23,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
-	"github.com/dragoman-go/dragoman/internal/child"
+	"github.com/dragoman-go/dragoman/internal/testkit"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -179,7 +179,7 @@ func overhead(tb testing.TB, ways map[string]func(), rounds, exchanges int) map[
 // costs the client, as ratios of CPU time, the server in another process.
 func BenchmarkOverhead(b *testing.B) {
 	for b.Loop() {
-		best := overhead(b, rivals(b, child.Server(b, streamServer)), 5, 10)
+		best := overhead(b, rivals(b, testkit.ChildServer(b, streamServer)), 5, 10)
 		for name, d := range best {
 			if name != "ours" {
 				b.ReportMetric(float64(best["ours"])/float64(d), "x/"+strings.ReplaceAll(name, " ", "-"))
@@ -192,7 +192,7 @@ func TestOverheadOfAStreamedExchange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	best := overhead(t, rivals(t, child.Server(t, streamServer)), 5, 8)
+	best := overhead(t, rivals(t, testkit.ChildServer(t, streamServer)), 5, 8)
 	ratio := func(name string) float64 { return float64(best["ours"]) / float64(best[name]) }
 	t.Logf("CPU of the client for one streamed tool-call exchange of %d events: %v; that is %.2f times net/http with encoding/json, %.2f times with json v2, %.2f times reading and discarding",
 		benchdata.StreamChunks, best["ours"], ratio("encoding/json"), ratio("json v2"), ratio("discard"))
@@ -265,7 +265,7 @@ func passing(tb testing.TB, at string) map[string]func() {
 // of CPU time to other ways, the server in another process and no client there.
 func BenchmarkPass(b *testing.B) {
 	for b.Loop() {
-		best := overhead(b, passing(b, child.Server(b, streamServer)), 7, 20)
+		best := overhead(b, passing(b, testkit.ChildServer(b, streamServer)), 7, 20)
 		for name, d := range best {
 			b.ReportMetric(float64(best["pass"])/float64(d), "x/"+name)
 		}
@@ -276,7 +276,7 @@ func TestPassingAStreamOnCostsLittleMoreThanAReverseProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	ways := passing(t, child.Server(t, streamServer))
+	ways := passing(t, testkit.ChildServer(t, streamServer))
 	// How many events come in one piece is chance, the more the busier the machine is.
 	for tries := 5; ; tries-- {
 		best := overhead(t, ways, 7, 10)

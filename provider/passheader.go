@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Headers of who asks are sent on where they are in one of these lists, and no

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/secret"
+	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
 // redacted stands where a secret stood.

@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/targets"
 )

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/bodies"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
 // maxErrorBytes bounds the body of an error, errorWait how long it may take.
@@ -92,7 +92,7 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	}
 	a.watch.begin()
 	x.logRequest(ctx, req)
-	modelgate.Called(ctx)
+	contexts.Called(ctx)
 	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close does
 	if err != nil {
 		err = a.failed(err)

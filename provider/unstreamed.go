@@ -5,7 +5,7 @@ import (
 	"context"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
 // A server may ignore that a stream was asked for and answer at once: proxies

@@ -3,7 +3,7 @@ package schema
 import (
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
 )
 
 // Profile names one surface of one API and holds its rules as data: which

@@ -3,7 +3,7 @@ package schema
 import (
 	"regexp"
 
-	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
 )
 
 // apiRules is what the wire reference says about one surface.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

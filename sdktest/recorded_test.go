@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/eventstream"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 // TestWeDecodeEveryAnswerTheOfficialSDKDecodes compares us with the vendor's
@@ -24,7 +24,7 @@ func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
 			refused := map[string][]string{} // by reason
 			known := disagreements[v.file]
 			used := map[string]bool{}
-			for _, x := range recordings.Load(t, v.file) {
+			for _, x := range testkit.Recordings(t, v.file) {
 				if x.Resp == nil || *x.Resp == "" || x.Status < 200 || x.Status >= 300 {
 					continue
 				}
@@ -87,7 +87,7 @@ func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
 
 // asSent is an answer as the server sent it, where the recorder did not keep it
 // so.
-func asSent(file string, x *recordings.Exchange) ([]byte, error) {
+func asSent(file string, x *testkit.Exchange) ([]byte, error) {
 	body, err := x.Response()
 	switch {
 	case err != nil:

@@ -15,11 +15,11 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/internal/callcontext"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
-	"github.com/dragoman-go/dragoman/internal/wire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -368,12 +368,12 @@ type gatedModel struct {
 
 // Generate implements [dragoman.Model].
 func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if err := modelgate.Check(ctx, m.name); err != nil {
+	if err := contexts.CheckModel(ctx, m.name); err != nil {
 		return nil, err
 	}
 	resp, err := m.Model.Generate(ctx, req)
 	if resp != nil {
-		modelgate.Spent(ctx, resp.Usage)
+		contexts.Spent(ctx, resp.Usage)
 	}
 	return resp, err
 }
@@ -381,16 +381,16 @@ func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*drago
 // Stream implements [dragoman.Model].
 func (m gatedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
-		if err := modelgate.Check(ctx, m.name); err != nil {
+		if err := contexts.CheckModel(ctx, m.name); err != nil {
 			yield(nil, err)
 			return
 		}
 		for ev, err := range m.Model.Stream(ctx, req) {
 			switch ev := ev.(type) {
 			case *dragoman.ResponseEnd:
-				modelgate.Spent(ctx, ev.Usage)
+				contexts.Spent(ctx, ev.Usage)
 			case *dragoman.StreamError:
-				modelgate.Spent(ctx, ev.Usage)
+				contexts.Spent(ctx, ev.Usage)
 			}
 			if !yield(ev, err) {
 				return

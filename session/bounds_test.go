@@ -16,9 +16,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/modelgate"
-	"github.com/dragoman-go/dragoman/internal/storekit"
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -210,7 +210,7 @@ func TestP1_ActionsAskThePolicyByTheNameOfTheirModel(t *testing.T) {
 		w := on(t, openaichat.Codec{}, extension.Compact{})
 		w.w.Target.Provider, w.answers = provider, []string{"short"}
 		var asked string
-		ctx := modelgate.With(t.Context(), func(_ context.Context, model string) error {
+		ctx := contexts.WithModelGate(t.Context(), func(_ context.Context, model string) error {
 			asked = model
 			return nil
 		})
@@ -515,8 +515,8 @@ func TestP1_ActionsThatStreamAskThePolicy(t *testing.T) {
 		var events []error
 		var spent int64
 		s := created(t, &session.Memory{})
-		ctx := modelgate.With(t.Context(), func(context.Context, string) error { return gate })
-		ctx = modelgate.WithMeter(ctx, func(u dragoman.Usage) { spent += u.Input.N })
+		ctx := contexts.WithModelGate(t.Context(), func(context.Context, string) error { return gate })
+		ctx = contexts.WithMeter(ctx, func(u dragoman.Usage) { spent += u.Input.N })
 		if err := s.Act(ctx, streaming{on(t, openaichat.Codec{}, asking{&events})}, session.Action{ID: "ask"}); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 )
 
 // The kinds that this module writes. Others are kept, and nobody here reads them.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 )
 
 // Notes keep small values for a while, each under a key: what a program must

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/storekit"
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )

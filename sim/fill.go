@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/dragoman-go/dragoman/internal/lark"
+	"github.com/dragoman-go/dragoman/internal/text/lark"
 	"github.com/dragoman-go/dragoman/schema"
 )
 

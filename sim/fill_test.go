@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/repotree"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -93,7 +93,7 @@ func TestZ1_ArgumentsAreFilledFromThePrompt(t *testing.T) {
 // zoo reads real tools; it skips where they are absent.
 func zoo(t *testing.T, file string) []byte {
 	t.Helper()
-	root, err := repotree.Root()
+	root, err := testkit.RepoRoot()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/framing"
-	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // frame is one event of an encoded stream, open to be changed.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/lark"
+	"github.com/dragoman-go/dragoman/internal/text/lark"
 )
 
 // candidate is a tool that may be called, with the words that speak of it.

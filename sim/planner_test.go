@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/lark"
+	"github.com/dragoman-go/dragoman/internal/text/lark"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/bodies"
+	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
 // Recorder is a transport that writes down what passes through it, for a

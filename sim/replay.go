@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
 // ErrNotRecorded says that a request is not in the traffic that is played.

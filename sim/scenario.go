@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codes"
-	"github.com/dragoman-go/dragoman/internal/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 )
 
 // ErrNoTurn says that no turn of a scenario answers a request.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/sim"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-go/dragoman/internal/secret"
+	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
 // exchangeRecord is one request and its answer in a file of traffic: a JSON

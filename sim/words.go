@@ -3,7 +3,7 @@ package sim
 import (
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
 // wordsOf are the words of a text or name, in small letters.

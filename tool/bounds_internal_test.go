@@ -13,7 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/toolname"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
 // The tests in this file hold bounds and branches that mutation testing showed to be untested.

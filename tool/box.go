@@ -11,7 +11,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/lark"
+	"github.com/dragoman-go/dragoman/internal/text/lark"
 	"github.com/dragoman-go/dragoman/schema"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/plaintext"
+	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 	"github.com/dragoman-go/dragoman/schema"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/lazyctx"
+	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 )
 
 // execution is the way of one call: prepare, approve, execute. Each step does

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	fences "github.com/dragoman-go/dragoman/internal/fence"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/plaintext"
+	fences "github.com/dragoman-go/dragoman/internal/text/fence"
+	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 )
 
 // boundaryBytes is how much chance a boundary is made of: nobody who wrote the

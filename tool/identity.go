@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/plaintext"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/plaintext"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
 // This file owns the identity of tools: which key a tool is registered under,

@@ -4,10 +4,10 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/steady"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the output
-	steady.Main(m)
+	testkit.Main(m)
 }

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/toolname"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
 // pageBytes is how much of a kept output is read at once, unless less is asked

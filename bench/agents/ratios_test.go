@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/child"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 var (
@@ -33,7 +33,7 @@ const (
 
 // TestSameTask: what is compared must be the same work with the same result.
 func TestSameTask(t *testing.T) {
-	url := child.Server(t, modelServer)
+	url := testkit.ChildServer(t, modelServer)
 	for _, k := range contenders {
 		t.Run(k.wire.name+"/"+k.name, func(t *testing.T) {
 			task := k.task(t, url)
@@ -54,7 +54,7 @@ func TestSameTask(t *testing.T) {
 
 // BenchmarkTask is a whole run of each: ten turns with a call, and the answer.
 func BenchmarkTask(b *testing.B) {
-	url := child.Server(b, modelServer)
+	url := testkit.ChildServer(b, modelServer)
 	for _, k := range contenders {
 		b.Run(k.wire.name+"/"+k.name, func(b *testing.B) {
 			task := k.task(b, url)
@@ -139,7 +139,7 @@ func TestAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	url := child.Server(t, modelServer)
+	url := testkit.ChildServer(t, modelServer)
 	var costs, verdicts strings.Builder
 	for _, w := range wires {
 		base, results := contest(t, w, url)

@@ -20,8 +20,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	ours "github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
-	"github.com/dragoman-go/dragoman/internal/child"
+	"github.com/dragoman-go/dragoman/internal/testkit"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 // The variables that make a test binary one of the servers, each in a process of its
@@ -123,9 +123,9 @@ func serveGateway(l net.Listener) error {
 }
 
 // start starts a server.
-func start(tb testing.TB, role, upstream string, more ...string) child.Process {
+func start(tb testing.TB, role, upstream string, more ...string) testkit.Child {
 	tb.Helper()
-	return child.Start(tb, append(more, roleVariable+"="+role, upstreamVariable+"="+upstream, keyVariable+"="+modelKey, keyVariable+"_CLIENT="+clientKey)...)
+	return testkit.StartChild(tb, append(more, roleVariable+"="+role, upstreamVariable+"="+upstream, keyVariable+"="+modelKey, keyVariable+"_CLIENT="+clientKey)...)
 }
 
 // How the events of a model's stream come: as quick as they can be written, one each

@@ -27,8 +27,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/child"
-	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 const (
@@ -272,7 +272,7 @@ func hold(t *testing.T, n int, w way, secure bool) (most, lost int) {
 }
 
 // open opens streams and reads all of them, and returns how many were not whole.
-func open(t *testing.T, n int, w way, gate child.Process) (lost int) {
+func open(t *testing.T, n int, w way, gate testkit.Child) (lost int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()

@@ -6,10 +6,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/sniff"
-	"github.com/dragoman-go/dragoman/internal/wire"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/serving/sniff"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
 // language is a dialect as the command line knows it.

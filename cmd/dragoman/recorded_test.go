@@ -10,9 +10,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/recordings"
-	"github.com/dragoman-go/dragoman/internal/rulecheck"
-	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/serving/sniff"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 // Every request that a real client sent becomes one that each target accepts,
@@ -27,7 +27,7 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 		"gemini_generateContent": dragoman.Gemini, "ollama_chat": dragoman.Ollama, "bedrock_converse": dragoman.Bedrock,
 	} {
 		t.Run(file, func(t *testing.T) {
-			xs := recordings.Load(t, file)
+			xs := testkit.Recordings(t, file)
 			converted, refused := 0, 0
 			for i := 0; i < len(xs); i += step {
 				body, ok := xs[i].Request()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 )
 
 // failOn is the losses after which a command fails: kinds and severities.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/access"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/provider"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/visible"
+	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/session"
 )
 

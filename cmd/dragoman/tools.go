@@ -11,9 +11,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
-	"github.com/dragoman-go/dragoman/internal/sniff"
-	"github.com/dragoman-go/dragoman/internal/toolformat"
-	"github.com/dragoman-go/dragoman/internal/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 	"github.com/dragoman-go/dragoman/targets"
 )
 

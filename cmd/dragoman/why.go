@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"

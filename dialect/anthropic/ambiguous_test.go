@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // A client that goes by the index, or by the name of the event, sees no other call.

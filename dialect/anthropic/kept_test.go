@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
 // A stream has no length: whatever of it stays in memory is counted, and what

@@ -1,8 +1,8 @@
 package anthropic
 
 import (
-	"github.com/dragoman-go/dragoman/internal/schemarules"
-	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
 )

@@ -8,17 +8,17 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func recorded(t *testing.T) []recordings.Exchange { return recordings.Load(t, "anthropic_messages") }
+func recorded(t *testing.T) []testkit.Exchange { return testkit.Recordings(t, "anthropic_messages") }
 
 // streamOf gives the bytes of a recorded stream; some recorders keep one JSON
 // value a line instead of SSE.
-func streamOf(x *recordings.Exchange) ([]byte, bool) {
+func streamOf(x *testkit.Exchange) ([]byte, bool) {
 	s := *x.Resp
 	switch {
 	case strings.HasPrefix(s, "event:"), strings.HasPrefix(s, "data:"), strings.HasPrefix(s, ":"):

@@ -11,9 +11,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/codes"
-	"github.com/dragoman-go/dragoman/internal/toolformat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
 )

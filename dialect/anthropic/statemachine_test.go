@@ -2,7 +2,7 @@ package anthropic_test
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
 // checkWire reads a stream as the strictest clients do (quirk C20).

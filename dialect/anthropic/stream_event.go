@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/dragoman-go/dragoman/internal/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // wireEvent is the JSON of one event of a stream, read in one pass. One value

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -16,7 +16,7 @@ import (
 
 func TestARecordedAnswerIsRebuiltInTheFormOfTheAPI(t *testing.T) {
 	whole, streams := 0, 0
-	for _, x := range recordings.Load(t, "bedrock_converse") {
+	for _, x := range testkit.Recordings(t, "bedrock_converse") {
 		body, err := x.Response()
 		if err != nil {
 			t.Fatalf("%s: %v", x.ID(), err)
@@ -38,7 +38,7 @@ func TestARecordedAnswerIsRebuiltInTheFormOfTheAPI(t *testing.T) {
 }
 
 // rebuiltResponse checks that every member of a response is rebuilt.
-func rebuiltResponse(t *testing.T, x *recordings.Exchange, body []byte) {
+func rebuiltResponse(t *testing.T, x *testkit.Exchange, body []byte) {
 	t.Helper()
 	resp, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -59,7 +59,7 @@ func rebuiltResponse(t *testing.T, x *recordings.Exchange, body []byte) {
 	}
 }
 
-func rebuiltStream(t *testing.T, x *recordings.Exchange, body []byte) {
+func rebuiltStream(t *testing.T, x *testkit.Exchange, body []byte) {
 	t.Helper()
 	evs, rep, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, codectest.Pieces(body, 100)...)
 	if err != nil || len(rep.Losses) > 0 {

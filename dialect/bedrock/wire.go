@@ -4,9 +4,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/framing"
-	"github.com/dragoman-go/dragoman/internal/wire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.

@@ -2,7 +2,7 @@ package bedrock_test
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
 // checkWire holds a stream against what the API itself sends.

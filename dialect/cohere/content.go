@@ -1,8 +1,8 @@
 package cohere
 
 import (
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // hasContent reports whether the data of an event has content. Starts and ends of blocks

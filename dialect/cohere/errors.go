@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // DecodeError implements [dialect.Codec]. An error is an object with a message, and an id

@@ -11,8 +11,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/cohere"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -1,7 +1,7 @@
 package cohere
 
 import (
-	"github.com/dragoman-go/dragoman/internal/schemarules"
+	"github.com/dragoman-go/dragoman/internal/codec/schemarules"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
 )

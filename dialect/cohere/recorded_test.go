@@ -8,15 +8,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // version2 returns the recorded exchanges with version 2 of the API. The others are of
 // version 1, which is not supported, or of another API.
-func version2(t *testing.T) (out []recordings.Exchange) {
-	for _, x := range recordings.Load(t, "cohere_chat") {
+func version2(t *testing.T) (out []testkit.Exchange) {
+	for _, x := range testkit.Recordings(t, "cohere_chat") {
 		if x.Req != nil && strings.Contains(*x.Req, `"messages"`) {
 			out = append(out, x)
 		}

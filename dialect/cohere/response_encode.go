@@ -3,10 +3,10 @@ package cohere
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/stopreason"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // EncodeResponse implements [dialect.Codec]. All messages of the output become one. A

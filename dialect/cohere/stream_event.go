@@ -3,8 +3,8 @@ package cohere
 import (
 	"bytes"
 
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // The types of events.

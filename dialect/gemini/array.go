@@ -3,7 +3,7 @@ package gemini
 import (
 	"bytes"
 
-	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 )
 
 // frames splits the bytes of a stream into events, in whichever of the two

@@ -1,8 +1,8 @@
 package gemini
 
 import (
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // hasContent reports whether the data of a stream's event carries something of the answer.

@@ -3,7 +3,7 @@ package gemini_test
 import (
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
 func FuzzDecodeRequest(f *testing.F) {

@@ -3,7 +3,7 @@ package gemini_test
 import (
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
 // TestGolden runs the files of testdata: see [codectest.Wire].

@@ -2,7 +2,7 @@ package gemini
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
 // openCalls are the calls of the model's last turn that no result answered yet.

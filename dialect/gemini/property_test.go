@@ -6,8 +6,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"pgregory.net/rapid"
 )
 

@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // That recorded traffic keeps its meaning is tested for all dialects in one
 // place, in the package above. Here is what only this dialect promises.
 
-func answers(t *testing.T, each func(t *testing.T, x *recordings.Exchange, stream bool)) {
+func answers(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream bool)) {
 	t.Helper()
 	n := 0
-	for _, x := range recordings.Load(t, "gemini_generateContent") {
+	for _, x := range testkit.Recordings(t, "gemini_generateContent") {
 		if x.Resp == nil || x.Status != 200 {
 			continue
 		}
@@ -29,7 +29,7 @@ func answers(t *testing.T, each func(t *testing.T, x *recordings.Exchange, strea
 }
 
 func TestARecordedResponseMeansTheSameAsTheOnlyChunkOfAStream(t *testing.T) {
-	answers(t, func(t *testing.T, x *recordings.Exchange, stream bool) {
+	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if stream {
 			return
 		}
@@ -48,7 +48,7 @@ func TestARecordedResponseMeansTheSameAsTheOnlyChunkOfAStream(t *testing.T) {
 }
 
 func TestARecordedStreamIsRebuiltInTheFormOfTheAPI(t *testing.T) {
-	answers(t, func(t *testing.T, x *recordings.Exchange, stream bool) {
+	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if !stream {
 			return
 		}

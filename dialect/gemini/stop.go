@@ -2,7 +2,7 @@ package gemini
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/stopreason"
+	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 )
 
 // stopOf reads a finish reason. The mapping is total: a word in no table is

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 // longStream is two thousand lines: thinking, text, and a call now and then.

@@ -1,8 +1,8 @@
 package ollama
 
 import (
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // hasContent reports whether a line of a stream carries something of the answer. One with

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
 func TestGolden(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 // That recorded traffic keeps its meaning is tested for all dialects in one
@@ -14,7 +14,7 @@ import (
 // whole answers are rebuilt with every member that they had.
 func TestARecordedResponseIsRebuiltWithAllItsMembers(t *testing.T) {
 	n := 0
-	for _, x := range recordings.Load(t, "ollama_chat") {
+	for _, x := range testkit.Recordings(t, "ollama_chat") {
 		body, err := x.Response()
 		if err != nil {
 			t.Fatal(err)

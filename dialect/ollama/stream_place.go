@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/framing/ndjson"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/ndjson"
 )
 
 // linePlace is how far a stream was read, so that an error can say where in it

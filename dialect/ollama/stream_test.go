@@ -10,10 +10,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/codes"
-	"github.com/dragoman-go/dragoman/internal/gen"
-	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
 // aStream is what a server sends that thinks, speaks and calls two tools.

@@ -8,7 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 func BenchmarkCodec(b *testing.B) { benchdata.Codec(b, openaichat.Codec{}) }

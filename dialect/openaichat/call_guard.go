@@ -7,9 +7,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/sse"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // callGuard changes responses that a proxy passes through. A choice with a call whose

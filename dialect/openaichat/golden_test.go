@@ -7,8 +7,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"golang.org/x/tools/txtar"
 )
 

@@ -6,12 +6,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/stream"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/sse"
-	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/toolwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/go-json-experiment/json/jsontext"
 )

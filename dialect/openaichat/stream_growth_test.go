@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
 // Quirk C5: a server that repeats the name with every fragment, and sends no

@@ -1,6 +1,6 @@
 package openaichat
 
-import "github.com/dragoman-go/dragoman/internal/wirekit"
+import "github.com/dragoman-go/dragoman/internal/codec/wirekit"
 
 // The fields of a stream that say which call runs, and whether it may.
 var (

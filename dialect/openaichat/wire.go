@@ -5,9 +5,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/framing"
-	"github.com/dragoman-go/dragoman/internal/wire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Wire describes the API: paths, headers, framing, and the places of its messages.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // choice reads a tool choice in any of its forms: a word, a tool by its type

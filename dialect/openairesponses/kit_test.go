@@ -8,8 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/codectest"
-	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
 // decodeStream feeds a stream in pieces of n bytes, closes it and returns its

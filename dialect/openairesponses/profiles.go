@@ -1,7 +1,7 @@
 package openairesponses
 
 import (
-	"github.com/dragoman-go/dragoman/internal/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
 )

@@ -14,12 +14,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 const recordedDir = "../../../shared/recorded"
 
-func recorded(t *testing.T) []recordings.Exchange { return recordings.Load(t, "openai_responses") }
+func recorded(t *testing.T) []testkit.Exchange { return testkit.Recordings(t, "openai_responses") }
 
 // normalise writes out the shorthands and defaults that a rebuilt request may
 // differ in, and counts them.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
 // failureAfter returns the events with which a Responses stream fails: those of end from

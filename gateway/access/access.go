@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
 // Key is a virtual key: a name, what it proves itself with, and what it may do.

@@ -7,10 +7,10 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
+	"github.com/dragoman-go/dragoman/internal/framing/ndjson"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/ndjson"
-	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
 // Event is one event of a stream. Its slices are valid until the callback returns.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/dialects"
-	"github.com/dragoman-go/dragoman/internal/wire"
 )
 
 // Model is a model as servers list it.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storekit"
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
 )

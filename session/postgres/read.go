@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
 )

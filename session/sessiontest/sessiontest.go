@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storelimits"
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/storekit"
+	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/session"
 )
 

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/visible"
+	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/tool"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/dragoman-go/dragoman/internal/visible"
+	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )

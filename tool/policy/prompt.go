@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-go/dragoman/internal/filetree"
-	"github.com/dragoman-go/dragoman/internal/visible"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/tool"
 )
 

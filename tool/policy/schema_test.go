@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/filetree"
-	"github.com/dragoman-go/dragoman/internal/repotree"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -35,7 +35,7 @@ func fileSchema(t testing.TB) ([]byte, *schema.Validator) {
 
 func moduleRoot(t testing.TB) string {
 	t.Helper()
-	root, err := repotree.Root()
+	root, err := testkit.RepoRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestP6_EveryPolicyOfTheModuleFitsTheSchema(t *testing.T) {
 	_, v := fileSchema(t)
 	root := moduleRoot(t)
 	shown := map[string]string{"the whole in YAML": wholeYAML, "the whole in JSON": wholeJSON}
-	packages, err := repotree.Packages(root)
+	packages, err := testkit.RepoPackages(root)
 	if err != nil {
 		t.Fatal(err)
 	}

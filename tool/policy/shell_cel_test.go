@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/config/filetree"
 	"github.com/dragoman-go/dragoman/tool"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
 // List is a list of commands that may run. See [Allow].

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/dragoman-go/dragoman/internal/steady"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -13,5 +13,5 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(126)
 	}
-	steady.Main(m)
+	testkit.Main(m)
 }

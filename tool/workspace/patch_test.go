@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-go/dragoman/internal/lark"
+	"github.com/dragoman-go/dragoman/internal/text/lark"
 )
 
 func patchText(lines ...string) string {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
 

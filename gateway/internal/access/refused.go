@@ -1,0 +1,113 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/words"
+)
+
+// Reason is why a request was refused: one of the constants from [NoKey] to
+// [BudgetSpent].
+type Reason string
+
+// The reasons.
+const (
+	// NoKey: none was presented.
+	NoKey Reason = "no_key"
+	// UnknownKey: the one that was presented is none of ours.
+	UnknownKey Reason = "unknown_key"
+	// ModelNotAllowed: the key may not ask for this model.
+	ModelNotAllowed Reason = "model_not_allowed"
+	// TooManyRequests: of this minute.
+	TooManyRequests Reason = "too_many_requests"
+	// TooManyTokens: of this minute.
+	TooManyTokens Reason = "too_many_tokens"
+	// TooManyAtOnce: as many requests as may be are under way.
+	TooManyAtOnce Reason = "too_many_at_once"
+	// TooManyBytes: the bodies of the key's requests under way have reached their limit.
+	TooManyBytes Reason = "too_many_bytes"
+	// FieldNotAllowed: a body field chooses models that the key may not use.
+	FieldNotAllowed Reason = "field_not_allowed"
+	// BudgetReserved: requests under way may use up the rest of the budget.
+	BudgetReserved Reason = "budget_reserved"
+	// BudgetSpent: of this period.
+	BudgetSpent Reason = "budget_spent"
+)
+
+// RefusedError says why a request was not admitted. It never holds what was
+// presented.
+type RefusedError struct {
+	Reason Reason
+	// Key is the name of the key; empty where none was found.
+	Key string
+	// Model is the requested model and Allowed lists the models that the key may use, if
+	// Reason is ModelNotAllowed.
+	Model   string
+	Allowed []string
+	// Meant is a similar name that the key may use; empty if there is none.
+	Meant string
+	// Field is the body field, where that is the reason.
+	Field string
+	// Limit is the bound that was reached, where that is the reason.
+	Limit int64
+	// Per is the period of a budget that is spent.
+	Per Period
+	// RetryAfter is how long to wait until one more request can be admitted; for a
+	// budget, until the next one begins. Zero where waiting does not help.
+	RetryAfter time.Duration
+}
+
+func (e *RefusedError) Error() string { return "access: " + e.message() }
+
+// message returns the text for the client.
+func (e *RefusedError) message() string {
+	switch e.Reason {
+	case NoKey:
+		return "a key of this gateway is missing; send it as Authorization: Bearer …, or as x-api-key, x-goog-api-key, api-key or ?key=…, as your client does with its provider's"
+	case UnknownKey:
+		return "unknown API key"
+	case ModelNotAllowed:
+		text := fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
+		if e.Meant != "" {
+			text += "; did you mean " + e.Meant + "?"
+		}
+		return text
+	case TooManyRequests:
+		return fmt.Sprintf("the key %s has sent its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "request"), e.RetryAfter)
+	case TooManyTokens:
+		return fmt.Sprintf("the key %s has used its %s per minute; try again in %v", e.Key, words.Count(e.Limit, "token"), e.RetryAfter)
+	case TooManyAtOnce:
+		return fmt.Sprintf("the key %s has %s under way, and may have no more; wait for one to end", e.Key, words.Count(e.Limit, "request"))
+	case TooManyBytes:
+		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %s; wait for a request to end", e.Key, words.Count(e.Limit, "buffered byte"))
+	case FieldNotAllowed:
+		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, some(e.Allowed))
+	case BudgetReserved:
+		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %s per %s; wait for one to end", e.Key, words.Count(e.Limit, "token"), e.Per)
+	default:
+		return fmt.Sprintf("the key %s has used its budget of %s per %s; the next begins in %v", e.Key, words.Count(e.Limit, "token"), e.Per, e.RetryAfter)
+	}
+}
+
+// API is the error for the client. A budget that is spent is [dragoman.ErrorQuota],
+// not a rate limit: dialects have words for it that clients do not try again on for
+// hours ("insufficient_quota", "billing_error").
+func (e *RefusedError) API() *dragoman.APIError {
+	out := &dragoman.APIError{Message: e.message(), RetryAfter: e.RetryAfter, Err: e}
+	switch e.Reason {
+	case NoKey, UnknownKey:
+		out.Class, out.Status = dragoman.ErrorAuth, http.StatusUnauthorized
+	case ModelNotAllowed:
+		out.Class, out.Status, out.Param = dragoman.ErrorPermission, http.StatusForbidden, "model"
+	case FieldNotAllowed:
+		out.Class, out.Status, out.Param = dragoman.ErrorPermission, http.StatusForbidden, e.Field
+	case BudgetSpent:
+		out.Class, out.Status = dragoman.ErrorQuota, http.StatusTooManyRequests
+	default:
+		out.Class, out.Status = dragoman.ErrorRateLimit, http.StatusTooManyRequests
+	}
+	return out
+}

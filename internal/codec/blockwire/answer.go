@@ -1,0 +1,113 @@
+package blockwire
+
+import (
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// Answer is a response that is being decoded: its body, or what a stream says of
+// it at its start and end. Dialects embed it.
+type Answer struct {
+	Decoder *Decoder
+	Keep    wirekit.Keeper
+	Resp    dragoman.Response
+
+	// Word is why the response ended, as the wire says it, Sequence the stop sequence
+	// that ended it, and Details what the wire says beside.
+	Word, Sequence string
+	Details        *dragoman.Native
+	// Failed: an error came instead of a response, or with one.
+	Failed bool
+}
+
+// NewAnswer returns a response of which nothing is known.
+func NewAnswer(d *Decoder) Answer {
+	return Answer{Decoder: d, Resp: dragoman.Response{Origin: d.Origin}}
+}
+
+// Decode decodes the body of a response. read reads all of the document, and says
+// what is wrong with it; what was read before an error is returned with it.
+func (a *Answer) Decode(body []byte, read func(r *jsonwire.Reader) error) (*dragoman.Response, dragoman.Report, error) {
+	d := a.Decoder
+	r, sure, err := wirekit.OpenResponse(d.Dialect, body, d.Options, d.Literal, d.Rep)
+	if err != nil {
+		return &a.Resp, *d.Rep, err
+	}
+	defer r.Return()
+	d.Ambiguous = !sure
+	rewritten := d.Reg.Rewritten()
+	if err := read(r); err != nil {
+		return &a.Resp, *d.Rep, wirekit.DecodeError(d.Dialect, "response", err)
+	}
+	if a.Failed {
+		a.Resp.Error = d.DecodeError(0, nil, body)
+		if len(a.Resp.ToolCalls()) > 0 {
+			// A client that overlooks the error would run the calls beside it.
+			d.Ambiguous, a.Resp.Error.Native = true, nil
+		}
+	}
+	if !d.Options.NoNative && !d.Ambiguous && d.Reg.Rewritten() == rewritten {
+		a.Resp.Native = &dragoman.Sidecar{Dialect: d.Dialect, Raw: body, Mirror: a.Resp.Fingerprint()}
+	}
+	return &a.Resp, *d.Rep, nil
+}
+
+// Say takes a word for why the response ended. If nothing runs after a word, it
+// sticks: no later one may set the calls free.
+func (a *Answer) Say(word string) {
+	if word == "" || word == a.Word {
+		return
+	}
+	if a.Word != "" {
+		kept, lost := word, a.Word
+		if !a.Decoder.StopOf(a.Word).Runs() {
+			kept, lost = a.Word, word
+		}
+		d := a.Decoder
+		d.Ambiguous = d.Ambiguous || !d.StopOf(kept).Runs()
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.StopAt, d.StopField+" %.40q beside %.40q", lost, kept)
+		word = kept
+	}
+	a.Word = word
+}
+
+// Repeated blocks the calls of a message of which a field came twice.
+func (a *Answer) Repeated(parts []dragoman.Part, field string) {
+	a.Decoder.Ambiguous = true
+	for _, p := range parts {
+		if c, ok := p.(*dragoman.ToolCall); ok {
+			c.Problem = wirekit.RepeatedMember(field)
+		}
+	}
+}
+
+// Stop returns why the response ended, and blocks calls that must not run then.
+func (a *Answer) Stop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+	word := a.Word
+	if a.Failed {
+		word = "error" // whatever it says: nothing runs beside an error
+	}
+	d := a.Decoder
+	// A client that is passed the bytes would run what the request did not allow.
+	d.Ambiguous = slices.ContainsFunc(calls, d.Reg.Forbid) || d.Ambiguous
+	return dragoman.Stop{
+		Reason: wirekit.SettleStop(d.Reg, d.StopOf(word), terminal, calls),
+		Native: a.Word, Sequence: a.Sequence, Details: a.Details,
+	}
+}
+
+// Message adds the message of the response. raw is the message in the form a
+// request holds it, or nil if it cannot be sent back so.
+func (a *Answer) Message(m dragoman.Message, raw func() []byte) {
+	d := a.Decoder
+	if len(m.Parts) == 0 {
+		return
+	}
+	if raw != nil && !d.Options.NoNative && !d.Ambiguous {
+		m.Native = &dragoman.Sidecar{Dialect: d.Dialect, Raw: raw(), Mirror: m.Fingerprint()}
+	}
+	a.Resp.Output = []dragoman.Message{m}
+}

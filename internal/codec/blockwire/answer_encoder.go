@@ -1,0 +1,188 @@
+package blockwire
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
+)
+
+// AnswerEncoder writes what a response and a stream have in common. Dialects embed
+// it.
+type AnswerEncoder struct {
+	*Format
+	Reg     *interop.Registry
+	Options dialect.EncodeOptions
+	Rep     *dragoman.Report
+}
+
+// EncodeResponse encodes a response, which write writes if it is not an error. All
+// messages of the output become the content of one; a response that came from this
+// dialect and was not changed is written byte for byte.
+func (f *Format) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions, write func(e AnswerEncoder, w *jsonwire.Writer) error) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
+	if err := wirekit.CheckEncode(f.Dialect, o); err != nil {
+		return dialect.Encoded{}, err
+	}
+	limits := f.Limits()
+	reg := wirekit.AnswerRegistry(resp, limits, f.Tools, o)
+	if body, ok := replay(resp, &limits, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	if resp.Error != nil {
+		_, body, lost := f.EncodeError(resp.Error)
+		wirekit.ReportFailed(rep, resp, f.Dialect)
+		rep.Merge("/error", lost)
+		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
+	}
+	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
+	if err := write(AnswerEncoder{Format: f, Reg: reg, Options: o, Rep: rep}, &w); err != nil {
+		return dialect.Encoded{Report: *rep, Registry: reg}, err
+	}
+	return wirekit.Encoded(f.Dialect, &w, rep, reg, nil)
+}
+
+// replay returns the bytes of a response that came from this dialect and was not
+// changed, with at most another model.
+func replay(resp *dragoman.Response, limits *targets.Limits, o dialect.EncodeOptions) ([]byte, bool) {
+	if !limits.ModelInURL {
+		return wirekit.ReplayResponse(resp, limits.Dialect, o)
+	}
+	if o.Rebuild || !resp.Native.Current(limits.Dialect, resp.Fingerprint) {
+		return nil, false
+	}
+	return resp.Native.Raw, true
+}
+
+// Blocks writes the blocks of a response, and reports whether calls and a refusal
+// are among them.
+func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (calls, refused bool, err error) {
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		at := extra.Elem("/output", i)
+		ReportHeader(e.Rep, m, e.Dialect, at)
+		origin := m.Origin
+		if origin == nil {
+			origin = resp.Origin
+		}
+		for j, p := range m.Parts {
+			calls = calls || p.Kind() == dragoman.KindToolCall
+			refused = refused || p.Kind() == dragoman.KindRefusal
+			if err := e.block(w, origin, p, at.Elem("parts", j)); err != nil {
+				return calls, refused, err
+			}
+		}
+	}
+	return calls, refused, nil
+}
+
+// block writes one part of a response; what has no block is reported.
+func (e *AnswerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
+	text := func(t *dragoman.Text) { e.WriteText(e.Reg.View(), w, t, at, e.Rep) }
+	switch p := p.(type) {
+	case *dragoman.Text:
+		text(withHint(p, nil).(*dragoman.Text))
+	case *dragoman.Refusal:
+		e.Rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		text(&dragoman.Text{Text: p.Text})
+		extra.Report(e.Rep, p.Extra, e.Dialect, at)
+	case *dragoman.Data:
+		text(&dragoman.Text{Text: string(p.JSON)})
+	case *dragoman.Reasoning:
+		signature := Signature(p, origin, e.Dialect, at, e.Rep)
+		if Shows(p, origin, e.Dialect) {
+			e.WriteReasoning(w, p, signature)
+		}
+		extra.Report(e.Rep, p.Extra, e.Dialect, at)
+	case *dragoman.ToolCall:
+		if e.hosted(p, at) {
+			return nil
+		}
+		if err := e.Reg.WriteCall(w, e.Identified(p, at), at, e.Rep); err != nil {
+			return fmt.Errorf("%s: %s: %w", e.API, at, err)
+		}
+	case *dragoman.Opaque:
+		if !e.Foreign(p, at) {
+			w.Raw(p.JSON)
+		}
+	case *dragoman.Media:
+		if e.AnswerMedia {
+			e.WriteMedia(e.Reg.View(), w, p, at, e.Rep)
+		} else {
+			text(e.placeholder(p, at, "an answer takes no"))
+		}
+	default:
+		e.misplaced(p, at)
+	}
+	return nil
+}
+
+// hosted reports a call that its provider ran, which has no place in a response.
+func (e *AnswerEncoder) hosted(c *dragoman.ToolCall, at extra.Path) bool {
+	if c.Hosted {
+		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", c.Name)
+	}
+	return c.Hosted
+}
+
+// Foreign reports a block of another dialect.
+func (e *AnswerEncoder) Foreign(o *dragoman.Opaque, at extra.Path) bool {
+	if o.Dialect == e.Dialect {
+		return false
+	}
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(o.Type), o.Dialect)
+	return true
+}
+
+// placeholder returns a note in the place of media that is refused.
+func (e *AnswerEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal string) *dragoman.Text {
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), refusal+" %s; a note stands in for it", m.Media)
+	return &dragoman.Text{Text: toolwire.Placeholder(m)}
+}
+
+// misplaced reports a part that no response may hold.
+func (e *AnswerEncoder) misplaced(p dragoman.Part, at extra.Path) {
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
+}
+
+// Identified returns a copy of a call with an id, which the wire requires, and
+// without a cache hint, unless the dialect's calls have one.
+func (e *AnswerEncoder) Identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
+	call := *c
+	if !e.Tools[0].Traits().CallSays.Cache {
+		call.Cache = nil
+	}
+	if call.ID == "" {
+		call.ID = wirekit.SyntheticID(e.IDPrefix, e.Options.Seed+at.String())
+		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", call.ID)
+	}
+	return &call
+}
+
+// RefusalStop returns the stop of a response that is a refusal: reason, in words
+// of the report, in the place of an ordinary end.
+func (e *AnswerEncoder) RefusalStop(s dragoman.Stop, refused bool, reason dragoman.StopReason, report string) dragoman.Stop {
+	if !refused || s.Reason != dragoman.StopEnd && s.Reason != dragoman.StopNone {
+		return s
+	}
+	e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop %s written as "+report, s.Reason)
+	return dragoman.Stop{Reason: reason}
+}
+
+// ReportResponse reports what of a response has no place. members are its unknown
+// fields without those that were written.
+func (e *AnswerEncoder) ReportResponse(resp *dragoman.Response, members *dragoman.Extra) {
+	extra.ReportEcho(e.Rep, members, e.Dialect, extra.At(""))
+	if n := len(resp.Alternatives); n > 0 {
+		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API answers with one", n)
+	}
+}

@@ -1,0 +1,77 @@
+package blockwire
+
+import (
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
+)
+
+// Format describes a dialect whose messages are lists of content blocks, one
+// block for each part: Anthropic Messages and Bedrock Converse. The types of this
+// package that hold a Format decode and encode such a dialect; the dialect itself
+// reads and writes single blocks and events. A Format is not changed after its
+// package is initialized.
+type Format struct {
+	Dialect dragoman.Dialect
+	// API names the dialect in errors.
+	API string
+	// Limits returns the limits of the dialect.
+	Limits func() targets.Limits
+	// Tools holds the codec of the dialect's tool objects.
+	Tools []toolwire.Codec
+	// Messages says where a request has its messages.
+	Messages wirekit.Conversation
+	// Literal lists the fields that are read without interpreting them.
+	Literal jsonwire.Literal
+	// DecodeError decodes an error, as the codec does.
+	DecodeError func(status int, header http.Header, body []byte) *dragoman.APIError
+	// EncodeError encodes an error, as the codec does.
+	EncodeError func(e *dragoman.APIError) (int, []byte, dragoman.Report)
+
+	// IDPrefix starts the ids of calls that came without one. CallPlace is the
+	// place of a response's first block that such ids are made from.
+	IDPrefix  string
+	CallPlace []int
+	// Content is the place of a response's blocks in reports.
+	Content string
+	// StrayFields returns the fields that frameworks leave on blocks, and that no
+	// block of a request may have (quirk D32).
+	StrayFields func(p dragoman.Part) []string
+
+	// StopField is the field that says why a response ended, and StopAt its place
+	// in reports.
+	StopField, StopAt string
+	// StopWords are the stop reasons that the dialect has beyond those of Claude.
+	StopWords map[string]dragoman.StopReason
+	// StopWord returns the nearest word for a reason that not all dialects of
+	// Claude have. exact is false if it means something else.
+	StopWord func(reason dragoman.StopReason, calls bool) (word string, exact bool)
+
+	// MaxTokens is the field that bounds a response, and Thinker what refuses a
+	// thinking budget, for reports. NotWhileThinking says why a sampling parameter is
+	// dropped.
+	MaxTokens, Thinker, NotWhileThinking string
+	// AnswerSchema holds the rules for the schema of a structured response, and
+	// SchemaNames says that such a schema has a name and a description.
+	AnswerSchema func() schema.Profile
+	SchemaNames  bool
+
+	// WriteText, WriteMedia and WriteReasoning write one block.
+	WriteText      func(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report)
+	WriteMedia     func(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report)
+	WriteReasoning func(w *jsonwire.Writer, p *dragoman.Reasoning, signature string)
+	// WriteCachePoint writes a cache breakpoint as a block of its own. It is nil for
+	// a dialect whose breakpoints are fields of the blocks.
+	WriteCachePoint func(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report)
+	// IsCachePoint reports whether a block is a cache point that a hint can express.
+	// It is nil if WriteCachePoint is.
+	IsCachePoint func(raw []byte) bool
+	// AnswerMedia: a response may hold media.
+	AnswerMedia bool
+}

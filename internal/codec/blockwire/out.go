@@ -1,0 +1,101 @@
+package blockwire
+
+import (
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// unfinished is the value of a part whose end never came.
+func (p *Out) unfinished() dragoman.Part {
+	text := p.Sent.String() + string(p.waiting)
+	switch part := p.Skeleton.(type) {
+	case *dragoman.Text:
+		t := *part
+		t.Text = text
+		return &t
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{Text: text, Extra: part.Extra}
+	case *dragoman.Reasoning:
+		r := *part
+		r.Text = text
+		return &r
+	case *dragoman.ToolCall:
+		c := *part
+		c.Arguments = text
+		return &c
+	default:
+		return part
+	}
+}
+
+// written frees what is no longer needed of a part that stands on the wire: a
+// long answer holds many. Of a call that may run only that is asked.
+func (p *Out) written() {
+	p.Sent.Forget()
+	c, ok := p.Final.(*dragoman.ToolCall)
+	if !ok || c.Problem != nil {
+		return
+	}
+	if _, barred := wirekit.Barred(c); !barred {
+		slim := *c
+		slim.Arguments = ""
+		p.Final = &slim
+	}
+}
+
+// WholeArguments are the arguments of a call as fragments bring them.
+func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
+	switch {
+	case c.Payload == dragoman.PayloadText:
+		obj, _ := c.Object()
+		return string(obj)
+	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values
+		told, _ := toolwire.AnswerObject(c)
+		return string(told)
+	default:
+		return c.Arguments
+	}
+}
+
+// contradicted reports whether the end of a part says another call than its
+// block on the wire does. Clients run what is closed, so such a block is not.
+func (p *Out) contradicted() bool {
+	start, was := p.Skeleton.(*dragoman.ToolCall)
+	if p.Final == nil {
+		return false
+	}
+	c, is := p.Final.(*dragoman.ToolCall)
+	switch {
+	case !was || !is:
+		return was != is
+	case c.Name != start.Name || c.Namespace != start.Namespace || c.Hosted != start.Hosted:
+		return true
+	}
+	sent, whole := p.Sent.String(), p.WholeArguments(c)
+	return !strings.HasPrefix(whole, sent) && !sameArguments(sent, whole)
+}
+
+// sameArguments reports whether arguments that were sent are others only in
+// their spelling: white space, or once more in quotes (quirk B3).
+func sameArguments(sent, whole string) bool {
+	if s := strings.TrimSpace(sent); strings.HasPrefix(s, `"`) {
+		if inside := jsonwire.NewReader([]byte(s)).String(); inside != "" {
+			sent = inside
+		}
+	}
+	a, b := jsontext.Value(sent), jsontext.Value(whole)
+	return a.Compact() == nil && b.Compact() == nil && string(a) == string(b)
+}
+
+// spliced ends the stream with an error where a call on the wire can no longer
+// become the call it is.
+func (e *Emitter) spliced(dst []byte, p *Out) []byte {
+	const why = "the final value of a call differs from what was streamed of it"
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.At.String(), why+"; the stream ends with an error")
+	return e.Wire.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
+}

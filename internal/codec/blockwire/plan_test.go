@@ -1,0 +1,326 @@
+package blockwire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// toy is the plainest wire that a plan can be made for: it takes every part and
+// sends back what came from it.
+type toy struct{ plan *blockwire.Plan }
+
+const toyDialect dragoman.Dialect = "toy"
+
+func (w toy) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
+	b, ok := w.plan.Usual(m, p, at, role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
+	if !ok {
+		return out
+	}
+	return append(out, b)
+}
+
+func (w toy) Complete(blocks []blockwire.Block, m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
+	blocks = blockwire.DropBlank(blocks, rep)
+	blockwire.MarkLast(blocks, m.Cache, at, rep)
+	return blocks
+}
+
+func (w toy) Replay(m *dragoman.Message) ([]byte, bool) {
+	if m.Native == nil {
+		return nil, false
+	}
+	return m.Native.Raw, true
+}
+
+func (w toy) Said(t *blockwire.Turn) { w.plan.CallsLast(t) }
+
+// The words of the tables: a message for each role, and the parts in it.
+
+func user(parts ...dragoman.Part) dragoman.Message {
+	return dragoman.Message{Role: dragoman.RoleUser, Parts: parts}
+}
+
+func model(parts ...dragoman.Part) dragoman.Message {
+	return dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts}
+}
+
+func system(parts ...dragoman.Part) dragoman.Message {
+	return dragoman.Message{Role: dragoman.RoleSystem, Parts: parts}
+}
+
+func results(parts ...dragoman.Part) dragoman.Message {
+	return dragoman.Message{Role: dragoman.RoleTool, Parts: parts}
+}
+
+func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
+
+func call(id string) *dragoman.ToolCall {
+	return &dragoman.ToolCall{ID: id, Name: "f", Payload: dragoman.PayloadObject, Arguments: "{}"}
+}
+
+func result(id string) *dragoman.ToolResult {
+	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{text("r")}}
+}
+
+func thinking() *dragoman.Reasoning { return &dragoman.Reasoning{Text: "hm", Signature: "s"} }
+
+// native makes a message one that came from the toy wire.
+func native(m dragoman.Message, raw string) dragoman.Message {
+	m.Origin = &dragoman.Origin{Dialect: toyDialect}
+	m.Native = &dragoman.Sidecar{Dialect: toyDialect, Raw: []byte(raw)}
+	return m
+}
+
+// show writes a plan as the tables do: the system prompt, then a line for each
+// turn. A block that goes back as it came stands in brackets.
+func show(p *blockwire.Plan) string {
+	var b strings.Builder
+	if len(p.System) > 0 {
+		b.WriteString("system: " + blocks(p.System) + "\n")
+	}
+	for _, t := range p.Turns {
+		b.WriteString(t.Role + ": " + blocks(t.Blocks) + "\n")
+	}
+	return b.String()
+}
+
+func blocks(list []blockwire.Block) string {
+	words := make([]string, len(list))
+	for i, b := range list {
+		switch p := b.Part.(type) {
+		case *dragoman.Text:
+			words[i] = p.Text
+		case *dragoman.ToolCall:
+			words[i] = "call " + p.ID
+		case *dragoman.ToolResult:
+			words[i] = "result " + p.CallID
+		default:
+			words[i] = string(p.Kind())
+		}
+		if b.Raw != nil {
+			words[i] = "[" + words[i] + "]"
+		}
+		if b.Cache != nil {
+			words[i] += "*"
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func arrange(rules blockwire.Rules, req *dragoman.Request) (*blockwire.Plan, *dragoman.Report) {
+	rules.Dialect, rules.Assistant, rules.List, rules.Turn, rules.Prompt = toyDialect, "model", "blocks", "turn", "prompt"
+	rep := new(dragoman.Report)
+	p := &blockwire.Plan{Rules: rules}
+	p.Arrange(req, toy{p}, rep)
+	p.Open()
+	return p, rep
+}
+
+func TestAPlanArrangesAConversationAsTurns(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		rules    blockwire.Rules
+		messages []dragoman.Message
+		want     string
+		// lost are the pointers of the report, each with its kind.
+		lost string
+	}{
+		{
+			name:     "what stands before the first turn is the system prompt",
+			messages: []dragoman.Message{system(text("a")), system(text("b")), user(text("hi"))},
+			want:     "system: a, b\nuser: hi\n",
+		},
+		{
+			name:     "messages of one role that follow each other are one turn",
+			messages: []dragoman.Message{user(text("a")), user(text("b")), model(text("c")), model(text("d")), user(text("e"))},
+			want:     "user: a, b\nmodel: c, d\nuser: e\n",
+		},
+		{
+			name:     "results are the user's, in the order of the calls (quirks D1, D2)",
+			messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), results(result("2")), results(result("1"))},
+			want:     "user: q\nmodel: call 1, call 2\nuser: result 1, result 2\n",
+			lost:     "moved /messages/3/parts/0",
+		},
+		{
+			name:     "and stand before what else the user says (quirk D3)",
+			messages: []dragoman.Message{user(text("q")), model(call("1")), user(text("well?")), results(result("1"))},
+			want:     "user: q\nmodel: call 1\nuser: result 1, well?\n",
+			lost:     "moved /messages/3/parts/0",
+		},
+		{
+			name:     "of two results for a call the last counts, in the place of the first (quirk D4)",
+			messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), results(result("1"), result("2"), result("1"))},
+			want:     "user: q\nmodel: call 1, call 2\nuser: result 1, result 2\n",
+			lost:     "dropped /messages/2/parts/0",
+		},
+		{
+			name:     "a result that answers nothing stays where it is",
+			messages: []dragoman.Message{user(text("q")), model(call("1")), results(result("1")), user(text("so?")), results(result("9"))},
+			want:     "user: q\nmodel: call 1\nuser: result 1, so?, result 9\n",
+		},
+		{
+			name:     "calls stand behind the rest of their turn (quirk B26)",
+			messages: []dragoman.Message{user(text("q")), model(call("1"), text("wait")), results(result("1"))},
+			want:     "user: q\nmodel: wait, call 1\nuser: result 1\n",
+			lost:     "moved /messages/1/parts/0",
+		},
+		{
+			name:     "but thinking between them fixes the order (quirk D25)",
+			messages: []dragoman.Message{user(text("q")), model(call("1"), thinking(), text("wait")), results(result("1"))},
+			want:     "user: q\nmodel: call 1, reasoning, wait\nuser: result 1\n",
+		},
+		{
+			name:     "a conversation opens with the user (quirk D17)",
+			messages: []dragoman.Message{model(text("hello"))},
+			want:     "user: (conversation continues)\nmodel: hello\n",
+			lost:     "synthesized /messages",
+		},
+		{
+			name:     "unless it came from this wire",
+			messages: []dragoman.Message{native(model(text("hello")), `{"role":"model","blocks":[{"t":"hello"}]}`)},
+			want:     "model: [hello]\n",
+		},
+		{
+			name:     "a system message inside the conversation is the user's text",
+			messages: []dragoman.Message{user(text("q")), system(text("be brief")), model(text("a"))},
+			want:     "user: q, be brief\nmodel: a\n",
+			lost:     "lowered /messages/1",
+		},
+		{
+			name:     "or keeps its role where the target takes it and its neighbours allow it",
+			rules:    blockwire.Rules{SystemTurns: true, MidSystem: true},
+			messages: []dragoman.Message{user(text("q")), system(text("be brief")), model(text("a")), system(text("now")), user(text("b"))},
+			want:     "user: q\nsystem: be brief\nmodel: a\nuser: now, b\n",
+			lost:     "lowered /messages/3",
+		},
+		{
+			name:     "a message that says nothing is none, and its neighbours meet",
+			messages: []dragoman.Message{user(text("a")), model(text(" ")), user(text("b"))},
+			want:     "user: a, b\n",
+			lost:     "dropped /messages/1/parts/0, dropped /messages/1",
+		},
+		{
+			name:     "a role that the wire does not know is the user's",
+			messages: []dragoman.Message{{Role: "narrator", Parts: []dragoman.Part{text("once")}}},
+			want:     "user: once\n",
+			lost:     "lowered /messages/0",
+		},
+		{
+			name: "the cache hint of a message is on its last block that can carry one",
+			messages: []dragoman.Message{
+				{Role: dragoman.RoleUser, Parts: []dragoman.Part{text("a"), text("b")}, Cache: &dragoman.CacheHint{}},
+				{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("c"), thinking()}, Cache: &dragoman.CacheHint{}},
+			},
+			want: "user: a, b*\nmodel: c*, reasoning\n",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, rep := arrange(tc.rules, &dragoman.Request{Messages: tc.messages})
+			if got := show(p); got != tc.want {
+				t.Errorf("got\n%swant\n%s", got, tc.want)
+			}
+			var lost []string
+			for _, l := range rep.Losses {
+				lost = append(lost, fmt.Sprintf("%s %s", l.Kind, l.Path))
+			}
+			if got := strings.Join(lost, ", "); got != tc.lost {
+				t.Errorf("reported %q, want %q", got, tc.lost)
+			}
+		})
+	}
+}
+
+// written is what a turn becomes on the toy wire.
+func written(p *blockwire.Plan, t *blockwire.Turn) string {
+	if t.Untouched() {
+		return string(t.Native())
+	}
+	var w jsonwire.Writer
+	p.Begin(&w, t, t.Role)
+	for _, b := range t.Blocks {
+		if b.Raw != nil {
+			w.Raw(b.Raw)
+			continue
+		}
+		w.BeginObject()
+		w.StringField("t", blocks([]blockwire.Block{b}))
+		w.EndObject()
+	}
+	p.End(&w, t)
+	return string(w.Buf)
+}
+
+// What was sent once must not change when the conversation goes on: a prompt
+// cache would be lost, and signatures would fail.
+func TestAMessageThatCameInTheWiresFormKeepsItsBytes(t *testing.T) {
+	const raw = `{ "role":"user", "blocks" : [ {"t":"a" ,"x":1.0} ] ,"mood":"é" }`
+	came := native(user(text("a")), raw)
+	for _, tc := range []struct {
+		name     string
+		messages []dragoman.Message
+		want     string
+	}{
+		{"alone", []dragoman.Message{came}, raw},
+		{"with another merged into it", []dragoman.Message{came, user(text("b"))}, `{ "role":"user", "blocks" : [{"t":"a" ,"x":1.0},{"t":"b"}] ,"mood":"é" }`},
+		{"behind another, where only its blocks do", []dragoman.Message{user(text("b")), came}, `{"role":"user","blocks":[{"t":"b"},{"t":"a" ,"x":1.0}]}`},
+		{
+			"unless its blocks are not its parts",
+			[]dragoman.Message{native(user(text("a")), `{"role":"user","blocks":[{"t":"a"},{"t":"z"}]}`)},
+			`{"role":"user","blocks":[{"t":"a"}]}`,
+		},
+		{
+			"or its content is a string, which could not grow",
+			[]dragoman.Message{native(user(text("a")), `{"role":"user","blocks":"a"}`)},
+			`{"role":"user","blocks":[{"t":"a"}]}`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, _ := arrange(blockwire.Rules{}, &dragoman.Request{Messages: tc.messages})
+			if len(p.Turns) != 1 {
+				t.Fatalf("%d turns", len(p.Turns))
+			}
+			if got := written(p, &p.Turns[0]); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestResultsThatCameWithAllAnswersKeepTheirOrder(t *testing.T) {
+	came := native(results(result("2"), result("1")), `{"role":"user","blocks":[{"r":2},{"r":1}]}`)
+	p, rep := arrange(blockwire.Rules{}, &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), came, user(text("go on"))}})
+	if got, want := show(p), "user: q\nmodel: call 1, call 2\nuser: [result 2], [result 1], go on\n"; got != want || len(rep.Losses) > 0 {
+		t.Errorf("got\n%s%s", got, rep)
+	}
+}
+
+func TestWhiteSpaceIsCutFromAnAnswerThatTheModelIsToContinue(t *testing.T) {
+	for _, tc := range []struct {
+		name, last, want string
+		lost             bool
+	}{
+		{"at its end", "So: \n", "So:", true},
+		{"nowhere else", " So:", " So:", false},
+		{"unless nothing would be left", "\u00a0", "\u00a0", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			said := text(tc.last)
+			req := &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(thinking(), said)}}
+			p, rep := arrange(blockwire.Rules{}, req)
+			p.TrimPrefill()
+			blocks := p.Turns[1].Blocks
+			if got := blocks[len(blocks)-1].Part.(*dragoman.Text).Text; got != tc.want || tc.lost != (len(rep.Losses) > 0) {
+				t.Errorf("%q\n%s", got, rep)
+			}
+			if said.Text != tc.last {
+				t.Error("the request was changed")
+			}
+		})
+	}
+}

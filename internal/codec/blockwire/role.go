@@ -1,0 +1,80 @@
+package blockwire
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+)
+
+func systemRole(r dragoman.Role) bool {
+	return r == dragoman.RoleSystem || r == dragoman.RoleDeveloper
+}
+
+// Own reports whether a message, which may be nil, came from this dialect.
+func (p *Plan) Own(m *dragoman.Message) bool {
+	return m != nil && m.Origin != nil && m.Origin.Dialect == p.Dialect
+}
+
+// role says which role a message has on the wire. A system message inside the
+// conversation keeps its role where the model takes it and the neighbours allow
+// it: after a user message, before an assistant's or at the end.
+func (p *Plan) role(ms []dragoman.Message, i int, at extra.Path) string {
+	m := &ms[i]
+	if !systemRole(m.Role) {
+		role := p.plainRole(m)
+		switch m.Role {
+		case dragoman.RoleUser, dragoman.RoleTool, dragoman.RoleAssistant:
+		default:
+			if role == User {
+				p.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "role %.40q written as user", m.Role)
+			}
+		}
+		return role
+	}
+	if p.SystemTurns && (p.Own(m) && m.Role == dragoman.RoleSystem || p.MidSystem && p.fits(ms, i)) {
+		if m.Role == dragoman.RoleDeveloper {
+			p.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a developer message written as a system message")
+		}
+		return System
+	}
+	p.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a %s message inside the conversation written as user text", m.Role)
+	return User
+}
+
+// plainRole is the role of a message that is no system message. One we do not
+// know goes back to the dialect it came from.
+func (p *Plan) plainRole(m *dragoman.Message) string {
+	switch m.Role {
+	case dragoman.RoleUser, dragoman.RoleTool:
+		return User
+	case dragoman.RoleAssistant:
+		return p.Assistant
+	default:
+		if p.Own(m) {
+			return string(m.Role)
+		}
+		return User
+	}
+}
+
+// fits reports whether the neighbours of a message allow it to be a system
+// message. What follows counts only if anything of it is written.
+func (p *Plan) fits(ms []dragoman.Message, i int) bool {
+	if p.after <= i { // looked for once for a whole run of them
+		p.after = i + 1
+		for p.after < len(ms) && (systemRole(ms[p.after].Role) || p.silent(&ms[p.after])) {
+			p.after++
+		}
+	}
+	before := ""
+	if n := len(p.Turns); n > 0 {
+		before = p.Turns[n-1].Role
+	}
+	return (before == User || before == System) && (p.after == len(ms) || ms[p.after].Role == dragoman.RoleAssistant)
+}
+
+// silent reports whether nothing of a message that is no system message is
+// written.
+func (p *Plan) silent(m *dragoman.Message) bool {
+	f, _ := p.replay(m, extra.Path{})
+	return f.raw == nil && len(p.blocks(m, extra.Path{}, p.plainRole(m), new(dragoman.Report))) == 0
+}

@@ -1,0 +1,235 @@
+package extra_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
+	"pgregory.net/rapid"
+)
+
+func write(e *dragoman.Extra, d dragoman.Dialect, prefix string) string {
+	var w jsonwire.Writer
+	w.BeginObject()
+	extra.Write(&w, e, d, prefix)
+	w.EndObject()
+	return string(w.Buf)
+}
+
+func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
+	var e *dragoman.Extra
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("z"), []byte(`{ "x":1.0 }`))
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("a/b~c"), []byte("null"))
+	extra.Add(&e, dragoman.OpenAIChat, "/delta", []byte("é"), []byte(`"<"`))
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte(""), []byte("0"))
+	want := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{
+		{Path: "/z", Value: []byte(`{ "x":1.0 }`)}, {Path: "/a~1b~0c", Value: []byte("null")}, {Path: "/delta/é", Value: []byte(`"<"`)}, {Path: "/", Value: []byte("0")},
+	}}
+	if d := gen.Diff(want, e); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := write(e, dragoman.OpenAIChat, ""); got != `{"z":{ "x":1.0 },"a/b~c":null,"":0}` {
+		t.Errorf("top: %s", got)
+	}
+	if got := write(e, dragoman.OpenAIChat, "/delta"); got != `{"é":"<"}` {
+		t.Errorf("below delta: %s", got)
+	}
+	for _, d := range []dragoman.Dialect{dragoman.Anthropic, ""} {
+		if got := write(e, d, ""); got != "{}" || extra.Has(e, d, "") {
+			t.Errorf("%q sees %s", d, got)
+		}
+	}
+	if write(nil, dragoman.OpenAIChat, "") != "{}" || extra.Has(nil, dragoman.OpenAIChat, "") {
+		t.Error("no extras are something")
+	}
+	if !extra.Has(e, dragoman.OpenAIChat, "") || !extra.Has(e, dragoman.OpenAIChat, "/delta") || extra.Has(e, dragoman.OpenAIChat, "/delt") {
+		t.Error("Has")
+	}
+	if v, ok := extra.Get(e, dragoman.OpenAIChat, "/delta/é"); !ok || string(v) != `"<"` {
+		t.Errorf("Get: %s, %v", v, ok)
+	}
+	if _, ok := extra.Get(e, dragoman.Anthropic, "/z"); ok {
+		t.Error("Get of another dialect")
+	}
+}
+
+func TestR7_OfARepeatedMemberTheLastValueCountsInTheFirstPlace(t *testing.T) {
+	// Long lists are settled in another way than short ones.
+	for _, others := range []int{0, 10, 63, 64, 65, 500} {
+		var e *dragoman.Extra
+		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("1"))
+		want := []string{`"a":2`}
+		for i := range others {
+			extra.Add(&e, dragoman.Anthropic, "", []byte("k"+strconv.Itoa(i)), []byte("0"))
+			want = append(want, fmt.Sprintf(`"k%d":0`, i))
+		}
+		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("2"))
+		if got := write(e, dragoman.Anthropic, ""); got != "{"+strings.Join(want, ",")+"}" {
+			t.Errorf("with %d others: %.100s", others, got)
+		}
+		if v, _ := extra.Get(e, dragoman.Anthropic, "/a"); string(v) != "2" {
+			t.Errorf("with %d others: Get says %s", others, v)
+		}
+		var rep dragoman.Report
+		extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
+		if len(rep.Losses) != 1+others {
+			t.Errorf("with %d others: %d losses", others, len(rep.Losses))
+		}
+	}
+}
+
+func TestManyMembersAreKeptInLinearTime(t *testing.T) {
+	var e *dragoman.Extra
+	start := time.Now()
+	const n = 200_000 // the square of it would take minutes
+	for i := range n {
+		extra.Add(&e, dragoman.OpenAIChat, "", strconv.AppendInt(nil, int64(i), 10), []byte("1"))
+	}
+	out := write(e, dragoman.OpenAIChat, "")
+	if took := time.Since(start); took > 20*time.Second || len(e.Fields) != n || strings.Count(out, ":") != n {
+		t.Errorf("%d fields, %d written, in %v", len(e.Fields), strings.Count(out, ":"), took)
+	}
+}
+
+func TestAddCopyKeepsTheValueWhenItsMemoryIsUsedAgain(t *testing.T) {
+	var e *dragoman.Extra
+	buf := []byte("111")
+	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
+	copy(buf, "222")
+	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "111" {
+		t.Errorf("it became %s", v)
+	}
+	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
+	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "222" || len(e.Fields) != 1 {
+		t.Errorf("the later value is %s of %d", v, len(e.Fields))
+	}
+	name := []byte("a")
+	if n := testing.AllocsPerRun(10, func() { extra.AddCopy(&e, dragoman.OpenAIChat, "", name, buf) }); n != 0 {
+		t.Errorf("%v allocations to say the same again", n)
+	}
+}
+
+func TestNamesSurviveTheirPointer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.SampledFrom([]string{"", "~", "/", "~0", "~1", "~01", "a/b", "~~//"}), rapid.String()), 0, 80, rapid.ID).Draw(t, "names")
+		var e *dragoman.Extra
+		for i, name := range names {
+			extra.Add(&e, dragoman.Anthropic, "/x", []byte(name), strconv.AppendInt(nil, int64(i), 10))
+		}
+		r := jsonwire.NewReader([]byte(write(e, dragoman.Anthropic, "/x")))
+		var got []string
+		for key := range r.Object() {
+			got = append(got, string(key))
+			if n := r.Int(); n != int64(len(got)-1) {
+				t.Fatalf("member %q has value %d", got[len(got)-1], n)
+			}
+		}
+		if r.End() != nil || !slices.Equal(got, names) {
+			t.Fatalf("%q came back as %q, %v", names, got, r.Err())
+		}
+	})
+}
+
+func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
+	var e *dragoman.Extra
+	for _, f := range [][2]string{{"a", "null"}, {"b", "[]"}, {"c", "{}"}, {"d", `""`}, {"e", "false"}, {"stream", "false"}} {
+		extra.Add(&e, dragoman.OpenAIChat, "", []byte(f[0]), []byte(f[1]))
+	}
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("logprobs"), []byte("{ }"))
+	extra.Add(&e, dragoman.OpenAIChat, "/x", []byte("n"), []byte("0"))
+	var rep dragoman.Report
+	extra.Report(&rep, e, dragoman.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
+	want := dragoman.Report{Losses: []dragoman.Loss{
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/c", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/e", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/logprobs", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/x/n", Detail: "anthropic.messages has no such member"},
+	}}
+	if d := gen.Diff(want, rep); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	rep = dragoman.Report{}
+	extra.ReportEcho(&rep, e, dragoman.Anthropic, extra.At(""))
+	if len(rep.Losses) != 2 || rep.Err(dragoman.Warn) != nil {
+		t.Errorf("what a provider says about itself is lost as %v", rep)
+	}
+	rep = dragoman.Report{}
+	extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
+	extra.Report(&rep, nil, dragoman.Anthropic, extra.At(""))
+	if len(rep.Losses) != 0 {
+		t.Errorf("nothing is lost, but the report says %v", rep)
+	}
+}
+
+func TestPathsAreJSONPointers(t *testing.T) {
+	for want, p := range map[string]extra.Path{
+		"": extra.At(""), "/system": extra.At("/system"), "/messages/0": extra.Elem("/messages", 0), "/a/1/b/2": extra.Elem("/a", 1).Elem("b", 2),
+		"/system/parts/0": extra.At("/system").Elem("parts", 0), "/a/1/b/2/c/3": extra.Elem("/a", 1).Elem("b", 2).Elem("c", 3), "/0": extra.Elem("", 0),
+	} {
+		if p.String() != want {
+			t.Errorf("%q, want %q", p, want)
+		}
+	}
+}
+
+func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
+	var places extra.Places
+	for _, step := range []struct {
+		start         dragoman.PartStart
+		part, message string
+	}{
+		{dragoman.PartStart{Index: 0, Message: 0}, "/output/0/parts/0", "/output/0"},
+		{dragoman.PartStart{Index: 1, Message: 0}, "/output/0/parts/1", "/output/0"},
+		{dragoman.PartStart{Index: 2, Message: 1}, "/output/1/parts/0", "/output/1"},
+		{dragoman.PartStart{Index: 3, Message: 0}, "/output/0/parts/2", "/output/0"}, // messages may overlap
+		{dragoman.PartStart{Choice: 1, Index: 0, Message: 0}, "/alternatives/0/output/0/parts/0", "/alternatives/0/output/0"},
+		{dragoman.PartStart{Choice: 2, Index: 0, Message: 3}, "/alternatives/1/output/3/parts/0", "/alternatives/1/output/3"},
+		{dragoman.PartStart{Index: 4, Message: 1}, "/output/1/parts/1", "/output/1"},
+	} {
+		if part, message := places.Next(&step.start); part.String() != step.part || message.String() != step.message {
+			t.Errorf("%+v: %s in %s, want %s", step.start, part, message, step.part)
+		}
+	}
+}
+
+func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
+	for d, members := range map[dragoman.Dialect][]string{
+		dragoman.OpenAIResponses: {"/conversation", "/prompt"},
+		dragoman.Gemini:          {"/cachedContent", "/continuationToken"},
+	} {
+		for _, path := range members {
+			e := &dragoman.Extra{Dialect: d, Fields: []dragoman.Field{{Path: path, Value: []byte(`"x"`)}}}
+			var asked, echoed, inside dragoman.Report
+			extra.Report(&asked, e, dragoman.Anthropic, extra.At(""))
+			extra.ReportEcho(&echoed, e, dragoman.Anthropic, extra.At(""))
+			extra.Report(&inside, e, dragoman.Anthropic, extra.Elem("/messages", 0))
+			if len(asked.Losses) != 1 || asked.Losses[0].Severity != dragoman.Serious || asked.Losses[0].Path != path {
+				t.Errorf("%s of a request: %v", path, asked.Losses)
+			}
+			if len(echoed.Losses) != 1 || echoed.Losses[0].Severity != dragoman.Info {
+				t.Errorf("%s of an answer, which only repeats it: %v", path, echoed.Losses)
+			}
+			if len(inside.Losses) != 1 || inside.Losses[0].Severity != dragoman.Warn {
+				t.Errorf("%s of a message: %v", path, inside.Losses)
+			}
+		}
+	}
+}
+
+func TestAWordOfTheWireHasItsArticle(t *testing.T) {
+	for word, want := range map[string]string{
+		"executableCode": "an executableCode", "item_reference": "an item_reference", "document": "a document",
+		"mcp_tool_use": "an mcp_tool_use", "": "something without a type", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),
+	} {
+		if got := extra.A(word); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package toolwire
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// claudeTTL is the cache lifetime that Anthropic and Bedrock know and that is
+// nearest to a hint's; empty if the hint's is unknown.
+func claudeTTL(h *dragoman.CacheHint) string {
+	switch h.TTL {
+	case "", "5m":
+		return h.TTL
+	case "1h", "12h", "24h", "30m":
+		return "1h"
+	default:
+		return ""
+	}
+}
+
+// WriteClaudeCache writes the object of a cache marker of Anthropic or Bedrock: its
+// type, and the lifetime that is nearest to the hint's.
+func WriteClaudeCache(w *jsonwire.Writer, typ string, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
+	ttl := claudeTTL(h)
+	switch {
+	case ttl == h.TTL:
+	case ttl == "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
+	default:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
+	}
+	w.BeginObject()
+	w.StringField("type", typ)
+	w.StringFieldIf("ttl", ttl)
+	w.EndObject()
+}
+
+// ClaudeStrictLimits returns Anthropic's bounds for all strict schemas of a
+// request together, its output schema included. Claude on Bedrock has the same.
+func ClaudeStrictLimits() StrictLimits {
+	return StrictLimits{Tools: 20, Optional: 24, Unions: 16}
+}

@@ -1,0 +1,237 @@
+package wirekit
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
+)
+
+// EncodeRequest encodes a request for every dialect. It refuses a request that no wire can
+// carry and one whose body would have no message. A request that came from this dialect and
+// did not change is written byte for byte, except for the model name. write encodes every
+// other request; its body is used only if it is complete.
+func EncodeRequest(
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, c Conversation, o dialect.EncodeOptions,
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) (dialect.Encoded, error) {
+	enc, err := encodeRequest(req, limits, tools, o, write)
+	if err != nil {
+		return enc, err
+	}
+	if err := checkMessages(limits.Dialect, c, req, enc.Body); err != nil {
+		return dialect.Encoded{Report: enc.Report}, err
+	}
+	return enc, nil
+}
+
+func encodeRequest(
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions,
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) (dialect.Encoded, error) {
+	if err := req.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
+	if err := CheckEncode(limits.Dialect, o); err != nil {
+		return dialect.Encoded{}, err
+	}
+	if err := CheckReferences(req, limits); err != nil {
+		return dialect.Encoded{}, fmt.Errorf("%s: %w", limits.Dialect, err)
+	}
+	reg := EncodeRegistry(req, limits, tools, o)
+	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
+		forbidUnasked(req, reg)
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	w, err := write(o, reg, rep)
+	forbidUnasked(req, reg)
+	if err == nil && o.Target.Caps != (targets.Capabilities{}) {
+		if body, ok := replayUnchanged(req, limits, tools, o, w.Buf, rep, write); ok {
+			return dialect.Encoded{Body: body, Registry: reg}, nil
+		}
+	}
+	unreportModel(rep, req, limits)
+	return Encoded(limits.Dialect, w, rep, reg, err)
+}
+
+// replayUnchanged returns the native body of a request that the capabilities of its
+// target do not change: written without them, it has the same body and losses.
+func replayUnchanged(
+	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) ([]byte, bool) {
+	o.Target.Caps, o.Registry = targets.Capabilities{}, nil
+	body, ok := ReplayRequest(req, limits, o)
+	if !ok || req.Model != "" && !limits.ModelInURL && !namesModel(body) {
+		return nil, false
+	}
+	rep := new(dragoman.Report)
+	w, err := write(o, EncodeRegistry(req, limits, tools, o), rep)
+	return body, err == nil && bytes.Equal(w.Buf, written) && slices.Equal(rep.Losses, lost.Losses)
+}
+
+// unreportModel removes the loss of a model name in the body of a dialect that has it in
+// the URL: it is read as the request's (decision 32).
+func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits targets.Limits) {
+	if req.Extra == nil || req.Extra.Dialect == limits.Dialect || req.Model == "" {
+		return
+	}
+	for _, f := range req.Extra.Fields {
+		if (f.Path == "/modelId" || f.Path == "/model") && jsonwire.NewReader(f.Value).String() == req.Model {
+			rep.Losses = slices.DeleteFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Path == f.Path && l.Kind == dragoman.Dropped })
+		}
+	}
+}
+
+// forbidUnasked makes the registry forbid every call in the answer to a request
+// that offers no tools, or asks for no call: some models call all the same
+// (quirk B37).
+func forbidUnasked(req *dragoman.Request, reg *interop.Registry) {
+	none := req.ToolChoice != nil && req.ToolChoice.Mode == dragoman.ChoiceNone
+	if none || len(req.Tools) == 0 && !toolsElsewhere(req) {
+		reg.AllowOnly([]dragoman.ToolRef{})
+	}
+}
+
+// toolsElsewhere reports whether a request may have tools that are not in its
+// list: in a prompt, a cache or a conversation that the server keeps, in the
+// members of one API, or in items that only one provider reads.
+func toolsElsewhere(req *dragoman.Request) bool {
+	if req.PreviousResponseID != "" || strings.Contains(req.Model, ":prompt/") {
+		return true
+	}
+	if req.Extra != nil && slices.ContainsFunc(req.Extra.Fields, func(f dragoman.Field) bool {
+		switch f.Path {
+		case "/prompt", "/conversation", "/cachedContent", "/cached_content":
+			return true
+		default:
+			return strings.Contains(strings.ToLower(f.Path), "tool")
+		}
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
+			o, opaque := p.(*dragoman.Opaque)
+			return opaque && strings.Contains(strings.ToLower(o.Type), "tool")
+		})
+	})
+}
+
+// CheckTools refuses the tools of a request to a model that cannot call any.
+// pkg is the package that says so.
+func CheckTools(pkg string, req *dragoman.Request, caps targets.Capabilities) error {
+	if len(req.Tools) > 0 && caps.NoTools {
+		return &FieldError{By: pkg, Field: FieldTools, Detail: NoTools(req.Model), Err: dragoman.ErrUnsupported}
+	}
+	return nil
+}
+
+// KnownChoice reports whether a mode of a tool choice is one of ours: an
+// unknown one must not become auto.
+func KnownChoice(m dragoman.ChoiceMode) bool {
+	switch m {
+	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+		return true
+	default:
+		return false
+	}
+}
+
+// RefusesForced reports whether the request's tool choice forces a call that
+// the target would refuse, as some do while they think (quirk E4). It is for
+// targets that think unless told not to.
+func RefusesForced(req *dragoman.Request, caps targets.Capabilities) bool {
+	c := req.ToolChoice
+	if c == nil || c.Mode != dragoman.ChoiceRequired && c.Mode != dragoman.ChoiceTool {
+		return false
+	}
+	switch caps.ForcedChoice {
+	case codes.ForcedNever:
+		return true
+	case codes.ForcedWithoutThinking:
+		return Reasons(req, &caps)
+	default:
+		return false
+	}
+}
+
+// RefusesSampling reports whether the target takes no sampling parameters, and
+// then that the one named key is dropped.
+func RefusesSampling(caps targets.Capabilities, key string, rep *dragoman.Report) bool {
+	return caps.NoSampling && refusesSampler(&caps, "/sampling/"+key, rep)
+}
+
+func refusesSampler(caps *targets.Capabilities, path string, rep *dragoman.Report) bool {
+	if caps.NoSampling {
+		rep.Add(dragoman.Dropped, dragoman.Warn, path, "the model takes no sampling parameters")
+	}
+	return caps.NoSampling
+}
+
+// Samplers are temperature and top_p as they are to be written, each nil where it is not:
+// no temperature above 1, the most that Claude and Bedrock take, and only one of the two
+// where the target takes no more. 1 is what either is by itself, and is left out first.
+func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
+	if t = temperature; t != nil && Float(*t) > 1 {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", *t)
+		t = new(dragoman.Number("1"))
+	}
+	if !caps.OneSampler || t == nil || topP == nil {
+		return t, topP
+	}
+	const detail = "the model takes temperature or top_p, not both"
+	switch {
+	case Float(*topP) == 1:
+		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/top_p", detail)
+		return t, nil
+	case Float(*t) == 1:
+		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/temperature", detail)
+		return nil, topP
+	default:
+		rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/top_p", detail)
+		return t, nil
+	}
+}
+
+// Float is a number as it counts; NaN where it is none.
+func Float(n dragoman.Number) float64 {
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}
+
+// EffortOf is the effort nearest to a thinking budget, for wires that have no
+// budget.
+func EffortOf(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 16384:
+		return "medium"
+	default:
+		return "high"
+	}
+}
+
+// ReportMode reports a mode of thinking that nobody knows.
+func ReportMode(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
+	switch s.Mode {
+	case dragoman.ReasoningDefault, dragoman.ReasoningOff, dragoman.ReasoningAdaptive, dragoman.ReasoningBudget:
+	default:
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %.40q", string(s.Mode))
+	}
+}

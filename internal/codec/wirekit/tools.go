@@ -1,0 +1,93 @@
+package wirekit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/extra"
+)
+
+// Narrow returns the tools that refs name, and where each stands among all of
+// them: for wires that cannot say which tools may be called (quirks E2, E9).
+func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman.ToolSpec, places []int) {
+	allowed := make(map[[2]string]bool, len(refs))
+	for _, ref := range refs {
+		if ref.Native == nil {
+			allowed[[2]string{ref.Namespace, ref.Name}] = true
+		}
+	}
+	for i := range tools {
+		if allowed[[2]string{tools[i].Namespace, tools[i].Name}] {
+			some, places = append(some, tools[i]), append(places, i)
+		}
+	}
+	return some, places
+}
+
+// AllowsNone refuses a choice that demands a call and allows only tools that are
+// not sent, in the words of api: what it names was dropped, which is an error like
+// a forced tool that was (quirk E5). sent reports whether a tool is. A request
+// without any tools has no choice to write (quirk E3).
+func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) bool) error {
+	c := req.ToolChoice
+	if c == nil || c.Mode != dragoman.ChoiceRequired || c.Tools == nil || len(req.Tools) == 0 || slices.ContainsFunc(c.Tools, sent) {
+		return nil
+	}
+	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
+}
+
+// ForcesNone returns an error if the choice of a request forces a tool, but all its tools were
+// dropped (quirk E5). Encoders call it if they send no tools. A request that declares no
+// tools needs no choice (quirk E3). api is the prefix of the error.
+func ForcesNone(api string, req *dragoman.Request) error {
+	c := req.ToolChoice
+	if c == nil || c.Mode != dragoman.ChoiceTool || len(req.Tools) == 0 {
+		return nil
+	}
+	if len(c.Tools) != 1 {
+		return fmt.Errorf("%s: a forced tool choice names %d tools, want one: %w", api, len(c.Tools), dragoman.ErrUnsupported)
+	}
+	return fmt.Errorf("%s: tool choice %q names a tool that is not sent: %w", api, c.Tools[0].Name, dragoman.ErrUnsupported)
+}
+
+// ReportChoice reports the members of a tool choice, and of its references to
+// tools, that only their own dialect knows.
+func ReportChoice(rep *dragoman.Report, c *dragoman.ToolChoice, d dragoman.Dialect) {
+	extra.Report(rep, c.Extra, d, extra.At("/tool_choice"))
+	for i := range c.Tools {
+		extra.Report(rep, c.Tools[i].Extra, d, extra.Elem("/tool_choice/tools", i))
+	}
+}
+
+// LostTools are the places of the tools that the losses tell of as not written.
+func LostTools(losses []dragoman.Loss) (lost []int) {
+	for i := range losses {
+		l := &losses[i]
+		if at, rest, ok := toolAt(l); ok && rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
+			lost = append(lost, at)
+		}
+	}
+	return lost
+}
+
+// toolAt is the place in a list of tools that a loss tells of, and what of it;
+// ok is false for any other loss.
+func toolAt(l *dragoman.Loss) (at int, rest string, ok bool) {
+	number, below := strings.CutPrefix(l.Path, "/tools/")
+	number, rest, _ = strings.Cut(number, "/")
+	at, err := strconv.Atoi(number)
+	return at, rest, below && err == nil
+}
+
+// PlaceTools makes losses of a narrowed list tell of the places in the whole
+// one.
+func PlaceTools(losses []dragoman.Loss, places []int) {
+	for i := range losses {
+		if at, rest, ok := toolAt(&losses[i]); ok && at < len(places) {
+			losses[i].Path = strings.TrimSuffix("/tools/"+strconv.Itoa(places[at])+"/"+rest, "/")
+		}
+	}
+}

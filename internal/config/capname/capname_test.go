@@ -1,0 +1,24 @@
+package capname_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/config/capname"
+	"github.com/dragoman-go/dragoman/targets"
+)
+
+func TestACapabilityThatIsANumberIsSetByOne(t *testing.T) {
+	var caps targets.Capabilities
+	if err := capname.File.Set(&caps, "default_max_tokens", "64000", true); err != nil || caps.DefaultMaxTokens != 64000 {
+		t.Errorf("%d, %v", caps.DefaultMaxTokens, err)
+	}
+	for _, value := range []string{"", "many", "-1", "1.5"} {
+		if err := capname.Flag.Set(&caps, "default-max-tokens", value, value != ""); err == nil {
+			t.Errorf("%q is taken", value)
+		}
+	}
+	if !slices.Contains(capname.Flag.Names(), "default-max-tokens") {
+		t.Error("nobody is told of it")
+	}
+}

@@ -1,0 +1,126 @@
+package filetree
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-go/dragoman/internal/text/words"
+)
+
+// Reader turns a tree into settings, and collects everything that is wrong.
+type Reader struct {
+	Errs []*Error
+}
+
+// Bad says what is wrong with a value. One that was refused already is not
+// refused again.
+func (r *Reader) Bad(n *Node, format string, args ...any) {
+	if n.Kind != Wrong {
+		r.Errs = append(r.Errs, &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Want reports whether a value is of a kind, and refuses one that is not.
+func (r *Reader) Want(n *Node, kind Kind, what string) bool {
+	if n.Kind != kind {
+		r.Bad(n, "%s: want %s, have %s", what, kind, n.Kind)
+	}
+	return n.Kind == kind
+}
+
+// Fields hands out the members of a mapping by their names; others are wrong. Unoffered
+// are those that are there to be refused, with a word of their own: nobody who mistypes
+// another is told of them.
+func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node), unoffered ...string) {
+	r.Each(n, what, func(key, value *Node) {
+		if set := fields[key.Text]; set != nil {
+			set(value)
+			return
+		}
+		known := make([]string, 0, len(fields))
+		for name := range fields {
+			if !slices.Contains(unoffered, name) {
+				known = append(known, name)
+			}
+		}
+		slices.Sort(known)
+		there := "there are "
+		if near := words.Near(key.Text, known); near != "" {
+			there = "did you mean " + near + "? There are "
+		}
+		r.Bad(key, "%s: unknown field %q; %s%s", what, key.Text, there, strings.Join(known, ", "))
+	})
+}
+
+// Each hands out the members of a mapping whose names are free, in order.
+func (r *Reader) Each(n *Node, what string, each func(key, value *Node)) {
+	if !r.Want(n, Map, what) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, key := range n.Keys {
+		if seen[key.Text] {
+			r.Bad(key, "%s: %q is there twice", what, key.Text)
+			continue
+		}
+		seen[key.Text] = true
+		each(key, n.Items[i])
+	}
+}
+
+// String is a text.
+func (r *Reader) String(n *Node, what string) string {
+	if !r.Want(n, String, what) {
+		return ""
+	}
+	return n.Text
+}
+
+// Strings is a list of texts, or one.
+func (r *Reader) Strings(n *Node, what string) []string {
+	if n.Kind == String {
+		return []string{n.Text}
+	}
+	if !r.Want(n, List, what) {
+		return nil
+	}
+	var out []string
+	for _, item := range n.Items {
+		out = append(out, r.String(item, what))
+	}
+	return out
+}
+
+// Bool is true or false.
+func (r *Reader) Bool(n *Node, what string) bool {
+	return r.Want(n, Bool, what) && n.Text == "true"
+}
+
+// Count is a whole number from least on.
+func (r *Reader) Count(n *Node, what string, least int) int {
+	if !r.Want(n, Number, what) {
+		return 0
+	}
+	v, err := strconv.Atoi(n.Text)
+	if err != nil || v < least {
+		r.Bad(n, "%s: want a whole number from %d on, have %s", what, least, n.Text)
+		return 0
+	}
+	return v
+}
+
+// Duration is a time above zero; or is what else may stand there, for the message.
+func (r *Reader) Duration(n *Node, what, or string) time.Duration {
+	if n.Kind == Number {
+		r.Bad(n, "%s: want a time with its unit%s, have the number %s; write %ss for seconds", what, or, clip(n.Text), clip(n.Text))
+		return 0
+	}
+	d, err := time.ParseDuration(r.String(n, what))
+	if n.Kind == String && (err != nil || d <= 0) {
+		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", what, or, n.Text)
+	}
+	return d
+}

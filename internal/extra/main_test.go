@@ -1,9 +1,0 @@
-package extra_test
-
-import (
-	"testing"
-
-	"github.com/dragoman-go/dragoman/internal/steady"
-)
-
-func TestMain(m *testing.M) { steady.Main(m) }

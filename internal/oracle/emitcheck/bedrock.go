@@ -1,0 +1,200 @@
+package emitcheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
+)
+
+func bedrockWhole(r object) {
+	m := r.obj("output").obj("message")
+	m.is("role", "assistant")
+	var uses ids
+	for _, b := range m.objects("content") {
+		if b.has("toolUse") {
+			u := b.obj("toolUse")
+			uses.add(u, "toolUseId")
+			u.called()
+			u.obj("input")
+		}
+	}
+	r.filled("stopReason")
+	bedrockUsage(r)
+	r.obj("metrics").count("latencyMs")
+}
+
+func bedrockUsage(r object) {
+	u := r.obj("usage")
+	u.tokens("inputTokens")
+	u.tokens("outputTokens")
+	u.tokens("totalTokens")
+}
+
+// frames is the binary framing. The name that a judge gets is the type of the event,
+// or of the exception behind an exclamation mark.
+type frames struct {
+	to     judge
+	parser eventstream.Parser
+	n      int
+}
+
+func (f *frames) feed(p []byte) error {
+	return f.parser.Feed(p, func(fr eventstream.Frame) error {
+		n := f.n
+		f.n++
+		if string(fr.Text(":content-type")) != "application/json" {
+			return fmt.Errorf("frame %d: no content type", n)
+		}
+		switch string(fr.Text(":message-type")) {
+		case "event":
+			return f.to.next(n, string(fr.Text(":event-type")), fr.Payload)
+		case "exception":
+			return f.to.next(n, "!"+string(fr.Text(":exception-type")), fr.Payload)
+		default:
+			return fmt.Errorf("frame %d: neither an event nor an exception", n)
+		}
+	})
+}
+
+func (f *frames) end() error {
+	if err := f.parser.Close(); err != nil {
+		return err
+	}
+	return f.to.end()
+}
+
+// bedrockStream holds a stream against what the API itself sends: one messageStart;
+// blocks in order with dense indexes, one open at a time; a start for calls, results
+// and images and for nothing else; deltas of the block's own kind and never empty; a
+// stop for every block; messageStop, then metadata; or an exception and nothing
+// behind it.
+type bedrockStream struct {
+	base
+	state  string
+	open   int // index of the open block
+	kind   string
+	blocks int
+	deltas int
+}
+
+func (s *bedrockStream) end() error { return s.closed() }
+
+func (s *bedrockStream) next(n int, name string, data []byte) error {
+	c := s.check("frame", n, name)
+	s.base.open(c)
+	e := c.root(data)
+	if exception, ok := strings.CutPrefix(name, "!"); ok && c.err == nil {
+		s.over = "an exception"
+		if !slices.Contains(bedrockExceptions, exception) {
+			e.bad("", "no such exception")
+		}
+		e.str("message")
+	} else if c.err == nil {
+		s.event(e, name)
+	}
+	return c.err
+}
+
+var bedrockExceptions = []string{"internalServerException", "modelStreamErrorException", "serviceUnavailableException", "throttlingException", "validationException"}
+
+func (s *bedrockStream) event(e object, typ string) {
+	switch typ {
+	case "messageStart":
+		e.is("role", "assistant")
+		s.step(e, "", "message")
+	case "contentBlockStart":
+		s.start(e)
+	case "contentBlockDelta":
+		s.delta(e)
+	case "contentBlockStop":
+		if n := e.count("contentBlockIndex"); s.open != n {
+			e.bad("contentBlockIndex", "block %d is not open", n)
+		}
+		if s.deltas == 0 && s.kind != "toolUse" && s.kind != "toolResult" {
+			e.bad("", "the block has nothing in it")
+		}
+		s.open = -1
+	case "messageStop":
+		e.filled("stopReason")
+		if s.open >= 0 {
+			e.bad("", "while a block is open")
+		}
+		s.step(e, "message", "stopped")
+	case "metadata":
+		bedrockUsage(e)
+		e.obj("metrics")
+		s.step(e, "stopped", "ended")
+		s.over = "metadata"
+	default:
+		e.bad("", "no such event")
+	}
+}
+
+// step goes from one state to the next.
+func (s *bedrockStream) step(e object, from, to string) {
+	if s.state != from {
+		e.bad("", "out of order")
+	}
+	s.state = to
+}
+
+func (s *bedrockStream) begin(e object, kind string) {
+	n := e.count("contentBlockIndex")
+	if s.state != "message" || s.open >= 0 || n != s.blocks {
+		e.bad("contentBlockIndex", "block %d starts out of order, want %d", n, s.blocks)
+	}
+	s.open, s.kind, s.deltas = n, kind, 0
+	s.blocks++
+}
+
+// start reads what a block starts as: one of the things that it can be. Members that
+// nobody knows may stand beside it.
+func (s *bedrockStream) start(e object) {
+	start := e.obj("start")
+	kind := ""
+	for _, k := range []string{"toolUse", "toolResult", "image"} {
+		if start.has(k) {
+			if kind != "" {
+				start.bad(k, "beside %s", kind)
+			}
+			kind = k
+		}
+	}
+	switch kind {
+	case "":
+		start.bad("", "of nothing that starts")
+	case "toolUse":
+		u := start.obj(kind)
+		u.filled("toolUseId")
+		u.called()
+		if u.has("input") {
+			u.bad("input", "at the start")
+		}
+	}
+	s.begin(e, kind)
+}
+
+func (s *bedrockStream) delta(e object) {
+	d := e.obj("delta")
+	if len(d.m) != 1 {
+		d.bad("", "%d things in a delta", len(d.m))
+	}
+	for kind, value := range d.m {
+		if value == "" {
+			d.bad(kind, "empty")
+		}
+		block := kind
+		if kind == "citation" {
+			block = "text"
+		}
+		if s.open < 0 && (block == "text" || block == "reasoningContent") {
+			s.begin(e, block)
+		}
+		if n := e.count("contentBlockIndex"); s.open != n || s.kind != block {
+			d.bad(kind, "for block %d, while %d is open and a %s", n, s.open, s.kind)
+		}
+		s.deltas++
+	}
+}

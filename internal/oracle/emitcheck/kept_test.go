@@ -1,0 +1,27 @@
+package emitcheck_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
+)
+
+// What a codec keeps of another server's may hold bytes that are no UTF-8; what a server
+// says itself may not.
+func TestBytesThatAreNoTextAreKeptButNotSaid(t *testing.T) {
+	stream := strings.Join([]string{
+		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"odd\":\"\xf5\",\"usage\":{\"input_tokens\":1,\"output_tokens\":0}}}",
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}",
+		"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}",
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":1}}",
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}", "",
+	}, "\n\n")
+	if err := emitcheck.Order(dragoman.Anthropic, []byte(stream)); err != nil {
+		t.Errorf("kept: %v", err)
+	}
+	if err := emitcheck.Stream(dragoman.Anthropic, nil, []byte(stream)); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("said: %v", err)
+	}
+}

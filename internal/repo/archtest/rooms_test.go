@@ -1,0 +1,135 @@
+// Package archtest holds the tests that keep the module's rooms apart: imports
+// point downward only, codecs are pure, library code has no hidden state and
+// prints nothing.
+package archtest
+
+// room is one line of the map of the module.
+type room struct {
+	// path of the package, relative to the module; a last element * stands for
+	// any one name.
+	path string
+	// only narrows what the room may import of this module; nil means every
+	// room listed before it. An empty list means nothing.
+	only []string
+	// third lists the import paths, or prefixes of them that end in a slash, of
+	// other modules that it may use.
+	third []string
+	// pure rooms do no I/O and use neither clock nor randomness.
+	pure bool
+	// clock lets a pure room measure time, to stop work that takes too long.
+	clock bool
+	// files allows the package os, for files and the environment. Printing and
+	// exiting stay forbidden.
+	files bool
+	// program marks commands and examples: what libraries must not do, they may.
+	program bool
+	// tests marks a package that only tests import. It may do what a program does.
+	tests bool
+}
+
+const jsontext = "github.com/go-json-experiment/json/jsontext"
+
+// rooms lists every package of the module from the bottom up, those that are
+// still to be built included. A package may import the ones of earlier lines
+// and no others; rooms of one line (dialect/*) do not import each other.
+// A new package gets its line here, at the height where it belongs.
+var rooms = []room{
+	// Framing and ordered JSON: bytes only, nothing of ours.
+	{path: "internal/jsonwire", only: []string{}, third: []string{jsontext}, pure: true},
+	{path: "internal/framing/sse", only: []string{}, pure: true},
+	{path: "internal/framing/ndjson", only: []string{}, pure: true},
+	{path: "internal/framing/eventstream", only: []string{}, pure: true},
+	{path: "internal/framing", only: []string{"internal/framing/eventstream", "internal/jsonwire", "internal/framing/ndjson", "internal/framing/sse"}, pure: true},
+	{path: "internal/text/glob", only: []string{}, pure: true},
+	{path: "internal/text/words", only: []string{}, pure: true},
+	{path: "internal/text/fence", only: []string{}, pure: true},
+	{path: "internal/framing/bodies", only: []string{}, pure: true},
+	{path: "internal/contexts/lazyctx", only: []string{}},
+	{path: "internal/text/toolname", only: []string{}, pure: true},
+	{path: "internal/text/visible", only: []string{}, pure: true},
+	{path: "internal/text/plaintext", only: []string{}, pure: true},
+
+	{path: "internal/codec/codes", only: []string{}, pure: true},
+
+	// The canonical model.
+	{path: "", only: []string{"internal/codec/codes", "internal/jsonwire", "internal/text/fence"}, third: []string{jsontext}, pure: true},
+
+	{path: "targets", only: []string{""}, pure: true},
+	{path: "internal/codec/stopreason", only: []string{""}, pure: true},
+	{path: "internal/codec/toolformat", only: []string{""}, pure: true},
+	{path: "internal/codec/extra", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "internal/codec/stream", only: []string{"", "internal/codec/extra", "internal/jsonwire"}, pure: true},
+	{path: "internal/contexts", only: []string{""}, pure: true},
+	{path: "internal/codec/schemarules", only: []string{}, pure: true},
+	{path: "schema", only: []string{"", "internal/jsonwire", "internal/codec/schemarules"}, third: []string{
+		jsontext,
+		"github.com/santhosh-tekuri/jsonschema/v6",
+		"github.com/santhosh-tekuri/jsonschema/v6/",
+		"github.com/invopop/jsonschema",
+		"github.com/dlclark/regexp2",
+		"github.com/pb33f/ordered-map/v2",
+		"golang.org/x/text/",
+	}, pure: true, clock: true},
+	{path: "internal/codec/toolwire", only: []string{"", "internal/codec/codes", "internal/codec/extra", "internal/jsonwire", "internal/codec/schemarules", "schema", "targets"}, third: []string{jsontext}, pure: true},
+	{path: "interop", third: []string{jsontext}, pure: true},
+	{path: "dialect", third: []string{jsontext}, pure: true},
+	{path: "internal/codec/wire", only: []string{"", "dialect", "internal/framing", "internal/jsonwire"}, pure: true},
+	{path: "internal/codec/wirekit", third: []string{jsontext}, pure: true},
+	{path: "internal/codec/blockwire", third: []string{jsontext}, pure: true},
+	{path: "dialect/*", third: []string{jsontext}, pure: true},
+	{path: "internal/dialects", pure: true},
+	{path: "dialect/all", pure: true},
+
+	{path: "history", pure: true},
+	{path: "internal/text/lark", only: []string{}, pure: true},
+	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
+	{path: "tool/tooltest", only: []string{"", "dialect", "dialect/all", "internal/dialects", "schema", "tool"}},
+	{path: "tool/shell", only: []string{"internal/text/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
+	{path: "internal/config/filetree", only: []string{"internal/jsonwire", "internal/text/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
+	{path: "internal/config/capname", only: []string{"", "internal/codec/codes", "internal/config/filetree", "internal/codec/wirekit", "internal/text/words", "targets"}, pure: true},
+	{path: "models", only: []string{"", "internal/codec/codes", "internal/config/filetree", "internal/text/glob", "internal/text/words", "targets"}, pure: true},
+	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
+	{path: "tool/workspace", only: []string{"", "internal/text/words", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "github.com/rogpeppe/go-internal/diff", "golang.org/x/sys/unix"}},
+	{path: "internal/text/secret", only: []string{}, pure: true},
+	{path: "internal/serving"},
+	{path: "internal/serving/responsesapi", only: []string{"", "dialect", "dialect/openairesponses", "internal/jsonwire", "internal/serving"}},
+	{path: "sim", files: true},
+	{path: "internal/oracle/conformance", only: []string{"", "dialect", "history", "sim"}},
+	{path: "provider/extension", only: []string{"", "history", "internal/jsonwire", "internal/text/words", "interop", "schema", "targets"}},
+	{path: "internal/contexts/callcontext", only: []string{"provider/extension"}},
+	{path: "provider/internal/servers", only: []string{"", "provider/extension", "targets"}},
+	{path: "provider/internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},
+	{path: "provider", files: true},
+	{path: "internal/storage/storelimits", only: []string{}, pure: true},
+	{path: "session"},
+	{path: "internal/storage/storekit", only: []string{"internal/storage/storelimits", "session", "tool"}},
+	{path: "session/sqlite", only: []string{"internal/storage/storekit", "internal/storage/storelimits", "session", "tool"}, files: true, third: []string{"modernc.org/sqlite"}},
+	{path: "session/postgres", only: []string{"internal/storage/storekit", "internal/storage/storelimits", "session", "tool"}, third: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/"}},
+	{path: "session/sessiontest", only: []string{"", "internal/storage/storelimits", "session", "tool"}},
+	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "agent"},
+	{path: "agent/agenttest", only: []string{}},
+	{path: "gateway/access", only: []string{"internal/text/glob"}, pure: true},
+	{path: "gateway/internal/access", only: []string{"", "gateway/access", "internal/text/words"}, third: []string{"golang.org/x/time/rate"}},
+	{path: "gateway/internal/recall"},
+	{path: "gateway", files: true},
+	{path: "console"},
+	{path: "internal/serving/sniff", only: []string{"", "dialect", "internal/dialects", "internal/framing", "internal/jsonwire", "internal/codec/wire"}, pure: true},
+	{path: "cmd/dragoman", program: true, third: []string{"golang.org/x/term", "golang.org/x/sys/unix", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff"}},
+	{path: "examples/*", program: true},
+
+	// What tests share: on top, so that nothing but tests can import it.
+	{path: "internal/testkit", only: []string{}, files: true, tests: true},
+	{path: "internal/testkit/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{path: "internal/testkit/codectest", only: []string{"", "dialect", "internal/codec/codes", "internal/testkit/gen", "internal/jsonwire", "targets"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
+	{path: "internal/oracle/rulecheck", only: []string{""}},
+	{path: "internal/oracle/specs", only: []string{"internal/testkit"}, files: true, third: []string{"github.com/goccy/go-yaml", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{path: "internal/oracle/emitcheck", only: []string{"", "internal/framing/eventstream", "internal/oracle/specs"}, third: []string{jsontext, "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{path: "internal/oracle/emitcheck/checkproxy", only: []string{"internal/oracle/emitcheck"}, program: true},
+	{path: "internal/oracle/strictupstream", only: []string{"", "internal/oracle/rulecheck"}},
+	{path: "internal/oracle/strictupstream/strictproxy", only: []string{"internal/oracle/strictupstream"}, program: true},
+	{path: "internal/testkit/benchdata", only: []string{"", "internal/jsonwire", "internal/framing/eventstream", "internal/framing/sse", "interop", "dialect"}},
+	{path: "internal/repo/storedgen", only: []string{"internal/testkit"}, program: true},
+	{path: "internal/repo/apicheck", only: []string{"internal/testkit"}, files: true},
+	{path: "internal/repo/doccheck", only: []string{"internal/testkit"}, files: true},
+}

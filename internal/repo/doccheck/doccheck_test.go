@@ -1,0 +1,137 @@
+package doccheck
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/testkit"
+)
+
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(append([]string{root}, elem...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func files(t *testing.T, suffixes ...string) []string {
+	t.Helper()
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := testkit.RepoFiles(root, suffixes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestEveryCitedIDHasItsLine(t *testing.T) {
+	quirks, requirements := Entries(read(t, "docs", "quirks.md")), Entries(read(t, "docs", "requirements.md"))
+	for _, file := range files(t, ".go", ".md", ".txtar") {
+		for _, c := range Citations(read(t, filepath.FromSlash(file))) {
+			if c.Quirk && !slices.Contains(quirks, c.ID) {
+				t.Errorf("%s:%d: %s has no line in docs/quirks.md", file, c.Line, c.ID)
+			}
+			if !c.Quirk && !slices.Contains(requirements, c.ID) {
+				t.Errorf("%s:%d: %s has no line in docs/requirements.md", file, c.Line, c.ID)
+			}
+		}
+	}
+}
+
+// Ids count up from 1 without gaps or repeats, so that nobody reuses one.
+func TestListsAreComplete(t *testing.T) {
+	for _, tc := range []struct {
+		doc  string
+		want map[string]int // letter to last number
+	}{
+		{"quirks.md", map[string]int{"A": 48, "B": 37, "C": 41, "D": 39, "E": 12, "F": 10, "G": 12, "H": 18, "I": 18, "J": 20}},
+		{"requirements.md", map[string]int{"R": 11, "X": 15, "T": 16, "I": 9, "P": 7, "A": 7, "L": 14, "S": 5, "M": 9, "O": 4, "G": 11, "C": 5, "Z": 4, "D": 4}},
+	} {
+		got := map[string]int{}
+		for _, id := range Entries(read(t, "docs", tc.doc)) {
+			got[id[:1]]++
+			if want := fmt.Sprintf("%s%d", id[:1], got[id[:1]]); id != want {
+				t.Errorf("docs/%s: %s stands where %s should", tc.doc, id, want)
+			}
+		}
+		for letter, n := range tc.want {
+			if got[letter] < n {
+				t.Errorf("docs/%s: %s ends at %d, not %d", tc.doc, letter, got[letter], n)
+			}
+		}
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	root, err := testkit.RepoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files(t, ".md") {
+		for _, target := range Links(read(t, filepath.FromSlash(file))) {
+			to := path.Join(path.Dir(file), target)
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(to))); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, target)
+			}
+		}
+	}
+}
+
+// What the README shows is what the example compiles and runs.
+func TestReadmeShowsTheExample(t *testing.T) {
+	const start = "func Example() {\n"
+	src := read(t, "examples", "example_test.go")
+	_, body, ok := strings.Cut(src, start)
+	if !ok {
+		t.Fatal("examples/example_test.go has no func Example")
+	}
+	body, _, _ = strings.Cut(body, "\n\t// Output:")
+	body = strings.ReplaceAll("\n"+body, "\n\t", "\n")
+	if !strings.Contains(read(t, "README.md"), "```go"+strings.TrimRight(body, "\n")+"\n```") {
+		t.Errorf("README.md does not show the body of Example in examples/example_test.go:\n%s", body)
+	}
+}
+
+func TestCitations(t *testing.T) {
+	// The words are glued together here, or this file would cite these ids.
+	q, r := "qui"+"rk", "require"+"ment"
+	for _, tc := range []struct {
+		text string
+		want string
+	}{
+		{"see " + q + " C2.", "q:C2@1"},
+		{"(" + q + "s B13, B14)", "q:B13@1 q:B14@1"},
+		{q + "s B18-B21, C34 and\n// D7 apply", "q:B18@1 q:B21@1 q:C34@1 q:D7@2"},
+		{"some " + q + "\n\t// C5 here", "q:C5@2"},
+		{"func Test" + "QuirkC2_IndexZero(", "q:C2@1"},
+		{r + " I8", "r:I8@1"},
+		{"func Test" + "R7_Sanitise(", "r:R7@1"},
+		{"TestUTF8_Split TestB64_X a " + q + " of C code, SHA256, HTTP2", ""},
+	} {
+		var got []string
+		for _, c := range Citations(tc.text) {
+			list := "r"
+			if c.Quirk {
+				list = "q"
+			}
+			got = append(got, fmt.Sprintf("%s:%s@%d", list, c.ID, c.Line))
+		}
+		if s := strings.Join(got, " "); s != tc.want {
+			t.Errorf("%q cites %q, want %q", tc.text, s, tc.want)
+		}
+	}
+}

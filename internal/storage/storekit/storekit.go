@@ -1,0 +1,91 @@
+// Package storekit has what the session stores of this module share.
+package storekit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Pages is [session.Store.Read] for a store that reads a page at a time and holds nothing
+// while the loop's body runs. It calls next with the query, whose After moves on,
+// until there are no more.
+func Pages(ctx context.Context, q session.Query, next func(context.Context, session.Query) (page []session.Entry, more bool, err error)) iter.Seq2[session.Entry, error] {
+	return func(yield func(session.Entry, error) bool) {
+		for more := true; more; {
+			var page []session.Entry
+			var err error
+			page, more, err = next(ctx, q)
+			if err != nil {
+				yield(session.Entry{}, err)
+				return
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+				q.After = e.Seq
+			}
+		}
+	}
+}
+
+// InOrder returns the values of keys in their order, nil where there is none: what
+// [session.Notes.GetAll] returns, of a store that finds them in any order.
+func InOrder(keys []string, found map[string][]byte) [][]byte {
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		out[i] = found[k]
+	}
+	return out
+}
+
+// CheckNote returns an error that wraps [session.ErrInvalid] if a note cannot be kept: it
+// needs a key of up to 256 bytes of text, a value of up to 16 MiB, and a time that every
+// store can hold.
+func CheckNote(key string, value []byte, expires time.Time) error {
+	if bad := storelimits.CheckNote(key, value, expires); bad != "" {
+		return fmt.Errorf("%w: %s", session.ErrInvalid, bad)
+	}
+	return nil
+}
+
+// CheckTicketID reports whether a text can be the id of a stored ticket: up to 256
+// bytes without control characters.
+func CheckTicketID(id string) error {
+	if id == "" || len(id) > storelimits.MaxKey || !storelimits.Plain(id) {
+		return fmt.Errorf("%w: the id %.80q of a ticket: want up to %d bytes of text without control characters", session.ErrInvalid, id, storelimits.MaxKey)
+	}
+	return nil
+}
+
+// ChangeTicket applies a change to the stored JSON of a ticket, for implementations of
+// stores. Empty JSON means a new ticket. It returns the ticket and its new JSON, or nil
+// JSON if nothing is to be stored.
+func ChangeTicket(id, body string, change func(*tool.StoredTicket) error) (s tool.StoredTicket, raw []byte, err error) {
+	if body != "" {
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			return s, nil, CorruptTicket(id, err)
+		}
+	}
+	if err := change(&s); err != nil || s.State == "" {
+		return s, nil, err
+	}
+	if !storelimits.Storable(s.Ticket.Expires) {
+		return s, nil, fmt.Errorf("%w: the time %v at which ticket %s expires", session.ErrInvalid, s.Ticket.Expires, id)
+	}
+	raw, err = json.Marshal(s)
+	return s, raw, err
+}
+
+// CorruptTicket returns the error for a stored ticket that cannot be read. It wraps
+// [session.ErrCorrupt].
+func CorruptTicket(id string, err error) error {
+	return fmt.Errorf("%w: ticket %s: %w", session.ErrCorrupt, id, err)
+}

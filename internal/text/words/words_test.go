@@ -1,0 +1,48 @@
+package words_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/text/words"
+)
+
+func TestNamesInEverySpellingAreTheSameWords(t *testing.T) {
+	for _, text := range []string{"get_weather", "getWeather", "get weather", "Get-Weather!", " GET.WEATHER "} {
+		if got := words.Split(text); !slices.Equal(got, []string{"get", "weather"}) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if got := words.Split("…"); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCountsOfOneAreSingular(t *testing.T) {
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 2: "2 bytes", -1: "-1 bytes"} {
+		if got := words.Count(n, "byte"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := words.Count(int64(2), "entry") + ", " + words.Count(2, "key"); got != "2 entries, 2 keys" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestANameThatIsLikeWhatWasWrittenIsMeant(t *testing.T) {
+	names := []string{"openai", "openai-chat", "anthropic", "gemini", "sim", "xai", "sim/planner"}
+	for wrote, want := range map[string]string{
+		"antropic": "anthropic", "Anthropic": "anthropic", "opanai": "openai", "openai_chat": "openai-chat", "gemni": "gemini",
+		"simm": "sim", "planner": "sim/planner", "nosuch": "", "": "", "x": "",
+	} {
+		if got := words.Near(wrote, names); got != want {
+			t.Errorf("%q: %q, want %q", wrote, got, want)
+		}
+	}
+	if got := words.Meant("opanai", names); got != "; did you mean openai?" {
+		t.Errorf("%q", got)
+	}
+	if got := words.Meant("sim", names) + words.Meant("nosuch", names); got != "" {
+		t.Errorf("%q", got)
+	}
+}
