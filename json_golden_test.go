@@ -310,7 +310,7 @@ func TestStoredGoldenSetsEveryField(t *testing.T) {
 		kinds = append(kinds, string(p.Kind()))
 	}
 	for _, e := range richValue().Events {
-		kinds = append(kinds, string(e.Type()))
+		kinds = append(kinds, e.Type())
 	}
 	slices.Sort(kinds)
 	want := []string{"chunk", "data", "media", "opaque", "part_delta", "part_end", "part_start", "reasoning", "refusal", "response_end", "response_start", "stream_error", "text", "tool_call", "tool_result"}

@@ -98,7 +98,7 @@ func MarshalEvent(ev Event) ([]byte, error) {
 		out.fail(errors.New("the event is nil"))
 	} else {
 		out.top()
-		out.w.StringField("type", string(ev.Type()))
+		out.w.StringField("type", ev.Type())
 		storeEventMembers(ev, &out)
 		out.w.EndObject()
 	}
@@ -135,7 +135,7 @@ func loadEventInto[T any, P interface {
 	*T
 	Event
 }](data []byte, dst P) error {
-	return load(data, string(dst.Type()), true, (*T)(dst), func(r *jsonwire.Reader) (v T) {
+	return load(data, dst.Type(), true, (*T)(dst), func(r *jsonwire.Reader) (v T) {
 		switch ev := loadEvent(r).(type) {
 		case P:
 			v = *ev

@@ -30,11 +30,11 @@ import (
 func told(ev agent.Event) string {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
-		return "model." + string(ev.Event.Type())
+		return "model." + ev.Event.Type()
 	case *agent.ToolEvent:
 		return strings.TrimPrefix(fmt.Sprintf("%T", ev.Event), "tool.")
 	default:
-		return string(ev.Type())
+		return ev.Type()
 	}
 }
 

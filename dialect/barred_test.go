@@ -38,7 +38,7 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 				}
 				return false
 			}
-			t.Run(string(c.Dialect())+"/"+string(code)+"/whole", func(t *testing.T) {
+			t.Run(string(c.Dialect())+"/"+code+"/whole", func(t *testing.T) {
 				enc, err := c.EncodeResponse(sound(), dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 					}
 				}
 			})
-			t.Run(string(c.Dialect())+"/"+string(code)+"/stream", func(t *testing.T) {
+			t.Run(string(c.Dialect())+"/"+code+"/stream", func(t *testing.T) {
 				call := &dragoman.ToolCall{ID: "call_1", Name: "f"}
 				ended := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Problem: barred}
 				resp := sound()

@@ -43,7 +43,7 @@ func apiError(err error) *dragoman.APIError {
 	case errors.As(err, &unread): // a client's own request is refused before
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server sent an answer that cannot be read", Err: err}
 	case errors.As(err, &timeout):
-		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + string(timeout.Phase), Err: err}
+		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + timeout.Phase, Err: err}
 	case errors.As(err, &transport):
 		message := "the connection to the model broke"
 		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {

@@ -462,7 +462,7 @@ func (r *reader) budget(n *node) (b access.Budget) {
 		"tokens":  func(n *node) { b.Tokens = int64(r.Count(n, "tokens", 1)) },
 		"reserve": func(n *node) { b.Reserve = int64(r.Count(n, "reserve", 1)) },
 		"per": func(n *node) {
-			b.Per = access.Period(r.String(n, "per"))
+			b.Per = r.String(n, "per")
 			if n.Kind == filetree.String && !slices.Contains(access.Periods(), b.Per) {
 				r.Bad(n, "per: want hour, day or month, have %.80q", b.Per)
 			}

@@ -393,7 +393,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 		{"idle", provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, 3},
 		{"total", provider.Timeouts{FirstByte: -1, Total: time.Minute}, 3},
 	} {
-		t.Run(string(tc.phase), func(t *testing.T) {
+		t.Run(tc.phase, func(t *testing.T) {
 			clock := newClock()
 			s := serve(t, anthropic.Codec{}, stalled(tc.events, func() { clock.advance(time.Second) }))
 			c := s.client(&provider.Client{Clock: clock, Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}})

@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/oracle/conformance"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
-	"github.com/dragoman-go/dragoman/internal/oracle/conformance"
 )
 
 // TestZ4_EveryProviderConforms runs the suite that anybody can run, over real

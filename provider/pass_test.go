@@ -499,7 +499,7 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 		{"idle", provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, said},
 		{"total", provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, said},
 	} {
-		t.Run(string(tc.phase), func(t *testing.T) {
+		t.Run(tc.phase, func(t *testing.T) {
 			clock, passed := newClock(), make(chan struct{})
 			u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, tc.begun)

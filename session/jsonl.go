@@ -65,7 +65,7 @@ func writeEntry(w *jsonwire.Writer, e *Entry) {
 	w.BeginObject()
 	w.IntField("seq", e.Seq)
 	w.StringField("time", timeText(e.Time))
-	w.StringField("kind", string(e.Kind))
+	w.StringField("kind", e.Kind)
 	w.StringFieldIf("key", e.Key)
 	w.Key("body")
 	w.Known(oneLine(e.Body))

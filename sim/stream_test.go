@@ -54,7 +54,7 @@ func TestEventsKeepTheirOrderAndFragmentsAreSmallAndWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			types = append(types, string(ev.Type()))
+			types = append(types, ev.Type())
 			switch ev := ev.(type) {
 			case *dragoman.PartDelta:
 				if len(ev.Text) > 8 || !utf8.ValidString(ev.Text) {

@@ -99,7 +99,7 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 		out.entries = append(out.entries, e)
 	}
 	if c := b.config.Collisions; c != collisionsFail && c != collisionsWin {
-		errs = append(errs, fmt.Errorf("%w: unknown collision policy %q; leave it empty or use win", ErrDefinition, string(c)))
+		errs = append(errs, fmt.Errorf("%w: unknown collision policy %q; leave it empty or use win", ErrDefinition, c))
 	}
 	if b.config.Collisions == collisionsWin {
 		stay, lost := winners(out.named())
@@ -335,7 +335,7 @@ func (b *Box) List() []Listing {
 			Name: e.key.QualifiedName(), Key: e.key, Kind: e.spec.Kind, Description: e.spec.Description,
 			Annotations: e.spec.Annotations, Deferred: e.spec.Deferred, Tags: s.Tags, Source: s.Source,
 			Timeout: e.timeout(b), Limits: s.Limits.or(b.config.Limits), Exclusive: s.Exclusive, Trusted: s.Trusted,
-			Failure: s.Failure, Fingerprint: e.fingerprint, Approval: string(s.Approval),
+			Failure: s.Failure, Fingerprint: e.fingerprint, Approval: s.Approval,
 		}
 		if s.ApprovalFor != nil {
 			out[i].Approval = "by arguments"

@@ -144,9 +144,9 @@ var keyEscapes = strings.NewReplacer("%", "%25", ":", "%3A")
 func (k Key) MarshalText() ([]byte, error) {
 	switch k.Kind {
 	case kindBare, kindDeferred:
-		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Name)), nil
+		return []byte(k.Kind + ":" + keyEscapes.Replace(k.Name)), nil
 	case kindNamespaced:
-		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Namespace) + ":" + keyEscapes.Replace(k.Name)), nil
+		return []byte(k.Kind + ":" + keyEscapes.Replace(k.Namespace) + ":" + keyEscapes.Replace(k.Name)), nil
 	case "":
 		return nil, nil
 	default:

@@ -21,7 +21,7 @@ func problems(calls []*dragoman.ToolCall) string {
 	for _, c := range calls {
 		code := "runs"
 		if c.Problem != nil {
-			code = string(c.Problem.Code)
+			code = c.Problem.Code
 		}
 		out = append(out, c.Name+" "+code)
 	}

@@ -333,7 +333,7 @@ func TestQuirkE2_ACallThatComesAgainstAChoiceOfNoneDoesNotRun(t *testing.T) {
 					if c.Problem == nil {
 						out = append(out, "-")
 					} else {
-						out = append(out, string(c.Problem.Code))
+						out = append(out, c.Problem.Code)
 					}
 				}
 				return strings.Join(out, " ")

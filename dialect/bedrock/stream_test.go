@@ -45,7 +45,7 @@ func told(resp *dragoman.Response) string {
 			case *dragoman.ToolCall:
 				s := "call " + p.Name + p.Arguments
 				if p.Problem != nil {
-					s += " " + string(p.Problem.Code)
+					s += " " + p.Problem.Code
 				}
 				out = append(out, s)
 			default:

@@ -61,7 +61,8 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	}
 	d.twice = false
 	rewritten := d.reg.Rewritten()
-	same, err := true, error(nil)
+	var same bool
+	var err error
 	if m.Role == dragoman.RoleTool {
 		same, err = d.result(raw, &m, at)
 	} else {

@@ -137,8 +137,6 @@ func knownLevel(s string) bool {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // placeAt puts an error of a value below its place in the document; start is
 // the value's first byte, -1 where that is unknown.
 func placeAt(at extra.Path, start int64, err error) error {

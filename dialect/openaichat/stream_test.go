@@ -170,7 +170,7 @@ func TestQuirkC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
 	)...))
 	var kinds []string
 	for _, ev := range d.events {
-		kinds = append(kinds, string(ev.Type()))
+		kinds = append(kinds, ev.Type())
 	}
 	want := "response_start part_start part_delta part_delta part_delta part_end response_end"
 	if got := strings.Join(kinds, " "); got != want {

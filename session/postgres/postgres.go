@@ -186,7 +186,7 @@ func (r *source) Next() bool {
 
 func (r *source) Values() ([]any, error) {
 	e := &r.entry
-	return []any{r.no, e.Seq, e.Time.UTC(), string(e.Kind), e.Key, string(e.Body)}, nil
+	return []any{r.no, e.Seq, e.Time.UTC(), e.Kind, e.Key, string(e.Body)}, nil
 }
 
 func (r *source) Err() error { return r.err }
@@ -201,7 +201,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 		if err := e.Check(); err != nil {
 			return err
 		}
-		times[i], kinds[i], keys[i], bodies[i] = e.Time.UTC(), string(e.Kind), e.Key, string(e.Body)
+		times[i], kinds[i], keys[i], bodies[i] = e.Time.UTC(), e.Kind, e.Key, string(e.Body)
 	}
 	if n > 0 {
 		done, err := s.pool.Exec(ctx, `WITH moved AS (

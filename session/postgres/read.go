@@ -76,10 +76,7 @@ func (s *Store) Read(ctx context.Context, id string, q session.Query) iter.Seq2[
 
 // where selects what a query reads.
 func where(no int64, q session.Query) (condition string, args []any) {
-	var kinds []string
-	for _, k := range q.Kinds {
-		kinds = append(kinds, string(k))
-	}
+	kinds := append([]string(nil), q.Kinds...) // nil, which is NULL, without any
 	condition = ` session = $1 AND seq > $2 AND seq <= $3 AND ($4::text[] IS NULL OR kind = ANY ($4)) `
 	args = []any{no, q.After, q.Until, kinds}
 	if q.Key != "" {

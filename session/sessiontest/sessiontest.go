@@ -140,7 +140,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 		{Time: now, Kind: "x.y_2", Key: "key/with 'quotes\" and 日本", Body: json.RawMessage("\n [1 ,\t2]\r\n ")},
 		{Time: now.Add(time.Microsecond), Kind: "state", Body: json.RawMessage(`null`)},
 		{Time: now.Add(-time.Hour).In(time.FixedZone("", 3600)), Kind: "state", Body: json.RawMessage(`"` + strings.Repeat("long ", 1<<20) + `"`)},
-		{Time: now, Kind: strings3("k", 64), Key: string(strings3("y", 256)), Body: json.RawMessage(`{}`)},
+		{Time: now, Kind: strings3("k", 64), Key: strings3("y", 256), Body: json.RawMessage(`{}`)},
 	}
 	appendTo(t, s, info.ID, 0, slices.Clone(entries[:3])...)
 	appendTo(t, s, info.ID, 3, slices.Clone(entries[3:])...)

@@ -60,7 +60,7 @@ func listed(t *testing.T, s tool.TicketStore, run, want string) {
 	}
 	var got []string
 	for i := range all {
-		got = append(got, all[i].Ticket.ID+" "+string(all[i].State))
+		got = append(got, all[i].Ticket.ID+" "+all[i].State)
 	}
 	if strings.Join(got, ", ") != want {
 		t.Errorf("tickets of %s: %q, want %q", run, got, want)

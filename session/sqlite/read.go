@@ -119,7 +119,7 @@ func where(no int64, q session.Query) (where string, args []any) {
 	if len(q.Kinds) > 0 {
 		where += ` AND kind IN (?` + strings.Repeat(", ?", len(q.Kinds)-1) + `)`
 		for _, k := range q.Kinds {
-			args = append(args, string(k))
+			args = append(args, k)
 		}
 	}
 	return where, args

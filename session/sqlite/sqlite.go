@@ -229,7 +229,7 @@ func (in *inserter) close() { _ = in.stmt.Close() }
 func (in *inserter) add(ctx context.Context, e *session.Entry) error {
 	in.seq++
 	in.last = e.Time.UnixMicro()
-	_, err := in.stmt.ExecContext(ctx, in.no, in.seq, in.last, string(e.Kind), e.Key, string(e.Body))
+	_, err := in.stmt.ExecContext(ctx, in.no, in.seq, in.last, e.Kind, e.Key, string(e.Body))
 	return in.s.about(err)
 }
 

@@ -254,7 +254,7 @@ func (t *tokenBody) encode(kid string) []byte {
 	e.str(b.Run)
 	e.num(int64(b.Turn))
 	e.str(b.CallID)
-	e.str(string(b.Key.Kind))
+	e.str(b.Key.Kind)
 	e.str(b.Key.Namespace)
 	e.str(b.Key.Name)
 	e.str(string(b.Tool[:]))

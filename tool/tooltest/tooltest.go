@@ -147,7 +147,7 @@ func (f *Finding) Error() string {
 		b.WriteString(f.Tool + ": ")
 	}
 	if f.Rule != "" {
-		b.WriteString(string(f.Rule) + ": ")
+		b.WriteString(f.Rule + ": ")
 	}
 	if f.Case != "" {
 		fmt.Fprintf(&b, "case %s: ", f.Case)
@@ -160,7 +160,7 @@ func Run(t *testing.T, s Suite) {
 	t.Helper()
 	c := newChecker(t.Context(), s)
 	for _, r := range rules() {
-		t.Run(string(r.name), func(t *testing.T) {
+		t.Run(r.name, func(t *testing.T) {
 			found, skip := c.check(r)
 			for _, f := range found {
 				t.Error(f)
@@ -194,11 +194,11 @@ func Check(ctx context.Context, s Suite) []*Finding {
 func (s *Suite) unknownRules() *Finding {
 	var known, unknown []string
 	for _, r := range rules() {
-		known = append(known, string(r.name))
+		known = append(known, r.name)
 	}
 	for name := range s.Without {
-		if !slices.Contains(known, string(name)) {
-			unknown = append(unknown, string(name))
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
 		}
 	}
 	if len(unknown) == 0 {

@@ -227,7 +227,7 @@ func (d *StreamDecoder[B]) cutError(broken error) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }
 
-// ErrSpliced: two responses came in one stream.
+// ErrSpliced is the error of a stream that has two responses.
 var ErrSpliced = errors.New("a second message starts inside the first: two answers were spliced together")
 
 // settle ends open blocks, and then the calls, with the verdict of the whole
