@@ -2,7 +2,6 @@ package cohere_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +19,7 @@ var codec = cohere.Codec{}
 
 // decodeStream decodes a whole stream.
 func decodeStream(o dialect.DecodeOptions, body string) (evs []dragoman.Event, rep dragoman.Report, err error) {
-	d := codec.NewStreamDecoder(o)
-	keep := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
-	err = errors.Join(d.Feed([]byte(body), keep), d.Close(keep))
-	return evs, d.Report(), err
+	return codectest.DecodeStream(codec, o, []byte(body))
 }
 
 // collect decodes a stream into a response.

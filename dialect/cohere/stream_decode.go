@@ -53,6 +53,7 @@ type streamDecoder struct {
 	ids       map[string]bool // of calls that were started
 	citations []byte          // a JSON list without its brackets
 	started   bool
+	named     bool // message-start was read
 	done      bool
 	failed    error
 
@@ -223,7 +224,6 @@ func (d *streamDecoder) act(data []byte) error {
 	case eventText:
 		d.contentDelta()
 	case eventTextEnd:
-		d.begin()
 		d.contentEnd()
 	case eventPlan:
 		d.planDelta()
@@ -252,12 +252,17 @@ var errSpliced = errors.New("a second message starts inside the first: two respo
 
 func (d *streamDecoder) start(id string) error {
 	if d.started {
-		if d.resp.ID != id { // of two responses (quirk C37)
+		if d.resp.ID == id {
+			return nil
+		}
+		if d.named || d.parts.Count() > 0 { // of two responses (quirk C37)
 			return errSpliced
 		}
+		d.named = true
+		d.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "the id came after other events")
 		return nil
 	}
-	d.resp.ID = id
+	d.resp.ID, d.named = id, true
 	if d.ev.filled != "" {
 		d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/message", "the %s in message-start", d.ev.filled)
 	}
@@ -458,7 +463,6 @@ func (d *streamDecoder) finishCall(b *streamCall) {
 
 // cite keeps a citation for the list in the message.
 func (d *streamDecoder) cite(raw []byte) {
-	d.begin()
 	if raw == nil || !d.bound.Take(len(raw)+1) {
 		return
 	}
