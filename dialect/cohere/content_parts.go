@@ -121,6 +121,16 @@ func unsaidCache(h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	}
 }
 
+func reportRefusal(p *dragoman.Refusal, at extra.Path, rep *dragoman.Report) {
+	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+	extra.Report(rep, p.Extra, name, at)
+}
+
+// reportForeign reports a block of another dialect, which is not written.
+func reportForeign(p *dragoman.Opaque, at extra.Path, rep *dragoman.Report) {
+	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Cohere message", extra.AType(p.Type, "block"), p.Dialect)
+}
+
 // writePart writes a part as a block of content. It returns false, with a report, if it
 // wrote nothing.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
@@ -129,8 +139,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		unsaidOfText(p, at, rep)
 		writeText(w, p.Text, p.Extra)
 	case *dragoman.Refusal:
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
-		extra.Report(rep, p.Extra, name, at)
+		reportRefusal(p, at, rep)
 		writeText(w, p.Text, nil)
 	case *dragoman.Data:
 		if !isDocument(p.JSON) {
@@ -148,7 +157,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Cohere message", extra.AType(p.Type, "block"), p.Dialect)
+			reportForeign(p, at, rep)
 			return false
 		}
 		w.Raw(p.JSON)

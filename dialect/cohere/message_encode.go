@@ -441,12 +441,18 @@ func (e *messageEncoder) sort(t *turn, m *dragoman.Message, at extra.Path) {
 				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
 			case p.Dialect == name && p.Type == typeCall:
 				t.calls = append(t.calls, here)
+			case p.Dialect != name:
+				reportForeign(p, here.at, e.rep)
 			default:
 				t.texts = false
 				t.content = append(t.content, here)
 			}
 		case *dragoman.Reasoning:
 			e.sortReasoning(t, m, p, here)
+		case *dragoman.Refusal:
+			reportRefusal(p, here.at, e.rep)
+			here.part = &dragoman.Text{Text: p.Text}
+			t.content = append(t.content, here)
 		case *dragoman.Data:
 			here.part = &dragoman.Text{Text: string(p.JSON)}
 			t.content = append(t.content, here)
