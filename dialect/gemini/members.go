@@ -56,9 +56,10 @@ func word(r *jsonwire.Reader) string {
 	}
 }
 
-// writeWord writes the value of an enum in the spelling it came in.
+// writeWord writes the value of an enum: the number of a value as a number, a name as a
+// string. Digits with a leading zero are not JSON, so they are a string.
 func writeWord(w *jsonwire.Writer, key, value string) {
-	if _, err := strconv.ParseUint(value, 10, 31); err == nil {
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil && strconv.FormatUint(n, 10) == value {
 		w.RawField(key, []byte(value))
 		return
 	}
