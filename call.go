@@ -63,7 +63,7 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 	if c == nil {
 		return emptyObject(), false
 	}
-	if c.Payload == PayloadText {
+	if c.Payload == codes.PayloadText {
 		var w jsonwire.Writer
 		w.BeginObject()
 		w.StringField("input", c.Arguments)
@@ -96,7 +96,7 @@ func (c *ToolCall) Result(parts ...Part) *ToolResult {
 	}
 	return &ToolResult{
 		CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload,
-		Content: parts, Outcome: OutcomeOK,
+		Content: parts, Outcome: codes.OutcomeOK,
 	}
 }
 
@@ -111,6 +111,6 @@ func (c *ToolCall) ResultText(text string) *ToolResult { return c.Result(&Text{T
 //	}
 func (c *ToolCall) Fail(message string) *ToolResult {
 	r := c.ResultText(message)
-	r.Outcome = OutcomeError
+	r.Outcome = codes.OutcomeError
 	return r
 }

@@ -72,7 +72,7 @@ func (c *Collector) Add(ev Event) {
 // addText keeps the text of a part until it ends, so that it is not lost if the
 // stream breaks off.
 func (c *Collector) addText(ev *PartDelta) {
-	if ev.Kind != KindText || ev.Text == "" || ev.Choice < 0 || ev.Choice >= len(c.choices) {
+	if ev.Kind != kindText || ev.Text == "" || ev.Choice < 0 || ev.Choice >= len(c.choices) {
 		return
 	}
 	ch := &c.choices[ev.Choice]

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -138,7 +139,7 @@ func TestCollectorGivesEachChoiceItsOwnOutputAndStop(t *testing.T) {
 }
 
 func TestCollectorMergesUsageAndKeepsWhatTheEndDoesNotSay(t *testing.T) {
-	origin := &dragoman.Origin{Dialect: dragoman.Anthropic}
+	origin := &dragoman.Origin{Dialect: dialectname.Anthropic}
 	got, err := collect(
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "1", Model: "m", Origin: origin, Usage: dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(1)}}},
 		&dragoman.ResponseEnd{Usage: dragoman.Usage{Output: dragoman.Counted(5)}, Response: dragoman.Response{ServiceTier: "flex"}},

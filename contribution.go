@@ -2,17 +2,6 @@ package dragoman
 
 import "encoding/json"
 
-// ObjectKind says which of the three tool objects is meant: [SchemaObject],
-// [CallObject] or [ResultObject].
-type ObjectKind string
-
-// The kinds of tool object.
-const (
-	SchemaObject ObjectKind = "schema"
-	CallObject   ObjectKind = "call"
-	ResultObject ObjectKind = "result"
-)
-
 // SchemaAccessor says what tool definitions of one format mean. It must not
 // keep or change obj.
 type SchemaAccessor interface {
@@ -22,15 +11,13 @@ type SchemaAccessor interface {
 	InspectSchema(obj json.RawMessage) ([]ToolSpec, Report, error)
 }
 
-// Recognizer is an optional part of a [CallAccessor]: it reports whether an object
-// looks like a call of the accessor's format, so that a registry can read a call
-// without being given its format. A call that no recognizer and no built-in format
-// claims is tried with the other accessors, in order.
-type Recognizer interface {
-	Recognizes(obj json.RawMessage) bool
-}
-
-// CallAccessor says what calls of one format mean.
+// CallAccessor says what calls of one format mean. It may also have the method
+//
+//	Recognizes(obj json.RawMessage) bool
+//
+// which reports whether an object looks like a call of the accessor's format, so that a
+// registry can read a call without being given its format. A call that no accessor and no
+// built-in format recognizes is tried with the other accessors, in order.
 type CallAccessor interface {
 	Format() Format
 	InspectCall(obj json.RawMessage) (*ToolCall, Report, error)
@@ -45,7 +32,8 @@ type ResultAccessor interface {
 // Adapter writes tool objects in another format. From names the format it
 // reads; an empty From means that it writes from the canonical view.
 type Adapter interface {
-	Kind() ObjectKind
+	// Kind is the kind of object that it writes: "schema", "call" or "result".
+	Kind() string
 	From() Format
 	To() Format
 	// Adapt converts one object. Native is set for a direct adapter; for one

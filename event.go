@@ -60,8 +60,8 @@ type PartStart struct {
 type PartDelta struct {
 	Choice int `json:"choice,omitzero"`
 	Index  int `json:"index,omitzero"`
-	// Kind is that of the part, so that who shows text need not remember starts.
-	Kind PartKind `json:"kind,omitzero"`
+	// Kind is the kind of the part, as in [Part], such as "text".
+	Kind string `json:"kind,omitzero"`
 	// Text is appended to what the part's kind grows: text, thinking, refusal,
 	// arguments.
 	Text string `json:"text,omitzero"`

@@ -51,7 +51,7 @@ func (h *hasher) part(p Part) {
 		h.str("") // no kind of part; encoders refuse it
 		return
 	}
-	h.str(string(p.Kind()))
+	h.str(p.Kind())
 	hashPartMembers(p, h)
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -196,7 +198,7 @@ func TestFingerprintsSeeEveryFieldButTheListedOnes(t *testing.T) {
 
 func TestFingerprintOfAHostedToolIsThatOfItsSource(t *testing.T) {
 	hosted := func(format dragoman.Format, def string) dragoman.Fingerprint {
-		s := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(def)}}
+		s := dragoman.ToolSpec{Kind: codes.ToolHosted, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(def)}}
 		return s.Fingerprint()
 	}
 	if hosted("a", "{}") == hosted("a", "{ }") || hosted("a", "{}") == hosted("b", "{}") {
@@ -237,18 +239,18 @@ func TestFingerprintIsInjectiveAcrossNeighbouringFields(t *testing.T) {
 
 func TestSidecarIsCurrentOnlyForItsDialectAndContent(t *testing.T) {
 	m := dragoman.UserText("hi")
-	side := &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage("{}"), Mirror: m.Fingerprint()}
-	if !side.Current(dragoman.Anthropic, m.Fingerprint) {
+	side := &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage("{}"), Mirror: m.Fingerprint()}
+	if !side.Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a fresh sidecar is stale")
 	}
-	if side.Current(dragoman.OpenAIChat, m.Fingerprint) || (*dragoman.Sidecar)(nil).Current(dragoman.Anthropic, m.Fingerprint) {
+	if side.Current(dialectname.OpenAIChat, m.Fingerprint) || (*dragoman.Sidecar)(nil).Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a sidecar is current for another dialect, or without being there")
 	}
 	m.Parts[0].(*dragoman.Text).Text = "[redacted]"
-	if side.Current(dragoman.Anthropic, m.Fingerprint) {
+	if side.Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a redacted message still replays what it said")
 	}
-	if (&dragoman.Sidecar{Dialect: dragoman.Anthropic, Mirror: m.Fingerprint()}).Current(dragoman.Anthropic, m.Fingerprint) {
+	if (&dragoman.Sidecar{Dialect: dialectname.Anthropic, Mirror: m.Fingerprint()}).Current(dialectname.Anthropic, m.Fingerprint) {
 		t.Error("a sidecar without bytes is current")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // longRequest is a conversation of 40 turns with calls and results, as an
@@ -18,7 +19,7 @@ func longRequest() dragoman.Request {
 		req.Messages = append(req.Messages,
 			dragoman.UserText("Please look at the file and say what it does. "+strings.Repeat("More words. ", 10)),
 			dragoman.Message{
-				Role: dragoman.RoleAssistant, Origin: &dragoman.Origin{Dialect: dragoman.Anthropic, Model: "claude-opus-5-5"},
+				Role: dragoman.RoleAssistant, Origin: &dragoman.Origin{Dialect: dialectname.Anthropic, Model: "claude-opus-5-5"},
 				Parts: []dragoman.Part{&dragoman.Reasoning{Text: strings.Repeat("I think. ", 20), Signature: strings.Repeat("c2ln", 50)}, &dragoman.Text{Text: "I look."}, call},
 			},
 			dragoman.ToolResults(call.ResultText(strings.Repeat("package main\n\t\"quoted\"\n", 40))),

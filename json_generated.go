@@ -105,14 +105,14 @@ type anyPart struct {
 	id              string
 	itemId          string
 	json            json.RawMessage
-	media           MediaKind
+	media           string
 	mime            string
 	name            string
 	namespace       string
 	nativeType      string
 	origin          *Origin
-	outcome         Outcome
-	payload         PayloadKind
+	outcome         string
+	payload         string
 	payloadFormat   Format
 	payloadMetadata json.RawMessage
 	problem         *CallProblem
@@ -174,7 +174,7 @@ func (v *anyPart) load(r *jsonwire.Reader) {
 		case "json":
 			v.json = loadBytes[json.RawMessage](r)
 		case "media":
-			v.media = MediaKind(r.String())
+			v.media = r.String()
 		case "mime":
 			v.mime = r.String()
 		case "name":
@@ -186,9 +186,9 @@ func (v *anyPart) load(r *jsonwire.Reader) {
 		case "origin":
 			v.origin = loadOpt(r, loadOrigin)
 		case "outcome":
-			v.outcome = Outcome(r.String())
+			v.outcome = r.String()
 		case "payload":
-			v.payload = PayloadKind(r.String())
+			v.payload = r.String()
 		case "payload_format":
 			v.payloadFormat = Format(r.String())
 		case "payload_metadata":
@@ -220,14 +220,14 @@ func (v *anyPart) load(r *jsonwire.Reader) {
 // part returns the part of its type, or nil if the type is unknown.
 func (v *anyPart) part() Part {
 	switch v.typeName {
-	case string(KindText):
+	case string(kindText):
 		return &Text{
 			Text:      v.text,
 			Cache:     v.cache,
 			Signature: v.signature,
 			Extra:     v.extra,
 		}
-	case string(KindReasoning):
+	case string(kindReasoning):
 		return &Reasoning{
 			ID:        v.id,
 			Text:      v.text,
@@ -241,7 +241,7 @@ func (v *anyPart) part() Part {
 			Origin:    v.origin,
 			Extra:     v.extra,
 		}
-	case string(KindMedia):
+	case string(kindMedia):
 		return &Media{
 			Media:      v.media,
 			MIME:       v.mime,
@@ -256,16 +256,16 @@ func (v *anyPart) part() Part {
 			Cache:      v.cache,
 			Extra:      v.extra,
 		}
-	case string(KindRefusal):
+	case string(kindRefusal):
 		return &Refusal{
 			Text:  v.text,
 			Extra: v.extra,
 		}
-	case string(KindData):
+	case string(kindData):
 		return &Data{
 			JSON: v.json,
 		}
-	case string(KindOpaque):
+	case string(kindOpaque):
 		return &Opaque{
 			Dialect: v.dialect,
 			Type:    v.nativeType,
@@ -273,7 +273,7 @@ func (v *anyPart) part() Part {
 			CallID:  v.callId,
 			Hosted:  v.hosted,
 		}
-	case string(KindToolCall):
+	case string(kindToolCall):
 		return &ToolCall{
 			ID:              v.id,
 			Synthetic:       v.synthetic,
@@ -293,7 +293,7 @@ func (v *anyPart) part() Part {
 			Cache:           v.cache,
 			Extra:           v.extra,
 		}
-	case string(KindToolResult):
+	case string(kindToolResult):
 		return &ToolResult{
 			CallID:    v.callId,
 			Name:      v.name,
@@ -371,7 +371,7 @@ type anyEvent struct {
 	extra    *Extra
 	header   *Message
 	index    int
-	kind     PartKind
+	kind     string
 	loss     *Loss
 	message  int
 	opaque   bool
@@ -403,7 +403,7 @@ func (v *anyEvent) load(r *jsonwire.Reader) {
 		case "index":
 			v.index = int(r.Int())
 		case "kind":
-			v.kind = PartKind(r.String())
+			v.kind = r.String()
 		case "loss":
 			v.loss = loadOpt(r, loadLoss)
 		case "message":
@@ -608,7 +608,7 @@ func (p *PartDelta) UnmarshalJSON(b []byte) error { return loadEventInto(b, p) }
 func (p *PartDelta) members(out *storer) {
 	out.num("choice", int64(p.Choice))
 	out.num("index", int64(p.Index))
-	out.str("kind", string(p.Kind))
+	out.str("kind", p.Kind)
 	out.str("text", p.Text)
 	out.num("summary", int64(p.Summary))
 	if p.Extra != nil {
@@ -1206,7 +1206,7 @@ func (m Media) MarshalJSON() ([]byte, error) { return MarshalPart(&m) }
 func (m *Media) UnmarshalJSON(b []byte) error { return loadPartInto(b, m) }
 
 func (m *Media) members(out *storer) {
-	out.str("media", string(m.Media))
+	out.str("media", m.Media)
 	out.str("mime", m.MIME)
 	out.str("base64", m.Base64)
 	out.str("text", m.Text)
@@ -1227,7 +1227,7 @@ func (m *Media) members(out *storer) {
 }
 
 func (m *Media) hash(h *hasher) {
-	h.str(string(m.Media))
+	h.str(m.Media)
 	h.str(m.MIME)
 	h.str(m.Base64)
 	h.str(m.Text)
@@ -1552,11 +1552,11 @@ func (o *OutputFormat) UnmarshalJSON(b []byte) error {
 
 func (o *OutputFormat) store(out *storer) {
 	out.w.BeginObject()
-	out.str("kind", string(o.Kind))
+	out.str("kind", o.Kind)
 	out.str("name", o.Name)
 	out.str("description", o.Description)
 	out.bytes("schema", o.Schema)
-	out.str("strict", string(o.Strict))
+	out.str("strict", o.Strict)
 	out.str("dialect", string(o.Dialect))
 	if o.Extra != nil {
 		out.w.Key("extra")
@@ -1569,7 +1569,7 @@ func loadOutputFormat(r *jsonwire.Reader) (v OutputFormat) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "kind":
-			v.Kind = OutputKind(r.String())
+			v.Kind = r.String()
 		case "name":
 			v.Name = r.String()
 		case "description":
@@ -1577,7 +1577,7 @@ func loadOutputFormat(r *jsonwire.Reader) (v OutputFormat) {
 		case "schema":
 			v.Schema = loadBytes[json.RawMessage](r)
 		case "strict":
-			v.Strict = Strictness(r.String())
+			v.Strict = r.String()
 		case "dialect":
 			v.Dialect = Dialect(r.String())
 		case "extra":
@@ -1590,11 +1590,11 @@ func loadOutputFormat(r *jsonwire.Reader) (v OutputFormat) {
 }
 
 func (o *OutputFormat) hash(h *hasher) {
-	h.str(string(o.Kind))
+	h.str(o.Kind)
 	h.str(o.Name)
 	h.str(o.Description)
 	h.bytes(o.Schema)
-	h.str(string(o.Strict))
+	h.str(o.Strict)
 	h.str(string(o.Dialect))
 	if h.present(o.Extra != nil) {
 		o.Extra.hash(h)
@@ -1615,7 +1615,7 @@ func (r *ReasoningSettings) UnmarshalJSON(b []byte) error {
 
 func (r *ReasoningSettings) store(out *storer) {
 	out.w.BeginObject()
-	out.str("mode", string(r.Mode))
+	out.str("mode", r.Mode)
 	out.str("effort", r.Effort)
 	if r.BudgetTokens != nil {
 		out.w.Key("budget_tokens")
@@ -1637,7 +1637,7 @@ func loadReasoningSettings(r *jsonwire.Reader) (v ReasoningSettings) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "mode":
-			v.Mode = ReasoningMode(r.String())
+			v.Mode = r.String()
 		case "effort":
 			v.Effort = r.String()
 		case "budget_tokens":
@@ -1656,7 +1656,7 @@ func loadReasoningSettings(r *jsonwire.Reader) (v ReasoningSettings) {
 }
 
 func (r *ReasoningSettings) hash(h *hasher) {
-	h.str(string(r.Mode))
+	h.str(r.Mode)
 	h.str(r.Effort)
 	if h.present(r.BudgetTokens != nil) {
 		h.num(*r.BudgetTokens)
@@ -2083,7 +2083,7 @@ func (t ToolSpec) MarshalJSON() ([]byte, error) {
 func (t *ToolSpec) UnmarshalJSON(b []byte) error { return load(b, "tool", true, t, loadToolSpec) }
 
 func (t *ToolSpec) members(out *storer) {
-	out.str("kind", string(t.Kind))
+	out.str("kind", t.Kind)
 	out.str("name", t.Name)
 	out.str("namespace", t.Namespace)
 	out.str("namespace_description", t.NamespaceDescription)
@@ -2093,7 +2093,7 @@ func (t *ToolSpec) members(out *storer) {
 		out.w.Key("grammar")
 		t.Grammar.store(out)
 	}
-	out.str("strict", string(t.Strict))
+	out.str("strict", t.Strict)
 	out.flag("deferred", t.Deferred)
 	out.bytes("output_schema", t.OutputSchema)
 	if t.Examples != nil {
@@ -2136,7 +2136,7 @@ func loadToolSpec(r *jsonwire.Reader) (v ToolSpec) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "kind":
-			v.Kind = ToolKind(r.String())
+			v.Kind = r.String()
 		case "name":
 			v.Name = r.String()
 		case "namespace":
@@ -2150,7 +2150,7 @@ func loadToolSpec(r *jsonwire.Reader) (v ToolSpec) {
 		case "grammar":
 			v.Grammar = loadOpt(r, loadGrammar)
 		case "strict":
-			v.Strict = Strictness(r.String())
+			v.Strict = r.String()
 		case "deferred":
 			v.Deferred = r.Bool()
 		case "output_schema":
@@ -2175,7 +2175,7 @@ func loadToolSpec(r *jsonwire.Reader) (v ToolSpec) {
 }
 
 func (t *ToolSpec) hash(h *hasher) {
-	h.str(string(t.Kind))
+	h.str(t.Kind)
 	h.str(t.Name)
 	h.str(t.Namespace)
 	h.str(t.NamespaceDescription)
@@ -2184,7 +2184,7 @@ func (t *ToolSpec) hash(h *hasher) {
 	if h.present(t.Grammar != nil) {
 		t.Grammar.hash(h)
 	}
-	h.str(string(t.Strict))
+	h.str(t.Strict)
 	h.bool(t.Deferred)
 	h.bytes(t.OutputSchema)
 	h.num(int64(len(t.Examples)))
@@ -2369,7 +2369,7 @@ func (t *ToolRef) store(out *storer) {
 	out.w.BeginObject()
 	out.str("namespace", t.Namespace)
 	out.str("name", t.Name)
-	out.str("kind", string(t.Kind))
+	out.str("kind", t.Kind)
 	if t.Native != nil {
 		out.w.Key("native")
 		t.Native.store(out)
@@ -2389,7 +2389,7 @@ func loadToolRef(r *jsonwire.Reader) (v ToolRef) {
 		case "name":
 			v.Name = r.String()
 		case "kind":
-			v.Kind = ToolKind(r.String())
+			v.Kind = r.String()
 		case "native":
 			v.Native = loadOpt(r, loadNative)
 		case "extra":
@@ -2404,7 +2404,7 @@ func loadToolRef(r *jsonwire.Reader) (v ToolRef) {
 func (t *ToolRef) hash(h *hasher) {
 	h.str(t.Namespace)
 	h.str(t.Name)
-	h.str(string(t.Kind))
+	h.str(t.Kind)
 	if h.present(t.Native != nil) {
 		t.Native.hash(h)
 	}
@@ -2427,7 +2427,7 @@ func (t *ToolChoice) UnmarshalJSON(b []byte) error {
 
 func (t *ToolChoice) store(out *storer) {
 	out.w.BeginObject()
-	out.str("mode", string(t.Mode))
+	out.str("mode", t.Mode)
 	if t.Tools != nil {
 		out.w.Key("tools")
 		out.w.BeginArray()
@@ -2451,7 +2451,7 @@ func loadToolChoice(r *jsonwire.Reader) (v ToolChoice) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "mode":
-			v.Mode = ChoiceMode(r.String())
+			v.Mode = r.String()
 		case "tools":
 			v.Tools = loadList(r, loadToolRef)
 		case "native":
@@ -2466,7 +2466,7 @@ func loadToolChoice(r *jsonwire.Reader) (v ToolChoice) {
 }
 
 func (t *ToolChoice) hash(h *hasher) {
-	h.str(string(t.Mode))
+	h.str(t.Mode)
 	h.bool(t.Tools != nil)
 	h.num(int64(len(t.Tools)))
 	for i := range t.Tools {
@@ -2492,7 +2492,7 @@ func (t *ToolCall) members(out *storer) {
 	out.str("item_id", t.ItemID)
 	out.str("name", t.Name)
 	out.str("namespace", t.Namespace)
-	out.str("payload", string(t.Payload))
+	out.str("payload", t.Payload)
 	out.str("arguments", t.Arguments)
 	out.str("payload_format", string(t.PayloadFormat))
 	out.bytes("payload_metadata", t.PayloadMetadata)
@@ -2520,7 +2520,7 @@ func (t *ToolCall) hash(h *hasher) {
 	h.str(t.ItemID)
 	h.str(t.Name)
 	h.str(t.Namespace)
-	h.str(string(t.Payload))
+	h.str(t.Payload)
 	h.str(t.Arguments)
 	h.bool(t.Hosted)
 	h.str(t.Status)
@@ -2581,7 +2581,7 @@ func (t *ToolResult) members(out *storer) {
 	out.str("call_id", t.CallID)
 	out.str("name", t.Name)
 	out.str("namespace", t.Namespace)
-	out.str("payload", string(t.Payload))
+	out.str("payload", t.Payload)
 	if t.Content != nil {
 		out.w.Key("content")
 		out.w.BeginArray()
@@ -2590,7 +2590,7 @@ func (t *ToolResult) members(out *storer) {
 		}
 		out.w.EndArray()
 	}
-	out.str("outcome", string(t.Outcome))
+	out.str("outcome", t.Outcome)
 	out.str("display", t.Display)
 	if t.Envelope != nil {
 		out.w.Key("envelope")
@@ -2614,12 +2614,12 @@ func (t *ToolResult) hash(h *hasher) {
 	h.str(t.CallID)
 	h.str(t.Name)
 	h.str(t.Namespace)
-	h.str(string(t.Payload))
+	h.str(t.Payload)
 	h.num(int64(len(t.Content)))
 	for i := range t.Content {
 		h.part(t.Content[i])
 	}
-	h.str(string(t.Outcome))
+	h.str(t.Outcome)
 	if h.present(t.Envelope != nil) {
 		t.Envelope.hash(h)
 	}

@@ -15,6 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
@@ -108,16 +109,16 @@ func ptr[T any](v T) *T { return &v }
 // richValue is written by hand and never changes once version 1 is released:
 // its golden file is what old sessions look like.
 func richValue() everything {
-	unknown := &dragoman.Extra{Dialect: dragoman.Anthropic, Fields: []dragoman.Field{{Path: "/delta/a", Value: json.RawMessage(`{ "b":1 }`)}}}
-	extra := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{
+	unknown := &dragoman.Extra{Dialect: dialectname.Anthropic, Fields: []dragoman.Field{{Path: "/delta/a", Value: json.RawMessage(`{ "b":1 }`)}}}
+	extra := &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{
 		{Path: "/logprobs", Value: json.RawMessage("{ \"b\":1.0,\n \"a\" : [\"<&>\"] }")},
 		{Path: "/a~1b", Value: json.RawMessage("null")},
 	}}
-	origin := &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "k1:9f", Model: "claude-opus-5-5"}
+	origin := &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic", Scope: "k1:9f", Model: "claude-opus-5-5"}
 	native := &dragoman.Native{Format: toolformat.AnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use",  "n":9007199254740993}`)}
 	cache := &dragoman.CacheHint{TTL: "1h"}
 	call := &dragoman.ToolCall{
-		ID: "toolu_1", Synthetic: true, ItemID: "fc_1", Name: "find", Namespace: "crm", Payload: dragoman.PayloadText,
+		ID: "toolu_1", Synthetic: true, ItemID: "fc_1", Name: "find", Namespace: "crm", Payload: codes.PayloadText,
 		Arguments: "{\"q\": \"<b>é</b>\u2028\"", Hosted: true, Status: codes.StatusIncomplete, Async: true,
 		Problem: &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "the arguments are not valid JSON", Offset: 17},
 		Caller:  json.RawMessage(`{ "type":"code" }`), Signature: "c2ln", Cache: cache, Extra: extra,
@@ -125,13 +126,13 @@ func richValue() everything {
 	}
 	text := &dragoman.Text{Text: "Grüße, 世界 👩‍👩‍👧‍👦", Cache: cache, Signature: "c2ln", Extra: extra}
 	media := &dragoman.Media{
-		Media: dragoman.MediaFile, MIME: "text/plain", Base64: "aGk=", Text: "hi", URL: "https://example.com/?a=1&b=2",
+		Media: codes.MediaFile, MIME: "text/plain", Base64: "aGk=", Text: "hi", URL: "https://example.com/?a=1&b=2",
 		FileID: "file-1", Attachment: "att_1", Name: "hi.txt", Title: "Hi", Detail: "low", Cache: &dragoman.CacheHint{}, Extra: extra,
 	}
 	result := &dragoman.ToolResult{
-		CallID: "toolu_1", Name: "find", Namespace: "crm", Payload: dragoman.PayloadText,
+		CallID: "toolu_1", Name: "find", Namespace: "crm", Payload: codes.PayloadText,
 		Content: []dragoman.Part{text, media, &dragoman.Data{JSON: json.RawMessage(`{"rows": [1.50]}`)}},
-		Outcome: dragoman.OutcomeError, Display: "1 row", Envelope: native, Synthetic: true, ItemID: "fco_1",
+		Outcome: codes.OutcomeError, Display: "1 row", Envelope: native, Synthetic: true, ItemID: "fco_1",
 		Status: codes.StatusInProgress, Caller: json.RawMessage(`{"type":"code"}`), Cache: cache, Extra: extra,
 	}
 	parts := partList{
@@ -144,17 +145,17 @@ func richValue() everything {
 		media, call, result,
 		&dragoman.Refusal{Text: "no", Extra: extra},
 		&dragoman.Data{JSON: json.RawMessage("[1,\t2]")},
-		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use", "id":"s1"}`), CallID: "s1", Hosted: true},
+		&dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use", "id":"s1"}`), CallID: "s1", Hosted: true},
 	}
 	message := dragoman.Message{
 		Role: dragoman.RoleAssistant, Name: "ada", Phase: "commentary", Status: codes.StatusIncomplete,
 		Parts: parts, Cache: cache, Origin: origin, Extra: extra,
 	}
-	message.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage("{\"role\":\"assistant\",\n\"content\":[ ]}"), Mirror: message.Fingerprint()}
+	message.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage("{\"role\":\"assistant\",\n\"content\":[ ]}"), Mirror: message.Fingerprint()}
 	tool := dragoman.ToolSpec{
-		Kind: dragoman.ToolFreeform, Name: "find", Namespace: "crm", NamespaceDescription: "Customers & orders", Description: "Finds <things>.",
+		Kind: codes.ToolFreeform, Name: "find", Namespace: "crm", NamespaceDescription: "Customers & orders", Description: "Finds <things>.",
 		Parameters: json.RawMessage(`{"type":"object", "properties":{"z":{},"a":{}}}`),
-		Grammar:    &dragoman.Grammar{Syntax: "lark", Definition: "start: WORD"}, Strict: dragoman.StrictAuto, Deferred: true,
+		Grammar:    &dragoman.Grammar{Syntax: "lark", Definition: "start: WORD"}, Strict: codes.StrictAuto, Deferred: true,
 		OutputSchema: json.RawMessage(`{"type": "string"}`), Examples: []json.RawMessage{json.RawMessage(`{"q": 1}`)},
 		Annotations: dragoman.Annotations{Title: "Find", ReadOnly: ptr(true), Destructive: ptr(false), Idempotent: ptr(true), OpenWorld: ptr(false)},
 		Cache:       cache, Extra: extra, NamespaceExtra: extra,
@@ -162,15 +163,15 @@ func richValue() everything {
 	tool.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"find",  "input_schema":{}}`), Mirror: tool.Fingerprint()}
 	choice := dragoman.ToolChoice{
 		Mode: dragoman.ChoiceTool, Native: native, Extra: extra,
-		Tools: []dragoman.ToolRef{{Namespace: "crm", Name: "find", Kind: dragoman.ToolFreeform, Native: native, Extra: extra}},
+		Tools: []dragoman.ToolRef{{Namespace: "crm", Name: "find", Kind: codes.ToolFreeform, Native: native, Extra: extra}},
 	}
 	sampling := dragoman.Sampling{
 		Temperature: ptr(dragoman.Number("1.0")), TopP: ptr(dragoman.Number("0.90")), TopK: ptr(int64(0)),
 		FrequencyPenalty: ptr(dragoman.Number("-0")), PresencePenalty: ptr(dragoman.Number("1e-2")),
 		Seed: ptr(int64(9007199254740993)), Stop: []string{"\n\n", "</s>"}, Candidates: ptr(int64(2)),
 	}
-	output := dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "answer", Description: "d", Schema: json.RawMessage(`{ }`), Strict: dragoman.StrictOn, Dialect: dragoman.OpenAIChat, Extra: extra}
-	thinking := dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, Effort: "high", BudgetTokens: ptr(int64(1024)), Summary: "auto", Encrypted: ptr(false), Extra: extra}
+	output := dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Description: "d", Schema: json.RawMessage(`{ }`), Strict: codes.StrictOn, Dialect: dialectname.OpenAIChat, Extra: extra}
+	thinking := dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, Effort: "high", BudgetTokens: ptr(int64(1024)), Summary: "auto", Encrypted: ptr(false), Extra: extra}
 	request := dragoman.Request{
 		Model: "claude-opus-5-5", Instructions: []dragoman.Part{&dragoman.Text{Text: "Be brief."}},
 		Messages: []dragoman.Message{dragoman.UserText("hi"), message}, Tools: []dragoman.ToolSpec{tool}, ToolChoice: &choice,
@@ -178,7 +179,7 @@ func richValue() everything {
 		Cache: cache, CacheKey: "k", Metadata: []dragoman.KeyValue{{Key: "z", Value: "1"}, {Key: "a", Value: ""}}, User: "u",
 		ServiceTier: "flex", Verbosity: "low", Store: ptr(false), PreviousResponseID: "resp_0", Stream: true, StreamUsage: true, Extra: extra,
 	}
-	request.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage("{ }"), Mirror: request.Fingerprint()}
+	request.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage("{ }"), Mirror: request.Fingerprint()}
 	stop := dragoman.Stop{Reason: dragoman.StopSequence, Native: "stop_sequence", Sequence: "</s>", Details: native}
 	usage := dragoman.Usage{
 		Input: dragoman.Counted(100), CacheRead: dragoman.Counted(7), CacheWrite: dragoman.Counted(3), Output: dragoman.Counted(50),
@@ -193,18 +194,18 @@ func richValue() everything {
 		ID: "msg_1", Model: "claude-opus-5-5", Created: time.Unix(1735689600, 5).UTC(), Output: []dragoman.Message{message}, Stop: stop, Usage: usage,
 		Alternatives: []dragoman.Candidate{candidate}, ServiceTier: "standard", Error: &apiError, Origin: origin, Extra: extra,
 	}
-	response.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage("{\"id\":\"msg_1\" }"), Mirror: response.Fingerprint()}
+	response.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage("{\"id\":\"msg_1\" }"), Mirror: response.Fingerprint()}
 	header := message
 	header.Parts = nil
 	return everything{
 		Message: message, Request: request, Response: response, Tool: tool,
-		Hosted: dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "anthropic.messages.hosted", JSON: json.RawMessage(`{"type":"web_search_20250305"}`)}},
+		Hosted: dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "anthropic.messages.hosted", JSON: json.RawMessage(`{"type":"web_search_20250305"}`)}},
 		Choice: choice, Parts: parts,
 		Events: eventList{
 			&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Usage: dragoman.Usage{Input: dragoman.Counted(0)}}, Extra: unknown},
-			&dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n"), Opaque: true, Loss: &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/a", Detail: "an event"}},
+			&dragoman.Chunk{Dialect: dialectname.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n"), Opaque: true, Loss: &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/a", Detail: "an event"}},
 			&dragoman.PartStart{Choice: 1, Index: 2, Message: 3, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "find"}, Header: &header, Extra: unknown},
-			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: dragoman.KindToolCall, Text: "{\"q\"", Summary: 1, Extra: unknown},
+			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: codes.KindToolCall, Text: "{\"q\"", Summary: 1, Extra: unknown},
 			&dragoman.PartEnd{Choice: 1, Index: 2, Part: call, Header: &header, Extra: unknown},
 			&dragoman.ResponseEnd{Stop: stop, Stops: []dragoman.Stop{stop, {}}, Usage: usage, Response: dragoman.Response{ServiceTier: "standard"}, Extra: unknown},
 			&dragoman.StreamError{Err: &apiError, Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)}},
@@ -257,9 +258,9 @@ func TestStoredVersion1IsWhatItsGoldenFileSays(t *testing.T) {
 	if !errors.Is(&got.APIError, dragoman.ErrIncompleteStream) || got.APIError.Retryable() != want.APIError.Retryable() {
 		t.Error("a stored error forgot that its stream was incomplete")
 	}
-	if !got.Message.Native.Current(dragoman.Anthropic, got.Message.Fingerprint) ||
-		!got.Request.Native.Current(dragoman.Anthropic, got.Request.Fingerprint) ||
-		!got.Response.Native.Current(dragoman.Anthropic, got.Response.Fingerprint) {
+	if !got.Message.Native.Current(dialectname.Anthropic, got.Message.Fingerprint) ||
+		!got.Request.Native.Current(dialectname.Anthropic, got.Request.Fingerprint) ||
+		!got.Response.Native.Current(dialectname.Anthropic, got.Response.Fingerprint) {
 		t.Error("a stored sidecar is not current after loading")
 	}
 }
@@ -307,7 +308,7 @@ func TestStoredGoldenSetsEveryField(t *testing.T) {
 	// Every part and every event must be there for their fields to be seen.
 	kinds := []string{}
 	for _, p := range richValue().Parts {
-		kinds = append(kinds, string(p.Kind()))
+		kinds = append(kinds, p.Kind())
 	}
 	for _, e := range richValue().Events {
 		kinds = append(kinds, e.Type())

@@ -36,7 +36,7 @@ func storePart(p Part, out *storer) {
 		return
 	}
 	out.w.BeginObject()
-	out.w.StringField("type", string(p.Kind()))
+	out.w.StringField("type", p.Kind())
 	storePartMembers(p, out)
 	out.w.EndObject()
 }
@@ -79,7 +79,7 @@ func loadPartInto[T any, P interface {
 	*T
 	Part
 }](data []byte, dst P) error {
-	return load(data, string(dst.Kind()), false, (*T)(dst), func(r *jsonwire.Reader) (v T) {
+	return load(data, dst.Kind(), false, (*T)(dst), func(r *jsonwire.Reader) (v T) {
 		switch p := loadPart(r).(type) {
 		case P:
 			v = *p

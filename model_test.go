@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/targets"
@@ -141,18 +142,18 @@ func TestProblemsStayShortHoweverHostileTheArguments(t *testing.T) {
 }
 
 func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
-	codes := []string{
+	problems := []string{
 		codes.ProblemInvalidJSON, codes.ProblemDuplicateKey, codes.ProblemNotObject, codes.ProblemTruncated,
 		codes.ProblemNoName, codes.ProblemStopped, "added_later",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := &dragoman.ToolCall{
-			Payload:   rapid.SampledFrom([]dragoman.PayloadKind{dragoman.PayloadObject, dragoman.PayloadText}).Draw(t, "payload"),
+			Payload:   rapid.SampledFrom([]string{codes.PayloadObject, codes.PayloadText}).Draw(t, "payload"),
 			Arguments: rapid.OneOf(gen.Options{}.Arguments(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "arguments"),
 		}
 		// A problem may be stale: the arguments were edited, or it was loaded.
 		if rapid.Bool().Draw(t, "has a problem") {
-			c.Problem = &dragoman.CallProblem{Code: rapid.SampledFrom(codes).Draw(t, "code")}
+			c.Problem = &dragoman.CallProblem{Code: rapid.SampledFrom(problems).Draw(t, "code")}
 		}
 		obj, exact := c.Object()
 		if !json.Valid(obj) || !strings.HasPrefix(strings.TrimSpace(string(obj)), "{") {
@@ -165,7 +166,7 @@ func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
 }
 
 func TestObjectOfATextPayloadWrapsTheText(t *testing.T) {
-	c := &dragoman.ToolCall{Payload: dragoman.PayloadText, Arguments: "*** Begin <Patch>\n\"\xff"}
+	c := &dragoman.ToolCall{Payload: codes.PayloadText, Arguments: "*** Begin <Patch>\n\"\xff"}
 	obj, exact := c.Object()
 	if want := "{\"input\":\"*** Begin <Patch>\\n\\\"\ufffd\"}"; string(obj) != want || exact {
 		t.Errorf("%s (exact %v), want %s", obj, exact, want)
@@ -182,7 +183,7 @@ func TestObjectsOfNoArgumentsCannotBeSpoiledByTheirReader(t *testing.T) {
 }
 
 func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
-	full := dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "s", Model: "m"}
+	full := dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic", Scope: "s", Model: "m"}
 	with := func(edit func(*dragoman.Origin)) dragoman.Origin { o := full; edit(&o); return o }
 	all := targets.MatchDialect | targets.MatchProvider | targets.MatchScope | targets.MatchModel
 	for _, c := range []struct {
@@ -195,14 +196,14 @@ func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
 		{"the same", &full, full, all, true},
 		{"nothing must agree", &full, dragoman.Origin{}, 0, true},
 		{"authored here", nil, full, 0, false},
-		{"another dialect", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), all, false},
-		{"another dialect, not asked", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), targets.MatchModel, true},
+		{"another dialect", &full, with(func(o *dragoman.Origin) { o.Dialect = dialectname.OpenAIChat }), all, false},
+		{"another dialect, not asked", &full, with(func(o *dragoman.Origin) { o.Dialect = dialectname.OpenAIChat }), targets.MatchModel, true},
 		{"an unknown dialect", &dragoman.Origin{}, full, targets.MatchDialect, false},
 		{"another provider", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), targets.MatchProvider, false},
 		{"another provider, not asked", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), targets.MatchScope, true},
 		{"an unknown provider", &full, with(func(o *dragoman.Origin) { o.Provider = "" }), all, true},
 		{"another scope", &full, with(func(o *dragoman.Origin) { o.Scope = "t" }), targets.MatchScope, false},
-		{"an unknown scope", &dragoman.Origin{Dialect: dragoman.Anthropic}, full, all, true},
+		{"an unknown scope", &dragoman.Origin{Dialect: dialectname.Anthropic}, full, all, true},
 		{"another model", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), targets.MatchModel, false},
 		{"another model, not asked", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), targets.MatchDialect, true},
 	} {
@@ -274,8 +275,8 @@ func TestR11_SeveritiesAreWrittenByName(t *testing.T) {
 
 func TestErrorsSayWhatAndWhere(t *testing.T) {
 	for want, err := range map[string]error{
-		"openai.responses request: at /input/0: want a string (byte 7)": &dragoman.DecodeError{Dialect: dragoman.OpenAIResponses, What: "request", Pointer: "/input/0", Offset: 7, Err: errors.New("want a string")},
-		"openai.responses stream: cut":                                  &dragoman.DecodeError{Dialect: dragoman.OpenAIResponses, What: "stream", Offset: -1, Err: errors.New("cut")},
+		"openai.responses request: at /input/0: want a string (byte 7)": &dragoman.DecodeError{Dialect: dialectname.OpenAIResponses, What: "request", Pointer: "/input/0", Offset: 7, Err: errors.New("want a string")},
+		"openai.responses stream: cut":                                  &dragoman.DecodeError{Dialect: dialectname.OpenAIResponses, What: "stream", Offset: -1, Err: errors.New("cut")},
 		"529 overloaded_error: busy":                                    &dragoman.APIError{Status: 529, Type: "overloaded_error", Message: "busy"},
 		"rate_limit":                                                    &dragoman.APIError{Class: dragoman.ErrorRateLimit},
 	} {

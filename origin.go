@@ -2,20 +2,11 @@ package dragoman
 
 import "encoding/json"
 
-// Dialect names the wire language of one model API: one of the constants from
-// [OpenAIChat] to [Bedrock], or one that others added.
+// Dialect names the wire language of one model API: "openai.chat_completions",
+// "openai.responses", "anthropic.messages", "gemini.generate_content", "ollama.chat",
+// "bedrock.converse" or "cohere.chat". The method Dialect of a codec returns its own. It is a
+// plain string, so that others can add to the list.
 type Dialect string
-
-// The dialects known to this module. A Dialect is a plain string, so that
-// others may add their own.
-const (
-	OpenAIChat      Dialect = "openai.chat_completions"
-	OpenAIResponses Dialect = "openai.responses"
-	Anthropic       Dialect = "anthropic.messages"
-	Gemini          Dialect = "gemini.generate_content"
-	Ollama          Dialect = "ollama.chat"
-	Bedrock         Dialect = "bedrock.converse"
-)
 
 // Origin says what minted a thing: a call id, a signature, a reasoning block.
 // An empty field is unknown, and unknown matches anything: a history that a

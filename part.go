@@ -3,6 +3,8 @@ package dragoman
 import (
 	"encoding/base64"
 	"encoding/json"
+
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // Part is one piece of a message. The set is sealed: [Text], [Reasoning],
@@ -10,25 +12,22 @@ import (
 // dialect sends and we do not know is an Opaque part, so a switch over parts
 // needs no more than a default that keeps it.
 type Part interface {
-	// Kind names the part; it is also the "type" of its stored JSON.
-	Kind() PartKind
+	// Kind names the part: "text", "reasoning", "media", "tool_call", "tool_result",
+	// "refusal", "data" or "opaque". It is also the "type" of its stored JSON.
+	Kind() string
 	sealedPart()
 }
 
-// PartKind names a kind of part: one of the constants from [KindText] to
-// [KindOpaque].
-type PartKind string
-
-// The kinds of part.
+// The kinds of part, as constants of this package for the code generator.
 const (
-	KindText       PartKind = "text"
-	KindReasoning  PartKind = "reasoning"
-	KindMedia      PartKind = "media"
-	KindToolCall   PartKind = "tool_call"
-	KindToolResult PartKind = "tool_result"
-	KindRefusal    PartKind = "refusal"
-	KindData       PartKind = "data"
-	KindOpaque     PartKind = "opaque"
+	kindText       = codes.KindText
+	kindReasoning  = codes.KindReasoning
+	kindMedia      = codes.KindMedia
+	kindToolCall   = codes.KindToolCall
+	kindToolResult = codes.KindToolResult
+	kindRefusal    = codes.KindRefusal
+	kindData       = codes.KindData
+	kindOpaque     = codes.KindOpaque
 )
 
 // Text is plain text.
@@ -67,22 +66,11 @@ type Reasoning struct {
 	Extra  *Extra  `json:"extra,omitzero"`
 }
 
-// MediaKind says what a media part shows: [MediaImage], [MediaAudio],
-// [MediaVideo] or [MediaFile].
-type MediaKind string
-
-// The kinds of media.
-const (
-	MediaImage MediaKind = "image"
-	MediaAudio MediaKind = "audio"
-	MediaVideo MediaKind = "video"
-	MediaFile  MediaKind = "file"
-)
-
 // Media is an image, a sound, a film or a file. Exactly one of Base64, Text,
 // URL, FileID and Attachment says where the content is.
 type Media struct {
-	Media MediaKind `json:"media,omitzero"`
+	// Media is "image", "audio", "video" or "file".
+	Media string `json:"media,omitzero"`
 	// MIME is the content type; required beside Base64.
 	MIME string `json:"mime,omitzero"`
 	// Base64 is the content in standard base64, without a data: prefix.
@@ -134,14 +122,14 @@ type Opaque struct {
 }
 
 // Kind implements [Part].
-func (*Text) Kind() PartKind       { return KindText }
-func (*Reasoning) Kind() PartKind  { return KindReasoning }  // Kind implements [Part].
-func (*Media) Kind() PartKind      { return KindMedia }      // Kind implements [Part].
-func (*ToolCall) Kind() PartKind   { return KindToolCall }   // Kind implements [Part].
-func (*ToolResult) Kind() PartKind { return KindToolResult } // Kind implements [Part].
-func (*Refusal) Kind() PartKind    { return KindRefusal }    // Kind implements [Part].
-func (*Data) Kind() PartKind       { return KindData }       // Kind implements [Part].
-func (*Opaque) Kind() PartKind     { return KindOpaque }     // Kind implements [Part].
+func (*Text) Kind() string       { return kindText }
+func (*Reasoning) Kind() string  { return kindReasoning }  // Kind implements [Part].
+func (*Media) Kind() string      { return kindMedia }      // Kind implements [Part].
+func (*ToolCall) Kind() string   { return kindToolCall }   // Kind implements [Part].
+func (*ToolResult) Kind() string { return kindToolResult } // Kind implements [Part].
+func (*Refusal) Kind() string    { return kindRefusal }    // Kind implements [Part].
+func (*Data) Kind() string       { return kindData }       // Kind implements [Part].
+func (*Opaque) Kind() string     { return kindOpaque }     // Kind implements [Part].
 
 func (*Text) sealedPart()       {}
 func (*Reasoning) sealedPart()  {}
@@ -154,5 +142,5 @@ func (*Opaque) sealedPart()     {}
 
 // Image is an image part with its content.
 func Image(mime string, content []byte) *Media {
-	return &Media{Media: MediaImage, MIME: mime, Base64: base64.StdEncoding.EncodeToString(content)}
+	return &Media{Media: codes.MediaImage, MIME: mime, Base64: base64.StdEncoding.EncodeToString(content)}
 }

@@ -66,54 +66,34 @@ type KeyValue struct {
 	Value string `json:"value,omitzero"`
 }
 
-// OutputKind says what shape an answer must have: [OutputText], [OutputJSON] or
-// [OutputSchema].
-type OutputKind string
-
-// The kinds of structured output.
-const (
-	OutputText   OutputKind = "text"
-	OutputJSON   OutputKind = "json"
-	OutputSchema OutputKind = "json_schema"
-)
-
 // OutputFormat asks for structured output.
 //
 //stored:value output format
 type OutputFormat struct {
-	Kind OutputKind `json:"kind,omitzero"`
+	// Kind is "text", "json" or "json_schema".
+	Kind string `json:"kind,omitzero"`
 	// Name of the schema; empty means "response".
 	Name        string          `json:"name,omitzero"`
 	Description string          `json:"description,omitzero"`
 	Schema      json.RawMessage `json:"schema,omitzero"`
-	Strict      Strictness      `json:"strict,omitzero"`
+	// Strict is as in [ToolSpec].
+	Strict string `json:"strict,omitzero"`
 	// Dialect is the one whose wire the schema came from, and to which it goes
 	// back unchanged; empty means that it was authored here.
 	Dialect Dialect `json:"dialect,omitzero"`
 	Extra   *Extra  `json:"extra,omitzero"`
 }
 
-// ReasoningMode says whether the model may think before it answers:
-// [ReasoningDefault], [ReasoningOff], [ReasoningAdaptive] or [ReasoningBudget].
-type ReasoningMode string
-
-// The modes of reasoning. The zero value leaves it to the provider.
-const (
-	ReasoningDefault  ReasoningMode = ""
-	ReasoningOff      ReasoningMode = "off"
-	ReasoningAdaptive ReasoningMode = "adaptive"
-	ReasoningBudget   ReasoningMode = "budget"
-)
-
 // ReasoningSettings control a model's thinking.
 //
 //stored:value reasoning settings
 type ReasoningSettings struct {
-	Mode ReasoningMode `json:"mode,omitzero"`
+	// Mode is "off", "adaptive", "budget" or empty, which leaves it to the provider.
+	Mode string `json:"mode,omitzero"`
 	// Effort is "none", "minimal", "low", "medium", "high", "xhigh" or "max";
 	// empty means the provider's default.
 	Effort string `json:"effort,omitzero"`
-	// BudgetTokens bounds the thinking with ReasoningBudget.
+	// BudgetTokens bounds the thinking in mode "budget".
 	BudgetTokens *int64 `json:"budget_tokens,omitzero"`
 	// Summary asks for a visible summary: "auto", "concise", "detailed",
 	// "omitted"; empty means the default.

@@ -3,22 +3,8 @@ package dragoman
 import (
 	"encoding/json"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/fence"
-)
-
-// ToolKind says how a tool takes its input and who runs it: [ToolFunction],
-// [ToolFreeform] or [ToolHosted].
-type ToolKind string
-
-// The kinds of tool. The zero value is a function.
-const (
-	// ToolFunction takes a JSON object.
-	ToolFunction ToolKind = ""
-	// ToolFreeform takes text, optionally in a grammar.
-	ToolFreeform ToolKind = "freeform"
-	// ToolHosted is run by the provider, or defined by it: its definition is
-	// Source and nothing else.
-	ToolHosted ToolKind = "hosted"
 )
 
 // ToolSpec is the definition of a tool as its author wrote it. Encoding never
@@ -26,7 +12,10 @@ const (
 //
 //stored:top tool
 type ToolSpec struct {
-	Kind ToolKind `json:"kind,omitzero"`
+	// Kind is empty for a function, which takes a JSON object, "freeform" for a tool that
+	// takes text, optionally in a grammar, or "hosted" for a tool that the provider runs or
+	// defines: its definition is Source and nothing else.
+	Kind string `json:"kind,omitzero"`
 	// Name is the public name; the name on a wire may be an alias of it.
 	Name string `json:"name,omitzero"`
 	// Namespace groups tools; empty means none. All members of a namespace
@@ -38,8 +27,15 @@ type ToolSpec struct {
 	// means no arguments.
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	// Grammar constrains a freeform tool's input; nil means any text.
-	Grammar *Grammar   `json:"grammar,omitzero"`
-	Strict  Strictness `json:"strict,omitzero"`
+	Grammar *Grammar `json:"grammar,omitzero"`
+	// Strict asks for a target's constrained decoding. Empty means off, because a strict flag
+	// changes what optional means.
+	//   - "on" asks for it. Targets that know no optional arguments then send null for an
+	//     absent one; schema.OmitNulls takes it out again before the arguments are validated.
+	//   - "auto" turns it on only where the schema satisfies the target's strict subset as it
+	//     is written.
+	//   - "unset" keeps a wire's absent flag absent toward its own dialect.
+	Strict string `json:"strict,omitzero"`
 	// Deferred hides the definition until a tool search finds it.
 	Deferred bool `json:"deferred,omitzero"`
 	// OutputSchema describes the results where a dialect can say so.
@@ -59,7 +55,7 @@ type ToolSpec struct {
 }
 
 // hosted reports whether the tool is its source and nothing else.
-func (s *ToolSpec) hosted() bool { return s.Kind == ToolHosted }
+func (s *ToolSpec) hosted() bool { return s.Kind == codes.ToolHosted }
 
 // ToolSource is a tool definition as its author wrote it.
 //
@@ -80,25 +76,6 @@ type Grammar struct {
 	Syntax     string `json:"syntax,omitzero"`
 	Definition string `json:"definition,omitzero"`
 }
-
-// Strictness says whether a target's constrained decoding is asked for:
-// [StrictOff], [StrictOn], [StrictAuto] or [StrictUnset].
-type Strictness string
-
-// The settings of strictness. The zero value is off: a strict flag changes
-// what optional means, so nobody gets it without asking.
-const (
-	StrictOff Strictness = ""
-	// StrictOn asks for it. Targets that know no optional arguments then send
-	// null for an absent one; schema.OmitNulls takes it out again before the
-	// arguments are validated.
-	StrictOn Strictness = "on"
-	// StrictAuto turns the flag on only where the schema satisfies the
-	// target's strict subset as it is written.
-	StrictAuto Strictness = "auto"
-	// StrictUnset keeps a wire's absent flag absent toward its own dialect.
-	StrictUnset Strictness = "unset"
-)
 
 // Annotations are hints about a tool's effects. Nil means unknown; a hint
 // from another party is never proof.
@@ -127,28 +104,23 @@ func qualified(namespace, name string) string {
 	return namespace + "." + name
 }
 
-// ChoiceMode says how free the model is to call tools: [ChoiceAuto],
-// [ChoiceNone], [ChoiceRequired], [ChoiceTool] or [ChoiceOpaque].
-type ChoiceMode string
-
-// The modes of choice.
+// The modes of a [ToolChoice].
 const (
-	ChoiceAuto     ChoiceMode = "auto"
-	ChoiceNone     ChoiceMode = "none"
-	ChoiceRequired ChoiceMode = "required"
+	ChoiceAuto     = "auto"
+	ChoiceNone     = "none"
+	ChoiceRequired = "required"
 	// ChoiceTool forces the one tool in ToolChoice.Tools.
-	ChoiceTool ChoiceMode = "tool"
-	// ChoiceOpaque is a choice only its own dialect understands.
-	ChoiceOpaque ChoiceMode = "opaque"
+	ChoiceTool = "tool"
 )
 
 // ToolRef names a tool in a choice.
 //
 //stored:value tool reference
 type ToolRef struct {
-	Namespace string   `json:"namespace,omitzero"`
-	Name      string   `json:"name,omitzero"`
-	Kind      ToolKind `json:"kind,omitzero"`
+	Namespace string `json:"namespace,omitzero"`
+	Name      string `json:"name,omitzero"`
+	// Kind is the kind of the tool, as in [ToolSpec].
+	Kind string `json:"kind,omitzero"`
 	// Native is a reference to something we do not model (a hosted tool, an
 	// MCP server), as it came.
 	Native *Native `json:"native,omitzero"`
@@ -160,22 +132,16 @@ type ToolRef struct {
 //
 //stored:value tool choice
 type ToolChoice struct {
-	Mode ChoiceMode `json:"mode,omitzero"`
+	// Mode says how free the model is to call tools: [ChoiceAuto], [ChoiceNone],
+	// [ChoiceRequired] or [ChoiceTool], or "opaque" for a choice that only its own dialect
+	// understands.
+	Mode string `json:"mode,omitzero"`
 	// Tools narrows auto and required to these tools; with ChoiceTool it holds
 	// exactly the forced one. Nil means all.
 	Tools  []ToolRef `json:"tools,omitzero" hash:"nil"`
 	Native *Native   `json:"native,omitzero"`
 	Extra  *Extra    `json:"extra,omitzero"`
 }
-
-// PayloadKind says what a call carries: [PayloadObject] or [PayloadText].
-type PayloadKind string
-
-// The kinds of payload. The zero value is an object.
-const (
-	PayloadObject PayloadKind = ""
-	PayloadText   PayloadKind = "text"
-)
 
 // ToolCall is the model's wish to run a tool.
 type ToolCall struct {
@@ -184,10 +150,11 @@ type ToolCall struct {
 	ID        string `json:"id,omitzero"`
 	Synthetic bool   `json:"synthetic,omitzero" hash:"-"`
 	// ItemID is the identity of the native item, where that differs from ID.
-	ItemID    string      `json:"item_id,omitzero"`
-	Name      string      `json:"name,omitzero"`
-	Namespace string      `json:"namespace,omitzero"`
-	Payload   PayloadKind `json:"payload,omitzero"`
+	ItemID    string `json:"item_id,omitzero"`
+	Name      string `json:"name,omitzero"`
+	Namespace string `json:"namespace,omitzero"`
+	// Payload is empty for an object, or "text".
+	Payload string `json:"payload,omitzero"`
 	// Arguments is the payload exactly as received: JSON text for an object
 	// payload (not necessarily valid), the input itself for a text payload.
 	// Empty means {} for an object.
@@ -244,18 +211,6 @@ func (p *CallProblem) Error() string {
 	return p.Code + ": " + p.Message
 }
 
-// Outcome says whether a tool's run failed: [OutcomeUnknown], [OutcomeOK] or
-// [OutcomeError].
-type Outcome string
-
-// The outcomes. The zero value is unknown: most dialects have no error flag,
-// and unknown is not success.
-const (
-	OutcomeUnknown Outcome = ""
-	OutcomeOK      Outcome = "ok"
-	OutcomeError   Outcome = "error"
-)
-
 // ToolResult answers one call.
 type ToolResult struct {
 	CallID string `json:"call_id,omitzero"`
@@ -263,10 +218,12 @@ type ToolResult struct {
 	Name      string `json:"name,omitzero"`
 	Namespace string `json:"namespace,omitzero"`
 	// Payload is that of the call being answered.
-	Payload PayloadKind `json:"payload,omitzero"`
+	Payload string `json:"payload,omitzero"`
 	// Content is text, media and data parts; empty is a result without output.
-	Content []Part  `json:"content,omitzero"`
-	Outcome Outcome `json:"outcome,omitzero"`
+	Content []Part `json:"content,omitzero"`
+	// Outcome is "ok", "error" or empty, which means unknown: most dialects have no error
+	// flag, and unknown is not success.
+	Outcome string `json:"outcome,omitzero"`
 	// Display is for humans and never sent to a model.
 	Display string `json:"display,omitzero" hash:"-"`
 	// Envelope is a provider-native result that only a target that knows its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -22,7 +23,7 @@ func (r *Request) Validate() error {
 	v.parts("/instructions", r.Instructions)
 	v.messages("/messages", r.Messages)
 	for i := range r.Tools {
-		if t := &r.Tools[i]; t.Kind == ToolHosted && t.Source == nil {
+		if t := &r.Tools[i]; t.Kind == codes.ToolHosted && t.Source == nil {
 			v.bad(fmt.Sprintf("/tools/%d", i), "a hosted tool needs its Source")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 			dragoman.Request{Messages: []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{Content: []dragoman.Part{nil}})}},
 			"/messages/0/parts/0/content/0",
 		},
-		{"a hosted tool without a source", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f"}, {Kind: dragoman.ToolHosted}}}, "/tools/1"},
+		{"a hosted tool without a source", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f"}, {Kind: codes.ToolHosted}}}, "/tools/1"},
 		{"a number that is a word", dragoman.Request{Sampling: dragoman.Sampling{Temperature: &hot}}, "/sampling/temperature"},
 		{"a number that says more than its place allows", dragoman.Request{Sampling: dragoman.Sampling{TopP: &more}}, "/sampling/top_p"},
 	}
@@ -56,12 +57,12 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 }
 
 func TestACallIsAnsweredUnderItsOwnIdentity(t *testing.T) {
-	call := &dragoman.ToolCall{ID: "call_1", Name: "f", Namespace: "ns", Payload: dragoman.PayloadText}
+	call := &dragoman.ToolCall{ID: "call_1", Name: "f", Namespace: "ns", Payload: codes.PayloadText}
 	res := call.ResultText("done")
-	if res.CallID != "call_1" || res.Name != "f" || res.Namespace != "ns" || res.Payload != dragoman.PayloadText || res.Outcome != dragoman.OutcomeOK || res.Text() != "done" {
+	if res.CallID != "call_1" || res.Name != "f" || res.Namespace != "ns" || res.Payload != codes.PayloadText || res.Outcome != codes.OutcomeOK || res.Text() != "done" {
 		t.Errorf("got %+v", res)
 	}
-	if res := call.Fail("no"); res.Outcome != dragoman.OutcomeError || res.Text() != "no" {
+	if res := call.Fail("no"); res.Outcome != codes.OutcomeError || res.Text() != "no" {
 		t.Errorf("got %+v", res)
 	}
 }
@@ -73,7 +74,7 @@ func TestCountsReadAsNumbersOrAsUnknown(t *testing.T) {
 }
 
 func TestAnImageCarriesItsContentInBase64(t *testing.T) {
-	if m := dragoman.Image("image/png", []byte{0xff, 0x00}); m.Base64 != "/wA=" || m.MIME != "image/png" || m.Media != dragoman.MediaImage {
+	if m := dragoman.Image("image/png", []byte{0xff, 0x00}); m.Base64 != "/wA=" || m.MIME != "image/png" || m.Media != codes.MediaImage {
 		t.Errorf("got %+v", m)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Agent is a model with tools and rules. A Model is all that it needs; every other
 // field says what its zero value means. What it points to must not change while
-// runs go on.
+// runs go on. A function that panics fails the run with a [tool.PanicError].
 type Agent struct {
 	// Name tells agents apart: in handoffs, events, records and stored runs. Empty
 	// means "agent". Agents that hand over to each other need different ones.

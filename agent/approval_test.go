@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -92,7 +94,7 @@ type wanting struct{}
 func (wanting) Version() string { return "1" }
 
 func (wanting) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
-	if q.Subject == tool.SubjectModelCall {
+	if q.Subject == codes.SubjectModelCall {
 		return tool.Decision{Effect: tool.Allow}, nil
 	}
 	return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "word", Prompt: "Which word?"}}, nil
@@ -162,7 +164,7 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, ran %q", name, err, did.String())
 		}
 	}
-	changed := agent.Agent{Name: "payer", Model: model(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval(), tool.Title("Pay much"))}}
+	changed := agent.Agent{Name: "payer", Model: model(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval(), toolopt.Title("Pay much"))}}
 	again, err := changed.Resume(t.Context(), state, yes)
 	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
 		t.Errorf("a tool that changed is asked about again: %v, ran %q", err, did.String())
@@ -179,6 +181,27 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &s); err == nil || what != "no JSON" && !errors.Is(err, agent.ErrState) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A state that was edited by hand, and is to ask the model past calls that wait, is refused
+// without a store as it is with one.
+func TestL13_EditedStateDoesNotSkipItsPendingCalls(t *testing.T) {
+	var did counted
+	m := model(calls(`b pay {"word":"x"}`))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	var edited agent.State
+	text := strings.Replace(marshal(t, res.State), `"phase":"calling"`, `"phase":"asking"`, 1)
+	if err := json.Unmarshal([]byte(text), &edited); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Resume(t.Context(), &edited); !errors.Is(err, agent.ErrState) || len(m.asked) != 1 || did.String() != "" {
+		t.Errorf("%v, %d requests, ran %q", err, len(m.asked), did.String())
+	}
+	text = strings.Replace(marshal(t, res.State), `"phase":"calling"`, `"phase":"calling","cost":-5`, 1)
+	if err := json.Unmarshal([]byte(text), &edited); !errors.Is(err, agent.ErrState) {
+		t.Errorf("a negative cost: %v", err)
 	}
 }
 

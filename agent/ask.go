@@ -28,7 +28,9 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
 		resp, err := r.permitted(ctx, req)
 		if resp != nil {
-			r.account(resp)
+			if failed := r.account(resp); failed != nil {
+				return nil, r.brokenOff(ctx, resp, errors.Join(failed, err))
+			}
 		}
 		empty := errors.Is(err, provider.ErrEmpty) || err == nil && resp.Error == nil && blank(resp)
 		switch {
@@ -74,8 +76,9 @@ func (r *run) failed(err error) error {
 	return errorf("%s: turn %d: %w", r.player.Name, r.state.Turn+1, err)
 }
 
-// account adds what an answer cost.
-func (r *run) account(resp *dragoman.Response) {
+// account adds the usage, the cost and the losses of a response. The error is that of
+// [Agent.Price].
+func (r *run) account(resp *dragoman.Response) error {
 	if name := modelName(resp); name != "" {
 		r.result.Model = name
 	}
@@ -84,11 +87,18 @@ func (r *run) account(resp *dragoman.Response) {
 			r.result.Failovers = append(r.result.Failovers, FailedModel{Turn: r.state.Turn, Model: f.Model, Err: f.Err})
 		}
 	}
-	r.state.Usage = addUsage(r.state.Usage, resp.Usage)
-	if r.cast.first.Price != nil {
-		r.state.Cost += r.cast.first.Price(resp.Usage)
-	}
 	r.result.Losses.Losses = append(r.result.Losses.Losses, resp.Losses.Losses...)
+	return r.charge(resp.Usage)
+}
+
+// charge adds usage and its price to the run.
+func (r *run) charge(u dragoman.Usage) error {
+	r.state.Usage = addUsage(r.state.Usage, u)
+	price := r.cast.first.Price
+	if price == nil {
+		return nil
+	}
+	return callback("Price", func() error { r.state.Cost += price(u); return nil })
 }
 
 // answer asks the model once: whole where nobody watches, as a stream otherwise.
@@ -184,9 +194,9 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	req.Instructions, req.Messages, req.Tools = nil, nil, nil
 	text := p.Instructions
 	if p.Instruct != nil {
-		var err error
-		if text, err = p.Instruct(ctx, r.turn()); err != nil {
-			return nil, errorf("Instruct: %w", err)
+		err := callback("Instruct", func() (err error) { text, err = p.Instruct(ctx, r.turn()); return err })
+		if err != nil {
+			return nil, err
 		}
 	}
 	if text != "" {
@@ -219,8 +229,9 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out []dragoman.Message, err error) {
 	out = slices.Clip(messages)
 	if r.player.Compact != nil {
-		if out, err = r.player.Compact(ctx, copied(out)); err != nil {
-			return nil, errorf("Compact: %w", err)
+		err = callback("Compact", func() (err error) { out, err = r.player.Compact(ctx, copied(out)); return err })
+		if err != nil {
+			return nil, err
 		}
 	}
 	if s, ok := r.store.(expander); ok {

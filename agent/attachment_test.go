@@ -16,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -125,7 +126,7 @@ func TestDecision35_ARunWithAnUnknownAttachmentFailsBeforeTheModelIsAsked(t *tes
 	store := must[*sqlite.Store](t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{Relaxed: true}))
 	defer store.Close()
 	s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{}))
-	ask := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Attachment: "att_gone"}}}
+	ask := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Attachment: "att_gone"}}}
 	m := model()
 	if _, err := (agent.Agent{Model: m}).Run(t.Context(), "look", agent.In(s), agent.Messages(ask)); !errors.Is(err, dragoman.ErrAttachment) || !strings.Contains(err.Error(), "att_gone") || len(m.asked) != 0 {
 		t.Errorf("%v, asked %d times", err, len(m.asked))

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,93 @@ func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 		if n := strings.Count(script(res.Messages), "is resolved."); n != 1 || !strings.Contains(script(m.asked[1].Messages), "the outcome") {
 			t.Errorf("%s: told %d times:\n%s", name, n, script(res.Messages))
 		}
+	}
+}
+
+// The model of a call that failed or was abandoned has its result: no outcome of a ticket
+// follows, whether the handler opened the ticket in time or too late.
+func TestT6_NoOutcomeFollowsAFailedCall(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	release := make(chan struct{})
+	late := make(chan error, 2)
+	finish := func(ctx context.Context) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Hour)
+		if err == nil {
+			err = tickets.Resolve(context.Background(), ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "OUTCOME"}}})
+		}
+		return ticket, err
+	}
+	opensLate := tool.New("opens_late", "Opens a ticket too late.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+		<-release
+		ticket, err := finish(ctx)
+		late <- err
+		return ticket, err
+	}, tool.Timeout(time.Millisecond))
+	hangs := tool.New("hangs", "Opens a ticket and hangs.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+		_, err := tool.Background(ctx, time.Hour)
+		if err != nil {
+			late <- err
+			return nil, err
+		}
+		<-release
+		ticket, err := finish(ctx)
+		late <- err
+		return ticket, err
+	}, tool.Timeout(50*time.Millisecond))
+	fails := tool.New("fails", "Opens a ticket and fails.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		return ticket, errors.New("the work could not be started")
+	})
+	wait := tool.New("wait", "Waits.", func(context.Context, word) (string, error) {
+		close(release)
+		for range 2 {
+			if err := <-late; !errors.Is(err, tool.ErrNoTicket) {
+				t.Errorf("an abandoned handler gets %v", err)
+			}
+		}
+		return "waited", nil
+	})
+	a := agent.Agent{
+		Model: model(calls("a opens_late", "b hangs", "c fails"), calls("d wait"), says("done")),
+		Tools: []tool.Tool{opensLate, hangs, fails, wait}, Runner: &tool.Runner{Tickets: tickets},
+	}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if text := script(res.Messages); strings.Contains(text, "OUTCOME") || strings.Contains(text, "background work") {
+		t.Errorf("an outcome was delivered:\n%s", text)
+	}
+	if left, err := tickets.Store.List(t.Context(), res.Run); err != nil || len(left) != 0 {
+		t.Errorf("%d tickets are left, %v", len(left), err)
+	}
+}
+
+// An attempt that follows one whose result could not be recorded gets a ticket that can be
+// resolved.
+func TestT13_ALaterAttemptReopensAWithdrawnTicket(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	attempt := 0
+	build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+		ticket, err := tool.Background(ctx, time.Hour)
+		if attempt++; attempt == 1 || err != nil {
+			return nil, errors.Join(errors.New("no worker"), err)
+		}
+		return ticket, tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
+	}, tool.Idempotent())
+	box, err := tool.NewBox(build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "build", Arguments: "{}"}}}
+	for range 2 { // two processes that know nothing of each other
+		run := (&tool.Runner{Tickets: tickets}).Start("run")
+		if _, err := run.Do(t.Context(), box, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ms, err := (&tool.Runner{Tickets: tickets}).Start("run").Deliver(t.Context(), box)
+	if err != nil || len(ms) != 1 || !strings.Contains(script(ms), "the outcome") {
+		t.Errorf("delivered %s, %v", script(ms), err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -46,7 +48,7 @@ func TestInstructWritesTheInstructionsOfEachTurn(t *testing.T) {
 }
 
 func TestL4_OnlyAChoiceThatForcesACallIsReset(t *testing.T) {
-	for mode, reset := range map[dragoman.ChoiceMode]bool{dragoman.ChoiceTool: true, dragoman.ChoiceRequired: true, dragoman.ChoiceAuto: false} {
+	for mode, reset := range map[string]bool{dragoman.ChoiceTool: true, dragoman.ChoiceRequired: true, dragoman.ChoiceAuto: false} {
 		var did counted
 		m := model(calls("a look"))
 		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}
@@ -110,7 +112,7 @@ func TestQuirkF7_JSONIsFoundBehindABoundedPrelude(t *testing.T) {
 
 func TestImmediateToolsRunInPlaceWithoutGuardrails(t *testing.T) {
 	same := func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, nil }
-	inPlace := tool.New("now", "Answers at once.", func(context.Context, word) (string, error) { return "x", nil }, tool.Immediately())
+	inPlace := tool.New("now", "Answers at once.", func(context.Context, word) (string, error) { return "x", nil }, toolopt.Immediately())
 	input := agent.ToolGuardrail{Name: "in", Check: func(context.Context, tool.Info, tool.Input) (agent.Verdict, error) { return agent.Verdict{}, nil }}
 	output := agent.ToolOutputGuardrail{Name: "out", Check: func(context.Context, tool.Info, tool.Output) (agent.Verdict, error) { return agent.Verdict{}, nil }}
 	for name, c := range map[string]struct {
@@ -145,7 +147,7 @@ func TestL7_ImmediateHooksLeaveGuardrailsTheirTimeout(t *testing.T) {
 			began := time.Now()
 			var did counted
 			a := agent.Agent{
-				Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look", tool.Immediately())}, Guardrails: rails,
+				Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look", toolopt.Immediately())}, Guardrails: rails,
 				Toolbox: tool.Config{Hooks: tool.Hooks{Immediate: true, Timeout: time.Minute}},
 			}
 			res, err := a.Run(t.Context(), "go")
@@ -453,7 +455,7 @@ func TestI9_SearchToolAvoidsTheNamesOfHostedTools(t *testing.T) {
 	var did counted
 	for name, want := range map[string]string{"tool_search": "read_tool_output tool_search_2 tool_search", "web": "read_tool_output tool_search web"} {
 		m := model()
-		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("dive", tool.Deferred())}, HostedTools: []dragoman.ToolSpec{{Kind: dragoman.ToolHosted, Name: name}}}
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("dive", tool.Deferred())}, HostedTools: []dragoman.ToolSpec{{Kind: codes.ToolHosted, Name: name}}}
 		must[*agent.Result](t)(a.Run(t.Context(), "go"))
 		if got := specNames(m.asked[0]); got != want {
 			t.Errorf("%s: %q", name, got)

@@ -8,7 +8,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // AfterTools decides, when all calls of a turn are answered, whether the run is
@@ -54,11 +53,7 @@ func (r *run) runner() *tool.Run {
 		return t
 	}
 	base := p.base()
-	approvers := []tool.Approver{r.ledger}
-	if base.Approver != nil {
-		approvers = append(approvers, r.recording(base.Approver))
-	}
-	base.Approver = policy.First(approvers...)
+	base.Approver = r.decided.approver(base.Approver)
 	if base.Journal == nil {
 		base.Journal = r.effects()
 	}
@@ -170,7 +165,7 @@ func (r *run) keepApprovals(batch *tool.Batch) {
 		}
 		for i := range batch.Records {
 			if rec := &batch.Records[i]; rec.CallID == p.Binding.CallID && rec.Verdict == tool.Approved {
-				_ = r.ledger.Decide(p.Binding, tool.Answer{Verdict: tool.Approved}) // an approval is always a valid answer
+				r.decided.approve(p.Binding)
 			}
 		}
 	}
@@ -347,9 +342,10 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 			}
 		}
 	}
-	output, over, err := r.player.AfterTools(ctx, done)
+	var output string
+	err = callback("AfterTools", func() (err error) { output, over, err = r.player.AfterTools(ctx, done); return err })
 	if err != nil {
-		return false, errorf("AfterTools: %w", err)
+		return false, err
 	}
 	if !over {
 		return false, nil

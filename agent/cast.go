@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/targets"
@@ -247,7 +248,7 @@ func (p *player) prepare() error {
 	if err := p.hide(); err != nil {
 		wrong("%v", err)
 	}
-	if p.Runner != nil && !slices.Contains([]tool.Failure{tool.FailureDefault, tool.FailureContinue, tool.FailureDegrade, tool.FailureFail}, p.Runner.Failure) {
+	if p.Runner != nil && !slices.Contains([]string{codes.FailureDefault, codes.FailureContinue, codes.FailureDegrade, codes.FailureFail}, p.Runner.Failure) {
 		wrong("its Runner has the unknown failure policy %q; use continue, degrade or fail", p.Runner.Failure)
 	}
 	config := p.Toolbox
@@ -270,7 +271,7 @@ func (p *player) prepare() error {
 		p.handoffs[tool.KeyOf(t.Spec())] = &p.Handoffs[i]
 	}
 	for _, t := range tools {
-		if s, ok := t.(interface{ Settings() tool.Settings }); ok && s.Settings().Source == tool.FromHandoff {
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok && s.Settings().Source == codes.FromHandoff {
 			p.handoffNames = append(p.handoffNames, t.Spec().QualifiedName())
 			p.targets = append(p.targets, s.Settings().HandoffTo)
 		}

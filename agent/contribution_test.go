@@ -12,6 +12,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/tool"
@@ -55,9 +57,9 @@ func (acme) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Re
 // acmeToAnthropic writes a definition for Anthropic without the canonical view.
 type acmeToAnthropic struct{}
 
-func (acmeToAnthropic) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (acmeToAnthropic) From() dragoman.Format     { return acmeFormat }
-func (acmeToAnthropic) To() dragoman.Format       { return toolformat.AnthropicTool }
+func (acmeToAnthropic) Kind() string          { return codes.SchemaObject }
+func (acmeToAnthropic) From() dragoman.Format { return acmeFormat }
+func (acmeToAnthropic) To() dragoman.Format   { return toolformat.AnthropicTool }
 func (acmeToAnthropic) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	var t acmeTool
 	if err := json.Unmarshal(in.Native, &t); err != nil {
@@ -113,20 +115,20 @@ func TestR10_ToolWithItsOwnSchemaFormatWorksOnEveryStack(t *testing.T) {
 func TestR10_ContributedAdapterLeadsToItsFormatDirectly(t *testing.T) {
 	contribution := dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}, Adapters: []dragoman.Adapter{acmeToAnthropic{}}}
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(contribution))
-	for _, d := range []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat} {
+	for _, d := range []dragoman.Dialect{dialectname.Anthropic, dialectname.OpenAIChat} {
 		u := serveStrictly(t, stacks()[d])
 		res, err := agent.Agent{Model: u.client, Tools: []tool.Tool{weather}}.Run(t.Context(), "What is the weather in Oslo?")
 		if err != nil || len(res.Records) != 1 || !res.Records[0].OK {
 			t.Fatalf("%s: %v\n%s", d, err, recordLines(res.Records))
 		}
-		if got := strings.Contains(u.last(t), `"adapted"`); got != (d == dragoman.Anthropic) {
+		if got := strings.Contains(u.last(t), `"adapted"`); got != (d == dialectname.Anthropic) {
 			t.Errorf("%s: adapted is %v in\n%s", d, got, u.last(t))
 		}
 	}
 }
 
 func TestR4_StackThatAcceptsTheFormatGetsTheSource(t *testing.T) {
-	u := serveStrictly(t, stack{stacks()[dragoman.Ollama].codec, "some-model", ""})
+	u := serveStrictly(t, stack{stacks()[dialectname.Ollama].codec, "some-model", ""})
 	u.client.Contributions = []dragoman.Contribution{{Source: "config", Accepts: []dragoman.Format{acmeFormat}}}
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}}))
 	_, _ = agent.Agent{Model: u.client, Tools: []tool.Tool{weather}}.Run(t.Context(), "hello")
@@ -210,9 +212,9 @@ func (acmeCalls) InspectCall(obj json.RawMessage) (*dragoman.ToolCall, dragoman.
 
 type acmeCallAdapter struct{}
 
-func (acmeCallAdapter) Kind() dragoman.ObjectKind { return dragoman.CallObject }
-func (acmeCallAdapter) From() dragoman.Format     { return "" }
-func (acmeCallAdapter) To() dragoman.Format       { return "acme.call" }
+func (acmeCallAdapter) Kind() string          { return codes.CallObject }
+func (acmeCallAdapter) From() dragoman.Format { return "" }
+func (acmeCallAdapter) To() dragoman.Format   { return "acme.call" }
 func (acmeCallAdapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	b, err := json.Marshal(map[string]string{"acme_call": in.Call.Name, "with": in.Call.Arguments})
 	return b, dragoman.Report{}, err

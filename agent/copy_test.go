@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -26,7 +27,7 @@ var inPlace = map[string]func(ms []dragoman.Message) []dragoman.Message{
 		return slices.Delete(ms, 1, 3)
 	},
 	"deletes parts": func(ms []dragoman.Message) []dragoman.Message {
-		ms[0].Parts = slices.DeleteFunc(ms[0].Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia })
+		ms[0].Parts = slices.DeleteFunc(ms[0].Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia })
 		return ms
 	},
 	"edits a text": func(ms []dragoman.Message) []dragoman.Message {

@@ -17,6 +17,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
@@ -105,7 +106,7 @@ const (
 // fate is what a result tells of its call.
 func fate(res *dragoman.ToolResult) string {
 	switch text := res.Text(); {
-	case res.Outcome != dragoman.OutcomeError:
+	case res.Outcome != codes.OutcomeError:
 		return worked
 	case strings.Contains(text, "did not run: the user rejected it"):
 		return rejected
@@ -354,6 +355,6 @@ func named(m *dragoman.Message) string {
 	case *dragoman.Text:
 		return p.Text
 	default:
-		return string(p.Kind())
+		return p.Kind()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -68,7 +69,7 @@ func TestT10_RecordListsWhatEachLimitCut(t *testing.T) {
 		}
 		return out
 	}
-	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 100)}
+	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 100)}
 	for name, tc := range map[string]struct {
 		limits tool.Limits
 		out    any

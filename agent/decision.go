@@ -2,92 +2,172 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// decisionStore is where the decisions on the run's calls are kept; nil: nowhere but
-// in its state.
-func (r *run) decisionStore() decisionStore {
-	if s, ok := r.store.(decisionStore); ok {
-		return s
-	}
-	return r.decided
+// decision is the decision of a human on a pending call.
+type decision struct {
+	pending tool.Pending
+	answer  tool.Answer
+	sticky  bool
+	stored  bool // it is in the store already
 }
 
-// adopt takes the decisions that are kept on calls that wait, and were not acted upon:
-// the process that got them has ended. What is decided now goes before.
-func (r *run) adopt(ctx context.Context) error {
-	s, ok := r.store.(decisionStore)
-	if !ok {
-		return nil // a run inside of another has those of that one
+func (d decision) apply(o *options) { o.decisions = append(o.decisions, d) }
+
+// decisions owns the human decisions of one run. Every decision takes the same way:
+//
+//   - It is given: as an option of [Agent.Resume], by the approver of the Runner, or by
+//     the store, for a process that ended before the decision took effect.
+//   - It is written to the store, durably, if the store is a decisionStore.
+//   - It is recorded in the ledger, which answers the runner. The state of the run holds
+//     the ledger.
+type decisions struct {
+	given  []decision
+	ledger *policy.Ledger
+	// log stores decisions; nil: only the state does. A nested run has that of the outer
+	// run, which stores the options of Resume: then logsGiven is false.
+	log       decisionStore
+	logsGiven bool
+}
+
+// newDecisions returns the decisions of a run that has these options.
+func newDecisions(o *options) decisions {
+	d := decisions{given: o.decisions, ledger: policy.NewLedger(), log: o.outerLog}
+	if s, ok := o.store.(decisionStore); ok {
+		d.log, d.logsGiven = s, true
 	}
-	for _, p := range leaves(r.state.Pending) {
-		if slices.ContainsFunc(r.decisions, func(d decision) bool { return d.pending.Binding == p.Binding }) {
-			continue
+	return d
+}
+
+// resume restores the ledger of a resumed run and records the decisions on its pending
+// calls. A decision on a call that is not pending is an error.
+func (d *decisions) resume(ctx context.Context, r *run) error {
+	if r.state.Ledger != nil {
+		d.ledger = r.state.Ledger
+	}
+	pending := leaves(r.state.Pending)
+	if err := d.adopt(ctx, pending); err != nil {
+		return err
+	}
+	isPending := func(b tool.Binding) bool {
+		return slices.ContainsFunc(pending, func(p tool.Pending) bool { return p.Binding == b })
+	}
+	for _, g := range d.given {
+		b := g.pending.Binding
+		switch {
+		case b.Run != r.state.Run && (len(r.path) > 0 || isPending(b)):
+			continue // it belongs to a nested run, or to an outer one
+		case !isPending(b):
+			return fmt.Errorf("%w: a decision on %s of turn %d, which does not wait for one", ErrState, b.Key.QualifiedName(), b.Turn)
 		}
-		kept, err := s.Decided(ctx, p.Binding)
-		if err != nil {
-			return errorf("loading the run: %w", err)
-		}
-		if kept != nil {
-			r.decisions = append(r.decisions, decision{pending: p, answer: kept.Answer, sticky: kept.Sticky, kept: true})
+		if err := d.record(g); err != nil {
+			return errorf("the decision on %s: %w", b.Key.QualifiedName(), err)
 		}
 	}
 	return nil
 }
 
-// keepDecisions stores what humans said: by itself where that can be kept, and with
-// the state elsewhere.
-func (r *run) keepDecisions(ctx context.Context) error {
-	s, ok := r.store.(decisionStore)
-	if !ok {
-		return r.save(ctx)
-	}
-	var said []tool.Ruling
-	for _, d := range r.decisions {
-		if !d.kept {
-			said = append(said, tool.Ruling{Binding: d.pending.Binding, Input: d.pending.Input, Answer: d.answer, Sticky: d.sticky})
-		}
-	}
-	if len(said) == 0 {
+// adopt adds the stored decisions on pending calls that have not taken effect, because the
+// process that got them ended. A decision that is given now has precedence.
+func (d *decisions) adopt(ctx context.Context, pending []tool.Pending) error {
+	if !d.logsGiven {
 		return nil
 	}
-	return r.rule(ctx, s, said...)
+	for _, p := range pending {
+		if slices.ContainsFunc(d.given, func(g decision) bool { return g.pending.Binding == p.Binding }) {
+			continue
+		}
+		stored, err := d.log.Decided(ctx, p.Binding)
+		if err != nil {
+			return errorf("loading the run: %w", err)
+		}
+		if stored != nil {
+			d.given = append(d.given, decision{pending: p, answer: stored.Answer, sticky: stored.Sticky, stored: true})
+		}
+	}
+	return nil
 }
 
-// rule stores decisions. One that was made is stored also where the run is cancelled.
-func (r *run) rule(ctx context.Context, s decisionStore, said ...tool.Ruling) error {
+// record puts a decision into the ledger.
+func (d *decisions) record(g decision) error {
+	b := g.pending.Binding
+	switch {
+	case g.sticky && g.answer.Verdict == tool.Approved:
+		d.ledger.Always(b)
+	case g.sticky:
+		d.ledger.Never(b, g.answer.Message)
+	}
+	return d.ledger.Decide(b, g.answer)
+}
+
+// approve records the approval of a call whose tool is suspended.
+func (d *decisions) approve(b tool.Binding) {
+	_ = d.ledger.Decide(b, tool.Answer{Verdict: tool.Approved}) // an approval is always a valid answer
+}
+
+// save stores the given decisions before they take effect (requirement S1): in the log, or
+// with the state of the run if there is none.
+func (d *decisions) save(ctx context.Context, r *run) error {
+	if len(d.given) == 0 {
+		return nil
+	}
+	if !d.logsGiven {
+		return r.save(ctx)
+	}
+	var rulings []tool.Ruling
+	for _, g := range d.given {
+		if !g.stored {
+			rulings = append(rulings, tool.Ruling{Binding: g.pending.Binding, Input: g.pending.Input, Answer: g.answer, Sticky: g.sticky})
+		}
+	}
+	if len(rulings) == 0 {
+		return nil
+	}
+	return d.write(ctx, rulings...)
+}
+
+// write stores decisions in the log, also if the run is canceled.
+func (d *decisions) write(ctx context.Context, rulings ...tool.Ruling) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	if err := s.Decide(ctx, said...); err != nil {
+	if err := d.log.Decide(ctx, rulings...); err != nil {
 		return errorf("storing what was decided: %w", err)
 	}
 	return nil
 }
 
-// recording is an approver whose decisions are stored before they are acted upon. It is
-// not asked again what it has decided: a process may have ended in between.
-func (r *run) recording(a tool.Approver) tool.Approver {
-	s := r.decisionStore()
-	if s == nil {
+// approver returns the approver of a runner: the ledger, then next, if it is not nil.
+func (d *decisions) approver(next tool.Approver) tool.Approver {
+	if next == nil {
+		return policy.First(d.ledger)
+	}
+	return policy.First(d.ledger, d.logged(next))
+}
+
+// logged returns an approver that stores the decisions of a before they take effect. It
+// does not ask again for a stored one: a process may have ended in between.
+func (d *decisions) logged(a tool.Approver) tool.Approver {
+	if d.log == nil {
 		return a
 	}
 	return policy.ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
-		kept, err := s.Decided(ctx, req.Binding)
+		stored, err := d.log.Decided(ctx, req.Binding)
 		if err != nil {
 			return tool.Answer{}, err
 		}
-		if kept != nil {
-			return kept.Answer, nil
+		if stored != nil {
+			return stored.Answer, nil
 		}
 		answer, err := a.Approve(ctx, req)
 		if err != nil || answer.Verdict != tool.Approved && answer.Verdict != tool.Rejected {
 			return answer, err
 		}
-		if err := r.rule(ctx, s, tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer}); err != nil {
+		if err := d.write(ctx, tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer}); err != nil {
 			return tool.Answer{}, err
 		}
 		return answer, nil

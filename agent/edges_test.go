@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -75,7 +76,7 @@ func TestPendingCallsSurviveACancellationButNotAFailure(t *testing.T) {
 				return "", ctx.Err()
 			}
 			return "", errors.New("no")
-		}, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureFail }))
+		}, tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureFail }))
 		a := agent.Agent{Model: model(calls("a other", "b ask")), Tools: []tool.Tool{other, did.tool("ask", tool.NeedsApproval())}}
 		res, err := a.Run(ctx, "go")
 		if errors.Is(err, agent.ErrInterrupted) != cancels || (len(res.Pending) == 1) != cancels || err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -27,9 +28,9 @@ import (
 func TestR9_EnvelopeIsKeptForItsDialectOnly(t *testing.T) {
 	codecs := []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{}}
 	content := map[dragoman.Dialect]string{
-		dragoman.OpenAIChat: `[{"type":"text","text":"STRUCT"}]`, dragoman.OpenAIResponses: `[{"type":"input_text","text":"STRUCT"}]`,
-		dragoman.Anthropic: `[{"type":"text","text":"STRUCT"}]`, dragoman.Gemini: `{"result":"STRUCT"}`, dragoman.Ollama: `"STRUCT"`,
-		dragoman.Bedrock: `[{"json":{"x":"STRUCT"}}]`, cohere.Codec{}.Dialect(): `[{"type":"text","text":"STRUCT"}]`,
+		dialectname.OpenAIChat: `[{"type":"text","text":"STRUCT"}]`, dialectname.OpenAIResponses: `[{"type":"input_text","text":"STRUCT"}]`,
+		dialectname.Anthropic: `[{"type":"text","text":"STRUCT"}]`, dialectname.Gemini: `{"result":"STRUCT"}`, dialectname.Ollama: `"STRUCT"`,
+		dialectname.Bedrock: `[{"json":{"x":"STRUCT"}}]`, cohere.Codec{}.Dialect(): `[{"type":"text","text":"STRUCT"}]`,
 	}
 	for _, format := range codecs {
 		for _, to := range codecs {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -79,7 +80,7 @@ type ModelEvent struct {
 // Text is what the step adds to the words of the answer; empty where it is about
 // something else, such as the arguments of a call.
 func (e *ModelEvent) Text() string {
-	if d, ok := e.Event.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText && d.Choice == 0 {
+	if d, ok := e.Event.(*dragoman.PartDelta); ok && d.Kind == codes.KindText && d.Choice == 0 {
 		return d.Text
 	}
 	return ""

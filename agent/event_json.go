@@ -54,7 +54,7 @@ type toolEventJSON struct {
 	Tool     string            `json:"tool"`
 	Input    *tool.Input       `json:"input,omitempty"`
 	Parts    []json.RawMessage `json:"parts,omitempty"`
-	Subject  tool.Subject      `json:"subject,omitempty"`
+	Subject  string            `json:"subject,omitempty"`
 	Model    string            `json:"model,omitempty"`
 	Target   string            `json:"target,omitempty"`
 	Decision *tool.Decision    `json:"decision,omitempty"`

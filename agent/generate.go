@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -32,7 +33,8 @@ func (e *OutputError) Error() string {
 // APIs take none: use a slice of structs, each with its key. So are values of any type,
 // such as any and [json.RawMessage], and a type that contains itself. It is asked for in the API's own way where there is one, and in words
 // elsewhere; code fences around it are taken off; it is validated, and goes back
-// to the model, with what is wrong, as often as Limits.Corrections says. The
+// to the model, with what is wrong, as often as Limits.Corrections says. A refusal is
+// not corrected: the error is [ErrAnswer] and has the text of the refusal. The
 // result of the run is there also beside an error.
 //
 // The schema is that of T, as every API takes it: all properties are required, and
@@ -114,7 +116,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	if given != nil {
 		s.format = *given
 	}
-	s.format.Kind, s.format.Schema, s.format.Dialect = dragoman.OutputSchema, strict, ""
+	s.format.Kind, s.format.Schema, s.format.Dialect = codes.OutputSchema, strict, ""
 	if s.format.Name == "" {
 		s.format.Name = typeName(t)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/targets"
@@ -32,7 +33,7 @@ func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
 		t.Fatalf("%+v %v", f, err)
 	}
 	out := m.asked[0].Output
-	if out == nil || out.Kind != dragoman.OutputSchema || out.Name != "Forecast" || out.Strict != dragoman.StrictOff {
+	if out == nil || out.Kind != codes.OutputSchema || out.Name != "Forecast" || out.Strict != codes.StrictOff {
 		t.Fatalf("%+v", out)
 	}
 	for _, name := range []string{"openai.strict", "azure.strict", "anthropic.strict", "bedrock.strict"} {
@@ -218,5 +219,12 @@ func TestL10_AStructThatIsATextInJSONIsAScalar(t *testing.T) {
 	p, _, err := agent.Generate[*time.Time](t.Context(), agent.Agent{Model: model(says(`{"value":"2026-03-01T12:00:00Z"}`))}, "when")
 	if err != nil || p == nil || !p.Equal(at) {
 		t.Errorf("a pointer: %v %v", p, err)
+	}
+}
+
+func TestTypeThatHasNoSchemaIsNamed(t *testing.T) {
+	_, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model(says("{}"))}, "go")
+	if err == nil || !strings.Contains(err.Error(), "the output type chan int") || strings.Contains(err.Error(), "arguments are") {
+		t.Errorf("error %v", err)
 	}
 }

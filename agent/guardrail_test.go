@@ -1,9 +1,11 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,5 +121,55 @@ func TestL12_ARunThatIsCanceledInAGuardrailCanBeResumed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// fullStore fails to save once a guardrail has stopped the run.
+type fullStore struct {
+	agent.Store
+	full bool
+}
+
+func (s *fullStore) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
+	if s.full {
+		return errors.New("the disk is full")
+	}
+	return s.Store.Save(ctx, messages, state)
+}
+
+func TestL7_StopThatCannotBeStoredIsLogged(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		var log bytes.Buffer
+		s := &fullStore{Store: newSession(t)}
+		a := agent.Agent{
+			Model: model(calls("a look")), Tools: []tool.Tool{new(counted).tool("look")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Guardrails: railAt("tool_output", func(context.Context) (agent.Verdict, error) {
+				s.full = full
+				return agent.Verdict{Stop: true}, nil
+			}),
+		}
+		if _, err := a.Run(t.Context(), "go", agent.In(s)); !errors.Is(err, agent.ErrGuardrail) {
+			t.Errorf("the run ended with %v", err)
+		}
+		if logged := strings.Contains(log.String(), "storing the stop of a guardrail failed"); logged != full {
+			t.Errorf("full %v: logged %s", full, log.String())
+		}
+	}
+}
+
+func TestL7_StoredStopHasTheErrorOfItsGuardrail(t *testing.T) {
+	s := dying(t)
+	a := agent.Agent{
+		Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{new(counted).tool("look")},
+		Guardrails: railAt("tool_output", func(context.Context) (agent.Verdict, error) { return agent.Verdict{}, errors.New("no connection") }),
+	}
+	if _, err := a.Run(t.Context(), "go", agent.In(s)); err == nil {
+		t.Fatal("the run did not end")
+	}
+	s.dies = false
+	_, err := a.Resume(t.Context(), nil, agent.In(s))
+	var stop *agent.GuardrailError
+	if !errors.As(err, &stop) || stop.Err == nil || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("the resumed run ended with %v", err)
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Handoff is an agent that may take over: its instructions, tools and rules apply
 // from then on. To the model it is a tool without arguments. To the policy of the
-// Runner it is a [tool.SubjectHandoff], whose target is the agent's name.
+// Runner its subject is "handoff", whose target is the agent's name.
 type Handoff struct {
 	// To is the agent.
 	To *Agent
@@ -43,7 +44,7 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 		text = fmt.Sprintf("Hand the conversation over to the agent %s. %s", h.To.name(), h.To.Description)
 	}
 	to := h.To.name()
-	opts := []tool.Option{tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo, s.Trusted = tool.FromHandoff, to, true }), tool.Idempotent()}
+	opts := []tool.Option{tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo, s.Trusted = codes.FromHandoff, to, true }), tool.Idempotent()}
 	if h.NeedsApproval {
 		opts = append(opts, tool.NeedsApproval())
 	}
@@ -63,7 +64,10 @@ func (r *run) handOver(records []tool.Record) (to string, err error) {
 		}
 		next := r.cast.players[h.To.name()]
 		if h.Filter != nil {
-			r.state.Seen = h.Filter(copied(r.visible()))
+			err := callback("the filter of the handoff to "+next.name(), func() error { r.state.Seen = h.Filter(copied(r.visible())); return nil })
+			if err != nil {
+				return "", err
+			}
 			r.state.Offset = len(r.messages)
 			if len(r.state.Seen) == 0 {
 				return "", errorf("the handoff to %s leaves nothing of the conversation", next.name())

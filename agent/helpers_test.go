@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -83,7 +84,7 @@ func eventsOf(resp *dragoman.Response) []dragoman.Event {
 			out = append(out, start)
 			if t, ok := p.(*dragoman.Text); ok {
 				start.Part = &dragoman.Text{}
-				out = append(out, &dragoman.PartDelta{Index: index, Kind: dragoman.KindText, Text: t.Text})
+				out = append(out, &dragoman.PartDelta{Index: index, Kind: codes.KindText, Text: t.Text})
 			}
 			out = append(out, &dragoman.PartEnd{Index: index, Part: p})
 			index++
@@ -171,7 +172,7 @@ func script(ms []dragoman.Message) string {
 				fmt.Fprintf(&b, " call %s %s", p.ID, p.Name)
 			case *dragoman.ToolResult:
 				state := "ok"
-				if p.Outcome == dragoman.OutcomeError {
+				if p.Outcome == codes.OutcomeError {
 					state = "error"
 				}
 				fmt.Fprintf(&b, " result %s %s", p.CallID, state)

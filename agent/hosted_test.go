@@ -14,6 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -44,11 +46,11 @@ var hostedTurns = []struct {
 // wireTurn returns a whole response with the given content.
 func wireTurn(d dragoman.Dialect, content string) string {
 	switch d {
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return `{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[` + content + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[` + content + `],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		return `{"candidates":[{"content":{"role":"model","parts":[` + content + `]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1}}`
 	default:
 		return `{"output":{"message":{"role":"assistant","content":[` + content + `]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2},"metrics":{"latencyMs":1}}`
@@ -126,7 +128,7 @@ func writeWire(w io.Writer, codec dialect.Codec, resp *dragoman.Response, stream
 			}
 			if t, ok := p.(*dragoman.Text); ok {
 				start.Part = &dragoman.Text{}
-				events = append(events, start, &dragoman.PartDelta{Index: index, Kind: dragoman.KindText, Text: t.Text})
+				events = append(events, start, &dragoman.PartDelta{Index: index, Kind: codes.KindText, Text: t.Text})
 			} else {
 				events = append(events, start)
 			}
@@ -152,7 +154,7 @@ func writeWire(w io.Writer, codec dialect.Codec, resp *dragoman.Response, stream
 // A forced choice that a hosted tool obeyed is reset, or the model would never answer.
 func TestL4_ForcedChoiceIsResetAfterHostedTools(t *testing.T) {
 	searched := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
-		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: "web_search_call", Hosted: true}},
+		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "web_search_call", Hosted: true}},
 	}}}
 	for _, keep := range []bool{false, true} {
 		m := model(searched, says("done"))

@@ -13,6 +13,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -96,9 +98,9 @@ func TestT7_PanicTextAndStackAreNeverSerialized(t *testing.T) {
 func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
 	logged := defaultLog(t)
 	broken := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil },
-		tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("hook bug") }))
+		toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("hook bug") }))
 	refusing := tool.New("refuse", "Refuses.", func(context.Context, struct{}) (string, error) { return "", nil },
-		tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, errors.New("not today") }))
+		toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, errors.New("not today") }))
 	a := agent.Agent{Model: model(calls("a look", "b refuse"), says("ok")), Tools: []tool.Tool{broken, refusing}}
 	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
 	var p *tool.PanicError
@@ -121,7 +123,7 @@ func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
 	defaultLog(t)
 	opening := tool.New("open", "Opens.", func(context.Context, struct{}) (string, error) {
 		return "", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
-	}, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureContinue }))
+	}, tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureContinue }))
 	script := func() *scripted { return model(calls("a open"), says("went on")) }
 	a := agent.Agent{Model: script(), Tools: []tool.Tool{opening, exploding()}}
 	if res := must[*agent.Result](t)(a.Run(t.Context(), "go")); res.Output != "went on" || !errors.Is(res.Records[0].Cause, fs.ErrNotExist) {

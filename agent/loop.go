@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,17 +57,21 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.within(); err != nil {
 		return err
 	}
+	if r.state.Paused { // nothing comes between a paused response and its continuation
+		return nil
+	}
 	if err := r.deliver(ctx); err != nil {
 		return errorf("results of work in the background: %w", err)
 	}
 	if r.player.Steer == nil {
 		return nil
 	}
-	said, err := r.player.Steer(ctx, r.turn())
+	var added []dragoman.Message
+	err := callback("Steer", func() (err error) { added, err = r.player.Steer(ctx, r.turn()); return err })
 	if err != nil {
-		return errorf("Steer: %w", err)
+		return err
 	}
-	return r.join(ctx, said)
+	return r.join(ctx, added)
 }
 
 // join adds messages to the conversation.
@@ -225,6 +230,7 @@ func kindOf(resp *dragoman.Response) answerKind {
 func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	r.result.Stop = resp.Stop
 	kind := kindOf(resp)
+	r.state.Paused = kind == pause
 	if kind != pause {
 		r.pauses = 0
 	}
@@ -318,7 +324,9 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 		text = thoughtsOf(output)
 	}
 	wrong := r.check(text)
-	switch {
+	switch refusal, refused := refusalOf(resp, output); {
+	case refused && (wrong != "" || resp.Stop.Reason == dragoman.StopRefusal):
+		return "", r.fail(fmt.Errorf("%w: the model refused: %s", ErrAnswer, refusal))
 	case wrong == "":
 		return "", nil
 	case r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections):
@@ -328,6 +336,22 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	r.state.Corrected++
 	r.messages = append(r.messages, dragoman.UserText(wrong))
 	return wrong, nil
+}
+
+// refusalOf reports whether a response is a refusal, and returns its text.
+func refusalOf(resp *dragoman.Response, output []dragoman.Message) (text string, refused bool) {
+	var texts []string
+	for i := range output {
+		for _, p := range output[i].Parts {
+			if p, ok := p.(*dragoman.Refusal); ok {
+				texts = append(texts, p.Text)
+			}
+		}
+	}
+	if len(texts) == 0 && resp.Stop.Reason == dragoman.StopRefusal {
+		return cmp.Or(textOf(output), "it gave no reason"), true
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
 // answerOpen adds error results for the calls of a response that must not run, so that the

@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -186,6 +187,69 @@ func TestL4_AForcedChoiceOfAnAgentThatTookOverIsItsOwn(t *testing.T) {
 	}
 }
 
+// Neither steering nor the outcome of background work comes between a paused response and
+// its continuation, also if another process continues it: an API refuses a call of its own
+// tools that is followed by a user message and has no result.
+func TestL2_NothingIsInsertedAfterAPause(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+		return tool.Background(ctx, time.Hour)
+	})
+	for _, resumed := range []bool{false, true} {
+		paused := says("working")
+		paused.Stop.Reason = dragoman.StopPause
+		settle := func(req *dragoman.Request) *dragoman.Response {
+			open, err := tickets.Store.List(t.Context(), "run")
+			if err != nil || len(open) != 1 {
+				t.Fatalf("%d tickets, %v", len(open), err)
+			}
+			if err := tickets.Resolve(t.Context(), open[0].Ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}}); err != nil {
+				t.Error(err)
+			}
+			return paused
+		}
+		m := model(calls("a build"), settle, calls("b look"), says("done"))
+		var did counted
+		a := agent.Agent{
+			Model: m, Tools: []tool.Tool{build, did.tool("look")}, Runner: &tool.Runner{Tickets: tickets},
+			Steer: func(_ context.Context, turn agent.Turn) ([]dragoman.Message, error) {
+				if turn.Number != 2 && turn.Number != 3 {
+					return nil, nil
+				}
+				return []dragoman.Message{dragoman.UserText("hurry")}, nil
+			},
+		}
+		opts := []agent.Option{agent.ID("run")}
+		if resumed {
+			m.script[2] = errors.New("down")
+		}
+		res, err := a.Run(t.Context(), "go", opts...)
+		if resumed {
+			if err == nil {
+				t.Fatal("the model is down")
+			}
+			m.script = []any{calls("b look"), says("done")}
+			res, err = a.Resume(t.Context(), stored(t, res.State))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, req := range m.asked {
+			text := script(req.Messages)
+			if i >= 2 && i < len(m.asked)-1 && !strings.HasSuffix(text, "assistant: \"working\"\n") {
+				t.Errorf("resumed %v, request %d:\n%s", resumed, i+1, text)
+			}
+		}
+		if text := script(m.asked[len(m.asked)-1].Messages); !strings.Contains(text, "built") || !strings.Contains(text, "hurry") {
+			t.Errorf("resumed %v: after the pause:\n%s", resumed, text)
+		}
+		if res.Output != "done" {
+			t.Errorf("resumed %v: %q", resumed, res.Output)
+		}
+		tickets.Store = &tool.MemoryTickets{}
+	}
+}
+
 func TestL2_PausesAreCountedInARow(t *testing.T) {
 	var did counted
 	m := model()
@@ -313,7 +377,7 @@ func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
 		shown := byte(1)
 		screen := tool.New("screen", "Shows the screen.", func(context.Context, word) (tool.Output, error) {
 			shown += tc.step
-			picture := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: base64.StdEncoding.EncodeToString([]byte{shown})}
+			picture := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: base64.StdEncoding.EncodeToString([]byte{shown})}
 			return tool.Output{Content: []dragoman.Part{picture}}, nil
 		})
 		m := model()
@@ -339,10 +403,10 @@ func TestL9_LongOutputsAreComparedBeforeTheyAreCut(t *testing.T) {
 			return strings.Repeat("a", 40_000) + strconv.Itoa(100+n) + strings.Repeat("b", 40_000)
 		}, false},
 		"the same large picture": {func(int) any {
-			return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40)}
+			return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40)}
 		}, true},
 		"another large picture": {func(n int) any {
-			return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40) + base64.StdEncoding.EncodeToString([]byte{1, 2, byte(n)})}
+			return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("QUJD", 40) + base64.StdEncoding.EncodeToString([]byte{1, 2, byte(n)})}
 		}, false},
 	} {
 		for _, spill := range []tool.SpillStore{nil, tool.NoSpill} {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -89,13 +90,12 @@ func (m *meter) add(u dragoman.Usage) {
 }
 
 // spend adds what actions used to the usage and the cost of the run.
-func (r *run) spend(m *meter) {
+func (r *run) spend(m *meter) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var failed error
 	for _, u := range m.calls {
-		r.state.Usage = addUsage(r.state.Usage, u)
-		if r.cast.first.Price != nil {
-			r.state.Cost += r.cast.first.Price(u)
-		}
+		failed = errors.Join(failed, r.charge(u))
 	}
+	return failed
 }

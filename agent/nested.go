@@ -35,8 +35,41 @@ func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 	if text == "" {
 		text = fmt.Sprintf("Asks the agent %s.", a.name())
 	}
-	all := append([]tool.Option{tool.Timeout(limit), tool.Set(func(s *tool.Settings) { s.Limits = tool.Limits{} })}, opts...)
+	all := append([]tool.Option{tool.Timeout(limit), tool.Set(func(s *tool.Settings) { s.Limits, s.CheckState = tool.Limits{}, a.checkState })}, opts...)
 	return tool.New(a.name(), text, a.nested, all...)
+}
+
+// checkState reports whether the agent can continue a run that it left as a tool: an agent
+// or a tool of the run may be gone, or the state may be of a newer version. The outer run
+// asks before it runs any call (requirement L13).
+func (a Agent) checkState(ctx context.Context, raw json.RawMessage) error {
+	var s State
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return err
+	}
+	var o options
+	if r := runFrom(ctx); r != nil {
+		o.spill, o.policies = r.player.spill, r.cast.policies
+	}
+	c, err := newCast(&a, keepersOf(&o, nil), o.policies)
+	if err != nil {
+		return err
+	}
+	p, err := c.speaker(&s.s)
+	if err != nil {
+		return err
+	}
+	for _, pend := range s.s.Pending {
+		t, _ := p.box.Find(pend.Binding.Key)
+		of, ok := t.(interface{ Settings() tool.Settings })
+		if !ok || pend.State == nil || of.Settings().CheckState == nil {
+			continue
+		}
+		if err := of.Settings().CheckState(ctx, pend.State); err != nil {
+			return fmt.Errorf("%s cannot continue: %w", pend.Tool(), err)
+		}
+	}
+	return nil
 }
 
 // nested runs the agent for a call.
@@ -93,10 +126,10 @@ func inner(ctx context.Context) []Option {
 			journal = outer.Journal
 		}
 		opts = append(opts, optionFunc(func(o *options) {
-			o.journal, o.decided, o.spill, o.media = journal, r.decisionStore(), r.player.spill, r.detacher()
+			o.journal, o.outerLog, o.spill, o.media = journal, r.decided.log, r.player.spill, r.detacher()
 			o.secrets, o.policies = r.secrets, r.cast.policies
 		}))
-		for _, d := range r.decisions {
+		for _, d := range r.decided.given {
 			opts = append(opts, d)
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -167,6 +169,110 @@ func TestA6_MiddlewareDoesNotRepeatANestedRunThatWaits(t *testing.T) {
 		res, err = boss.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
 		if err != nil || res.Output != "done" || did.String() != "look: pay:x" {
 			t.Errorf("%s: %v, ran %q", name, err, did.String())
+		}
+	}
+}
+
+// A run is refused before any of its calls runs if an agent that runs as a tool cannot
+// continue, however deep it is.
+func TestL13_AConflictInANestedRunIsAnErrorBeforeAnyCallRuns(t *testing.T) {
+	var did counted
+	pay := did.tool("pay", tool.NeedsApproval())
+	clerk := agent.Agent{Name: "clerk", Model: model(calls("c pay")), Tools: []tool.Tool{pay, did.tool("look")}}
+	boss := func(clerk agent.Agent, deep bool) agent.Agent {
+		inner := clerk.AsTool()
+		task := `b clerk {"task":"t"}`
+		if deep {
+			manager := agent.Agent{Name: "manager", Model: model(calls(task), says("managed")), Tools: []tool.Tool{inner}}
+			inner, task = manager.AsTool(), `b manager {"task":"t"}`
+		}
+		return agent.Agent{Name: "boss", Model: model(calls("a pay", task)), Tools: []tool.Tool{pay, inner}}
+	}
+	without := clerk
+	without.Tools = clerk.Tools[1:]
+	for name, c := range map[string]struct {
+		now    agent.Agent
+		change func(string) string
+	}{
+		"the tool is gone": {now: without},
+		"a newer version":  {clerk, func(s string) string { return strings.ReplaceAll(s, `"state":{"v":1,`, `"state":{"v":99,`) }},
+		"the agent is gone": {clerk, func(s string) string {
+			return strings.ReplaceAll(s, `"agent":"clerk","turn"`, `"agent":"other","turn"`)
+		}},
+		"not a state of ours": {clerk, func(s string) string { return strings.ReplaceAll(s, `"phase":"calling"`, `"phase":"dancing"`) }},
+	} {
+		for _, deep := range []bool{false, true} {
+			clerk.Model, c.now.Model = model(calls("c pay")), model()
+			res, err := boss(clerk, deep).Run(t.Context(), "go")
+			if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 2 {
+				t.Fatalf("%d calls wait, %v", len(res.Pending), err)
+			}
+			stored := string(must[[]byte](t)(json.Marshal(res.State)))
+			if c.change != nil {
+				head, inner, _ := strings.Cut(stored, `"state":`)
+				stored = head + c.change(`"state":`+inner)
+			}
+			var s agent.State
+			if err := json.Unmarshal([]byte(stored), &s); err != nil {
+				t.Fatal(err)
+			}
+			did.runs = nil
+			_, err = boss(c.now, deep).Resume(t.Context(), &s, agent.ApproveAll(res.Pending))
+			if !errors.Is(err, agent.ErrState) || did.String() != "" {
+				t.Errorf("%s, deep %v: %v; ran %q", name, deep, err, &did)
+			}
+			if c.change != nil {
+				continue
+			}
+			clerk.Model = model()
+			again := boss(clerk, deep)
+			again.Model = model()
+			if _, err = again.Resume(t.Context(), &s, agent.ApproveAll(res.Pending)); err != nil || did.String() != "pay: pay:" {
+				t.Errorf("%s, deep %v: with the tool again: %v; ran %q", name, deep, err, &did)
+			}
+		}
+	}
+}
+
+// A nested call of a tool that the agent itself adds is no conflict.
+func TestL13_ANestedRunMayWaitForAToolThatTheAgentAdds(t *testing.T) {
+	asks := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		if q.Key.Name == "read_tool_output" {
+			return tool.Decision{Effect: tool.Ask, Reason: "look"}, nil
+		}
+		return tool.Decision{Effect: tool.Allow}, nil
+	})
+	var did counted
+	clerk := agent.Agent{
+		Name: "clerk", Model: model(calls(`c read_tool_output {"name":"x"}`)), Tools: []tool.Tool{did.tool("look")},
+		Runner: &tool.Runner{Policy: asks},
+	}
+	boss := agent.Agent{Model: model(calls(`b clerk {"task":"t"}`)), Tools: []tool.Tool{clerk.AsTool()}}
+	res, err := boss.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	must[*agent.Result](t)(boss.Resume(t.Context(), res.State, agent.ApproveAll(res.Pending)))
+}
+
+// An agent that is a tool also continues where no agent runs the tools.
+func TestL13_NestedStateIsCheckedOutsideOfAnAgent(t *testing.T) {
+	var did counted
+	pay := did.tool("pay", tool.NeedsApproval())
+	for name, now := range map[string][]tool.Tool{"same tools": {pay}, "without the tool": nil} {
+		clerk := agent.Agent{Name: "clerk", Model: model(calls("c pay"), says("paid")), Tools: []tool.Tool{pay}}
+		box := must[*tool.Box](t)(tool.NewBox(clerk.AsTool()))
+		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "clerk", Arguments: `{"task":"t"}`}}}
+		batch := must[*tool.Batch](t)((&tool.Runner{}).Start("run").Do(t.Context(), box, turn))
+		if len(batch.Pending) != 1 {
+			t.Fatalf("%d calls wait", len(batch.Pending))
+		}
+		clerk.Tools = now
+		box = must[*tool.Box](t)(tool.NewBox(clerk.AsTool()))
+		turn.Resume = batch.Pending
+		_, err := (&tool.Runner{}).Start("run").Do(t.Context(), box, turn)
+		if (err == nil) != (now != nil) || err != nil && !strings.Contains(err.Error(), "pay") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

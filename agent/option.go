@@ -25,7 +25,7 @@ type options struct {
 	chunks    bool
 	path      []string     // of the agents around this one
 	journal   tool.Journal // of the outer run
-	decided   decisionStore
+	outerLog  decisionStore
 	spill     tool.SpillStore  // of the outer run
 	secrets   *tool.Run        // of the outer run, whose secrets are hidden here too
 	media     detacher         // of the outer run
@@ -194,16 +194,6 @@ func StopAfterTurn(done <-chan struct{}) Option {
 // package provider opens do, except the simulator in process. They come as a [ModelEvent]
 // with a [dragoman.Chunk], whose bytes are valid until the next event.
 func Chunks() Option { return optionFunc(func(o *options) { o.chunks = true }) }
-
-// decision is a human's word on a pending call.
-type decision struct {
-	pending tool.Pending
-	answer  tool.Answer
-	sticky  bool
-	kept    bool // it is the store's
-}
-
-func (d decision) apply(o *options) { o.decisions = append(o.decisions, d) }
 
 // Approve lets a pending call run, exactly as it was asked for.
 func Approve(p tool.Pending) Option {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -152,7 +153,7 @@ func (r *run) restoreRecords(ctx context.Context) ([]tool.Record, error) {
 		case older:
 			rec = tool.Record{
 				Key: tool.KeyOfCall(r.player.lookedUp(s.call)), Turn: s.turn, CallID: s.call.ID, Agent: slices.Clone(r.path),
-				OK: s.result.Outcome != dragoman.OutcomeError, Replayed: true, Attempt: 1,
+				OK: s.result.Outcome != codes.OutcomeError, Replayed: true, Attempt: 1,
 			}
 			rec.Tool = rec.Key.QualifiedName()
 			rec.Trace = rec.Key.TraceName("")

@@ -32,7 +32,7 @@ type Result struct {
 	// conversation, and their Cause is nil. Without a recordStore, only the last 200 have
 	// times and decisions.
 	Records []tool.Record
-	// Degraded are the qualified names of the tools that [tool.FailureDegrade] removed
+	// Degraded are the qualified names of the tools that the failure policy "degrade" removed
 	// from the run, in the order in which they failed; nil means that the run had all of
 	// its tools. It covers all of the run's resumptions.
 	Degraded []string

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -96,7 +97,7 @@ func TestT10_RecordsOfALongRunAreRebuilt(t *testing.T) {
 func TestDecision27_DegradedRunNamesItsTools(t *testing.T) {
 	runs := 0
 	flaky := tool.New("flaky", "Fails.", func(context.Context, struct{}) (string, error) { runs++; return "", errors.New("down") },
-		tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureDegrade }))
+		tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureDegrade }))
 	var did counted
 	m := model(calls("a flaky"), calls("b ask"), calls("c flaky"), says("done"))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{flaky, did.tool("ask", tool.NeedsApproval())}}

@@ -13,12 +13,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // run is one run of an agent.
@@ -41,7 +41,7 @@ type run struct {
 	result   Result
 	recorded [][]tool.Record // what became of the calls, batch by batch
 	unsaved  []tool.Record   // records for a recordStore since the last save
-	ledger   *policy.Ledger
+	decided  decisions
 	memory   *tool.MemorySpill // long outputs of a run without a store for them
 	runners  map[string]*tool.Run
 	pauses   int // in a row
@@ -113,7 +113,7 @@ func (a *Agent) newRun(opts []Option, memory *tool.MemorySpill) (*run, error) {
 	}
 	r := &run{
 		options: o, cast: c, player: c.first, now: a.now, memory: k.memory,
-		runners: map[string]*tool.Run{}, over: make(chan struct{}),
+		runners: map[string]*tool.Run{}, over: make(chan struct{}), decided: newDecisions(&o),
 	}
 	return r, nil
 }
@@ -159,11 +159,10 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		defer cancel()
 	}
 	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed, Session: r.storeID()})
-	switch {
-	case !r.resumed:
+	if r.resumed {
+		err = r.decided.save(ctx, r)
+	} else {
 		err = r.hear(ctx)
-	case len(r.decisions) > 0: // what humans said is kept before it is acted upon (requirement S1)
-		err = r.keepDecisions(ctx)
 	}
 	if err == nil {
 		err = r.loop(ctx)
@@ -239,9 +238,9 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if err := r.state.expand(ctx, r.detacher()); err != nil {
 		return err
 	}
-	p := r.cast.players[r.state.Agent]
-	if p == nil {
-		return fmt.Errorf("%w: it is at the agent %q, which there is not; there are %s", ErrState, r.state.Agent, quoted(r.cast.names()))
+	p, err := r.cast.speaker(&r.state)
+	if err != nil {
+		return err
 	}
 	r.player = p
 	r.again = r.state.Phase == calling
@@ -254,23 +253,27 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 			r.result.Output = lastWords(r.messages)
 		}
 	}
-	if r.ledger = r.state.Ledger; r.ledger == nil {
-		r.ledger = policy.NewLedger()
-	}
 	records, err := r.restoreRecords(ctx)
 	if err != nil {
 		return err
 	}
 	r.recorded = [][]tool.Record{records}
-	for _, pend := range r.state.Pending {
+	return r.decided.resume(ctx, r)
+}
+
+// speaker returns the agent of a stored run, which must have the tools of the calls that
+// wait.
+func (c *cast) speaker(s *state) (*player, error) {
+	p := c.players[s.Agent]
+	if p == nil {
+		return nil, fmt.Errorf("%w: unknown agent %q: known agents are %s", ErrState, s.Agent, quoted(c.names()))
+	}
+	for _, pend := range s.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
-			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
+			return nil, fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
 		}
 	}
-	if err := r.adopt(ctx); err != nil {
-		return err
-	}
-	return r.decide()
+	return p, nil
 }
 
 // recall finds the state to go on with, and its conversation. Where there is a store,
@@ -286,7 +289,7 @@ func (r *run) recall(stored []byte) error {
 	if r.store == nil {
 		r.messages = slices.Clone(r.state.Messages)
 		r.kept = len(r.messages)
-		return nil
+		return r.checkOpenCalls()
 	}
 	if stored == nil {
 		return fmt.Errorf("%w: the store has no run", ErrState)
@@ -305,6 +308,12 @@ func (r *run) recall(stored []byte) error {
 		r.state.Ledger = s.s.Ledger // a process may have ended behind a decision
 		r.state.Stopped = s.s.Stopped
 	}
+	return r.checkOpenCalls()
+}
+
+// checkOpenCalls refuses a state that is to ask the model although the conversation has
+// calls without results.
+func (r *run) checkOpenCalls() error {
 	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
 		return fmt.Errorf("%w: the conversation has calls that wait, and the state is one from before them", ErrState)
 	}
@@ -327,37 +336,9 @@ func lastWords(ms []dragoman.Message) string {
 	return textOf(ms[first:])
 }
 
-// mine reports whether a decision is on a call of this run or of one inside it.
-func (r *run) mine(b tool.Binding) bool {
-	return slices.ContainsFunc(leaves(r.state.Pending), func(p tool.Pending) bool { return p.Binding == b })
-}
-
-// decide takes the decisions of humans.
-func (r *run) decide() error {
-	for _, d := range r.decisions {
-		b := d.pending.Binding
-		switch {
-		case b.Run != r.state.Run && (len(r.path) > 0 || r.mine(b)):
-			continue // of a run inside of this one, or around it, which finds it there
-		case !r.mine(b):
-			return fmt.Errorf("%w: a decision on %s of turn %d, which does not wait for one", ErrState, b.Key.QualifiedName(), b.Turn)
-		}
-		switch {
-		case d.sticky && d.answer.Verdict == tool.Approved:
-			r.ledger.Always(b)
-		case d.sticky:
-			r.ledger.Never(b, d.answer.Message)
-		}
-		if err := r.ledger.Decide(b, d.answer); err != nil {
-			return errorf("the decision on %s: %w", b.Key.QualifiedName(), err)
-		}
-	}
-	return nil
-}
-
 // open begins a run with new input.
 func (r *run) open(stored []byte) error {
-	if len(r.decisions) > 0 && len(r.path) == 0 {
+	if len(r.decided.given) > 0 && len(r.path) == 0 {
 		return errorf("%w: decisions belong to Resume", ErrState)
 	}
 	var before State
@@ -382,7 +363,6 @@ func (r *run) open(stored []byte) error {
 	if before.s.Run != "" && before.s.Background {
 		r.state.Waiting = append(r.state.Waiting, before.s.Run)
 	}
-	r.ledger = policy.NewLedger()
 	return nil
 }
 
@@ -469,7 +449,7 @@ func openCalls(ms []dragoman.Message) []*dragoman.ToolCall {
 }
 
 func hasResults(m *dragoman.Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult })
+	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult })
 }
 
 // callsIn names calls for a message.
@@ -537,7 +517,7 @@ func (r *run) prepareSave(ctx context.Context) {
 	var err error
 	var spent meter
 	r.gatedActions(contexts.WithMeter(ctx, spent.add), func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })
-	r.spend(&spent)
+	err = errors.Join(err, r.spend(&spent))
 	if err == nil {
 		return
 	}

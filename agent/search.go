@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
@@ -161,7 +162,7 @@ func (p *player) searchTool() (tool.Tool, error) {
 			fmt.Fprintf(&b, "%s%s\n", foundLine(&s), firstLine(s.Description))
 		}
 		return b.String(), nil
-	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = tool.FromAgent, true }))
+	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = codes.FromAgent, true }))
 }
 
 // foundLine returns the beginning of the line about a tool in a search result.

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -68,7 +69,7 @@ func TestI2_DeferredSiblingOfAToolIsCalledByItsOwnKey(t *testing.T) {
 			w := &encoding{codec: codec, scripted: scripted{script: script}}
 			a := agent.Agent{Model: w, Tools: []tool.Tool{did.tool("weather"), later}, Runner: &tool.Runner{Parallel: 1}}
 			if native {
-				if codec.Dialect() != dragoman.OpenAIResponses && codec.Dialect() != dragoman.Anthropic {
+				if codec.Dialect() != dialectname.OpenAIResponses && codec.Dialect() != dialectname.Anthropic {
 					continue
 				}
 				w.script = script[1:]

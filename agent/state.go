@@ -63,6 +63,8 @@ type state struct {
 	Found []tool.Key `json:"found,omitempty"`
 	// Chosen says that a forced tool choice was obeyed.
 	Chosen bool `json:"chosen,omitempty"`
+	// Paused says that the last response paused: the model continues it next.
+	Paused bool `json:"paused,omitempty"`
 	// Corrected counts the corrections of structured output.
 	Corrected int `json:"corrected,omitempty"`
 	// Recent and Failures are what the loop breakers remember.
@@ -167,6 +169,7 @@ func (s *state) encode() ([]byte, error) {
 	w.count("elapsed", int64(s.Elapsed))
 	w.list("found", s.Found, len(s.Found))
 	w.flag("chosen", s.Chosen)
+	w.flag("paused", s.Paused)
 	w.count("corrected", int64(s.Corrected))
 	w.texts("recent", s.Recent)
 	w.count("failures", int64(s.Failures))
@@ -285,7 +288,7 @@ func (s *state) check() error {
 	switch {
 	case s.Run == "":
 		return fmt.Errorf("%w: it names no run", ErrState)
-	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0, s.Recorded < 0:
+	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0, s.Recorded < 0, s.Cost < 0:
 		return fmt.Errorf("%w: it has a negative number", ErrState)
 	case slices.Contains(s.Settled, nil):
 		return fmt.Errorf("%w: a settled result is null", ErrState)
@@ -370,7 +373,7 @@ func (r *run) snapshot() *State { return &State{r.current(), r.memory} }
 // it.
 func (r *run) current() state {
 	s := r.state
-	s.Elapsed, s.Ledger = r.elapsed(), r.ledger
+	s.Elapsed, s.Ledger = r.elapsed(), r.decided.ledger
 	if r.store == nil {
 		s.Messages = r.messages
 	}

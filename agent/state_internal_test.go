@@ -21,7 +21,7 @@ func fullState(t *testing.T) state {
 	s := state{
 		V: stateVersion, Run: "r\xff<", Agent: "a", Turn: 3, Phase: calling,
 		Usage: dragoman.Usage{Input: dragoman.Counted(7)}, Cost: 0.1, Calls: 2, Elapsed: 5,
-		Found: []tool.Key{tool.KeyOfCall(call)}, Chosen: true, Corrected: 1, Recent: []string{"x", "\"y\n"}, Failures: 1,
+		Found: []tool.Key{tool.KeyOfCall(call)}, Chosen: true, Paused: true, Corrected: 1, Recent: []string{"x", "\"y\n"}, Failures: 1,
 		Seen: []dragoman.Message{dragoman.UserText("u")}, Offset: 4, Waiting: []string{"w"}, Background: true,
 		Partial: "p", Output: "o", Failed: &failedRun{Text: "f"},
 		Stopped: &storedStop{Name: "g", Stage: stageToolOutput, Reason: "r", Error: "e"},

@@ -14,6 +14,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -343,16 +345,16 @@ func reborn(t *testing.T, a agent.Agent) (*agent.Result, error) {
 // the call does not run again.
 func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 	for _, tc := range []struct {
-		failure tool.Failure
+		failure string
 		raise   bool
 		runs    int
 		fails   bool
 		lost    string
 	}{
-		{tool.FailureContinue, false, 2, false, "[]"},
-		{tool.FailureDegrade, false, 1, false, "[fall]"},
-		{tool.FailureFail, false, 1, true, "[]"},
-		{tool.FailureContinue, true, 1, true, "[]"},
+		{codes.FailureContinue, false, 2, false, "[]"},
+		{codes.FailureDegrade, false, 1, false, "[fall]"},
+		{codes.FailureFail, false, 1, true, "[]"},
+		{codes.FailureContinue, true, 1, true, "[]"},
 	} {
 		runs := 0
 		fall := tool.New("fall", "Fails.", func(context.Context, word) (string, error) { runs++; return "", errors.New("broken") },
@@ -372,11 +374,11 @@ func TestL14_FailurePolicyAppliesToReplayedFailures(t *testing.T) {
 // of error as before, so that the failure policy of the tool does not end the run.
 func TestL14_ReplayedFailuresKeepTheirKind(t *testing.T) {
 	runs := 0
-	hook := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
+	hook := toolopt.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
 		return tool.Output{}, errors.New("broken")
 	})
 	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { runs++; return "seen", nil },
-		hook, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureFail }))
+		hook, tool.Set(func(s *tool.Settings) { s.Failure = codes.FailureFail }))
 	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{look}}
 	res, err := reborn(t, a)
 	if err != nil || runs != 2 {

@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider"
@@ -109,10 +110,10 @@ func (m wired) Generate(_ context.Context, req *dragoman.Request) (resp *dragoma
 // searched is an answer whose model has looked for tools with the API's own search.
 func searched(d dragoman.Dialect, body []byte, turn int) []byte {
 	switch d {
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return bytes.Replace(body, []byte(`"output":[`), fmt.Appendf(nil, `"output":[{"type":"tool_search_call","id":"tsc_%[1]d","call_id":null,"execution":"server","status":"completed","arguments":{"paths":["deep_dive"]}},`+
 			`{"type":"tool_search_output","id":"tso_%[1]d","call_id":null,"execution":"server","status":"completed","tools":[{"type":"function","name":"deep_dive","description":"Does deep_dive.","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]},`, turn), 1)
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return bytes.Replace(body, []byte(`"content":[`), fmt.Appendf(nil, `"content":[{"type":"server_tool_use","id":"srvtoolu_%[1]d","name":"tool_search_tool_bm25","input":{"query":"dive"}},`+
 			`{"type":"tool_search_tool_result","tool_use_id":"srvtoolu_%[1]d","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"deep_dive"}]}},`, turn), 1)
 	default:

@@ -21,7 +21,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/strictupstream"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 	"github.com/dragoman-go/dragoman/tool"
@@ -37,12 +40,12 @@ type stack struct {
 
 func stacks() map[dragoman.Dialect]stack {
 	return map[dragoman.Dialect]stack{
-		dragoman.OpenAIChat:      {openaichat.Codec{}, "gpt-4.1", "/v1"},
-		dragoman.OpenAIResponses: {openairesponses.Codec{}, "gpt-4.1", "/v1"},
-		dragoman.Anthropic:       {anthropic.Codec{}, "claude-sonnet-4-5", ""},
-		dragoman.Gemini:          {gemini.Codec{}, "gemini-2.5-flash", ""},
-		dragoman.Ollama:          {ollama.Codec{}, "qwen3", ""},
-		dragoman.Bedrock:         {bedrock.Codec{}, "anthropic.claude-sonnet-4-5-20250929-v1:0", ""},
+		dialectname.OpenAIChat:      {openaichat.Codec{}, "gpt-4.1", "/v1"},
+		dialectname.OpenAIResponses: {openairesponses.Codec{}, "gpt-4.1", "/v1"},
+		dialectname.Anthropic:       {anthropic.Codec{}, "claude-sonnet-4-5", ""},
+		dialectname.Gemini:          {gemini.Codec{}, "gemini-2.5-flash", ""},
+		dialectname.Ollama:          {ollama.Codec{}, "qwen3", ""},
+		dialectname.Bedrock:         {bedrock.Codec{}, "anthropic.claude-sonnet-4-5-20250929-v1:0", ""},
 	}
 }
 
@@ -149,7 +152,7 @@ func TestR9_NativeResultThatAToolReturnsAsData(t *testing.T) {
 			}
 			what := how + ", " + string(d)
 			mustLack(t, what, u.last(t), "_metadata", "private-cost", "provider_native_tool_result")
-			if d == dragoman.Anthropic {
+			if d == dialectname.Anthropic {
 				mustHave(t, what, u.last(t), `"type":"search_result"`, `"source":"https://example.com/oslo"`)
 				mustLack(t, what, u.last(t), "Output of the tool")
 				continue
@@ -176,7 +179,7 @@ func TestR9_UntrustedToolsReturnNoNativeResults(t *testing.T) {
 	}
 	text := func(context.Context, city) (string, error) { return string(raw), nil }
 	u := func(weather tool.Tool) string {
-		u := serveStrictly(t, stacks()[dragoman.Anthropic])
+		u := serveStrictly(t, stacks()[dialectname.Anthropic])
 		if _, err := (agent.Agent{Model: u.client, Tools: []tool.Tool{weather}}).Run(t.Context(), "What is the weather in Oslo?"); err != nil {
 			t.Fatal(err)
 		}
@@ -184,9 +187,9 @@ func TestR9_UntrustedToolsReturnNoNativeResults(t *testing.T) {
 	}
 	for how, weather := range map[string]tool.Tool{
 		"remote":     tool.Remote(spec, data),
-		"structured": tool.Remote(spec, data, tool.Structured()),
+		"structured": tool.Remote(spec, data, toolopt.Structured()),
 		"mcp": tool.Raw("get_weather", spec.Description, params, func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(raw), nil },
-			tool.Set(func(s *tool.Settings) { s.Source = tool.FromMCP })),
+			tool.Set(func(s *tool.Settings) { s.Source = codes.FromMCP })),
 		"text of a tool of this program": tool.New("get_weather", spec.Description, text),
 	} {
 		body := u(weather)

@@ -9,13 +9,16 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 // hostileLists are the places of a body where a list of tiny elements becomes
 // a list of large canonical values.
 var hostileLists = map[dragoman.Dialect][]string{
-	dragoman.OpenAIChat: {
+	dialectname.OpenAIChat: {
 		`{"model":"m","messages":[%s]}`,
 		`{"model":"m","tools":[%s]}`,
 		`{"model":"m","messages":[{"role":"user","content":[%s]}]}`,
@@ -27,30 +30,30 @@ var hostileLists = map[dragoman.Dialect][]string{
 		`{"model":"m","messages":[{"role":"user","content":[%s]}]}`,
 		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
 	},
-	dragoman.Ollama: {
+	dialectname.Ollama: {
 		`{"model":"m","messages":[%s]}`,
 		`{"model":"m","tools":[%s]}`,
 		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
 	},
-	dragoman.Gemini: {
+	dialectname.Gemini: {
 		`{"contents":[%s]}`,
 		`{"contents":[],"tools":[%s]}`,
 		`{"contents":[],"tools":[{"functionDeclarations":[%s]}]}`,
 		`{"contents":[],"systemInstruction":{"parts":[%s]}}`,
 		`{"contents":[{"role":"user","parts":[%s]}]}`,
 	},
-	dragoman.Bedrock: {
+	dialectname.Bedrock: {
 		`{"messages":[%s]}`,
 		`{"messages":[],"toolConfig":{"tools":[%s]}}`,
 		`{"messages":[],"system":[%s]}`,
 		`{"messages":[{"role":"user","content":[%s]}]}`,
 	},
-	dragoman.OpenAIResponses: {
+	dialectname.OpenAIResponses: {
 		`{"model":"m","input":[%s]}`,
 		`{"model":"m","tools":[%s]}`,
 		`{"model":"m","input":[{"type":"message","role":"user","content":[%s]}]}`,
 	},
-	dragoman.Anthropic: {
+	dialectname.Anthropic: {
 		`{"model":"m","max_tokens":1,"messages":[%s]}`,
 		`{"model":"m","max_tokens":1,"tools":[%s]}`,
 		`{"model":"m","max_tokens":1,"system":[%s]}`,
@@ -63,7 +66,7 @@ func listOf(format, element string, n int) []byte {
 }
 
 func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		if hostileLists[c.Dialect()] == nil {
 			t.Errorf("%s has no lists here", c.Dialect())
 		}
@@ -91,7 +94,7 @@ func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 // Commas within strings are no values.
 func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
 	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", bodies.MaxValues+1) + `\\"}`
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		for _, format := range hostileLists[c.Dialect()] {
 			if _, _, err := c.DecodeRequest(listOf(format, text, 1), dialect.DecodeOptions{}); err != nil {
 				t.Errorf("%s, %s: %.200v", c.Dialect(), format, err)
@@ -103,7 +106,7 @@ func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
 // What the bound lets through stays in proportion to it.
 func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
 	const n = 20_000
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		for _, format := range hostileLists[c.Dialect()] {
 			for _, element := range []string{`null`, `1`, `""`, `[]`, `{}`, `{"role":"user"}`, `{"type":"x"}`, `{"type":"function_call"}`} {
 				body := listOf(format, element, n)
@@ -125,11 +128,11 @@ func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
 // An event of a stream is bounded as a body is.
 func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
 	lists := map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[%s]}}]}`,
-		dragoman.OpenAIResponses: `{"type":"response.completed","response":{"id":"r","output":[%s]}}`,
-		dragoman.Anthropic:       `{"type":"message_start","message":{"id":"x","content":[%s]}}`,
+		dialectname.OpenAIChat:      `{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[%s]}}]}`,
+		dialectname.OpenAIResponses: `{"type":"response.completed","response":{"id":"r","output":[%s]}}`,
+		dialectname.Anthropic:       `{"type":"message_start","message":{"id":"x","content":[%s]}}`,
 	}
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		format, ok := lists[c.Dialect()]
 		if !ok {
 			continue
@@ -150,7 +153,7 @@ func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
 	text := strings.Repeat("x", piece)
 	grow := func(p dragoman.Part) []dragoman.Event {
 		evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}}, &dragoman.PartStart{Part: p}}
-		if p.Kind() == dragoman.KindToolCall {
+		if p.Kind() == codes.KindToolCall {
 			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: `{"x":"`})
 		}
 		for range pieces {
@@ -158,13 +161,13 @@ func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
 		}
 		return evs
 	}
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		for what, p := range map[string]dragoman.Part{
 			"text":      &dragoman.Text{},
 			"thinking":  &dragoman.Reasoning{},
 			"arguments": &dragoman.ToolCall{ID: "c", Name: "f"},
 		} {
-			wire, _, err := streamed(c, grow(p), dialect.EncodeOptions{})
+			wire, _, err := crosstest.Streamed(c, grow(p), dialect.EncodeOptions{})
 			if err != nil && !errors.Is(err, dragoman.ErrIncompleteStream) {
 				t.Fatal(err)
 			}
@@ -182,12 +185,12 @@ func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
 			if !errors.Is(err, dragoman.ErrTooLarge) || told > 3*limit || told < limit/2 {
 				t.Errorf("%s, %s: %d bytes were told, then %v", c.Dialect(), what, told, err)
 			}
-			if c.Dialect() == dragoman.OpenAIResponses {
+			if c.Dialect() == dialectname.OpenAIResponses {
 				continue // whose last events repeat the whole text, each within a bound of its own
 			}
 			only := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true})
 			err = only.Feed(wire, func(dragoman.Event) error { return nil })
-			if keeps := p.Kind() == dragoman.KindToolCall; keeps != errors.Is(err, dragoman.ErrTooLarge) {
+			if keeps := p.Kind() == codes.KindToolCall; keeps != errors.Is(err, dragoman.ErrTooLarge) {
 				t.Errorf("%s, %s, where no text is kept: %v", c.Dialect(), what, err)
 			}
 		}

@@ -6,11 +6,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
-	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 func TestLimitsNameSchemaSubsetsThatExist(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		l := c.Limits()
 		tool, ok := all.Profile(l.ToolSchema)
 		if !ok || tool.Strict() {
@@ -27,14 +27,4 @@ func TestLimitsNameSchemaSubsetsThatExist(t *testing.T) {
 	if _, ok := all.Profile("nobody's"); ok {
 		t.Error("an unknown name has a profile")
 	}
-}
-
-// profile is the one of a dialect with a name.
-func profile(t testing.TB, name string) schema.Profile {
-	t.Helper()
-	p, ok := all.Profile(name)
-	if !ok {
-		t.Fatal("no profile ", name)
-	}
-	return p
 }

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -15,8 +16,8 @@ func TestOptionsThatAreMeantForAnotherDialectAreRefused(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}}
 	resp := &dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}}
 	drop := func(dragoman.Event) error { return nil }
-	for i, c := range codecs {
-		other := codecs[(i+1)%len(codecs)]
+	for i, c := range crosstest.Codecs {
+		other := crosstest.Codecs[(i+1)%len(crosstest.Codecs)]
 		asked, err := other.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -6,10 +6,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 func TestANilEventIsAnErrorOfEveryEncoder(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		for _, ev := range []dragoman.Event{
 			nil, (*dragoman.ResponseStart)(nil), (*dragoman.PartStart)(nil), (*dragoman.PartDelta)(nil), (*dragoman.PartEnd)(nil),
 			(*dragoman.ResponseEnd)(nil), (*dragoman.StreamError)(nil), (*dragoman.Chunk)(nil),

@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
@@ -15,22 +17,22 @@ func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
 		d        dragoman.Dialect
 		body, at string
 	}{
-		{dragoman.OpenAIChat, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
-		{dragoman.OpenAIChat, `{"model":"m","messages":[],"max_completion_tokens":@}`, "/max_completion_tokens"},
-		{dragoman.OpenAIChat, `{"model":"m","messages":[],"n":@}`, "/n"},
-		{dragoman.OpenAIResponses, `{"model":"m","input":"x","max_output_tokens":@}`, "/max_output_tokens"},
-		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
-		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"top_k":@}`, "/top_k"},
-		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"thinking":{"type":"enabled","budget_tokens":@}}`, "/thinking/budget_tokens"},
-		{dragoman.Gemini, `{"contents":[],"generationConfig":{"maxOutputTokens":@}}`, "/generationConfig/maxOutputTokens"},
-		{dragoman.Gemini, `{"contents":[],"generationConfig":{"thinkingConfig":{"thinkingBudget":@}}}`, "/generationConfig/thinkingConfig/thinkingBudget"},
-		{dragoman.Ollama, `{"model":"m","messages":[],"options":{"num_predict":@}}`, "/options/num_predict"},
-		{dragoman.Ollama, `{"model":"m","messages":[],"options":{"top_k":@}}`, "/options/top_k"},
-		{dragoman.Bedrock, `{"messages":[],"inferenceConfig":{"maxTokens":@}}`, "/inferenceConfig/maxTokens"},
+		{dialectname.OpenAIChat, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
+		{dialectname.OpenAIChat, `{"model":"m","messages":[],"max_completion_tokens":@}`, "/max_completion_tokens"},
+		{dialectname.OpenAIChat, `{"model":"m","messages":[],"n":@}`, "/n"},
+		{dialectname.OpenAIResponses, `{"model":"m","input":"x","max_output_tokens":@}`, "/max_output_tokens"},
+		{dialectname.Anthropic, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
+		{dialectname.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"top_k":@}`, "/top_k"},
+		{dialectname.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"thinking":{"type":"enabled","budget_tokens":@}}`, "/thinking/budget_tokens"},
+		{dialectname.Gemini, `{"contents":[],"generationConfig":{"maxOutputTokens":@}}`, "/generationConfig/maxOutputTokens"},
+		{dialectname.Gemini, `{"contents":[],"generationConfig":{"thinkingConfig":{"thinkingBudget":@}}}`, "/generationConfig/thinkingConfig/thinkingBudget"},
+		{dialectname.Ollama, `{"model":"m","messages":[],"options":{"num_predict":@}}`, "/options/num_predict"},
+		{dialectname.Ollama, `{"model":"m","messages":[],"options":{"top_k":@}}`, "/options/top_k"},
+		{dialectname.Bedrock, `{"messages":[],"inferenceConfig":{"maxTokens":@}}`, "/inferenceConfig/maxTokens"},
 	} {
 		for _, number := range []string{"1.5", "1e99", "-1e99", "99999999999999999999", "9007199254740993.5"} {
 			body := strings.Replace(tc.body, "@", number, 1)
-			_, _, err := codecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			_, _, err := crosstest.CodecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{})
 			var de *dragoman.DecodeError
 			if !errors.As(err, &de) || de.Pointer != tc.at || int(de.Offset) != strings.Index(body, number) {
 				t.Errorf("%s %s: %v", tc.d, body, err)
@@ -38,7 +40,7 @@ func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
 		}
 		for _, number := range []string{"7", "7.0", "70e-1", `"7"`} {
 			body := strings.Replace(tc.body, "@", number, 1)
-			if _, _, err := codecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{}); err != nil {
+			if _, _, err := crosstest.CodecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{}); err != nil {
 				t.Errorf("%s %s: %v", tc.d, body, err)
 			}
 		}
@@ -51,16 +53,16 @@ func TestASeedBeyondSixtyFourBitsGoesBackAsItCame(t *testing.T) {
 		d    dragoman.Dialect
 		body string
 	}{
-		{dragoman.OpenAIChat, `{"model":"m","messages":[{"role":"user","content":"x"}],"seed":18446744073709551615}`},
-		{dragoman.Gemini, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"seed":18446744073709551615}}`},
-		{dragoman.Ollama, `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"options":{"seed":18446744073709551615}}`},
+		{dialectname.OpenAIChat, `{"model":"m","messages":[{"role":"user","content":"x"}],"seed":18446744073709551615}`},
+		{dialectname.Gemini, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"seed":18446744073709551615}}`},
+		{dialectname.Ollama, `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"options":{"seed":18446744073709551615}}`},
 	} {
-		req, _, err := codecOf(tc.d).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+		req, _, err := crosstest.CodecOf(tc.d).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", tc.d, err)
 			continue
 		}
-		for _, c := range codecs {
+		for _, c := range crosstest.Codecs {
 			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 			if err != nil {
 				t.Fatal(err)

@@ -9,6 +9,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 // samples are values for the canonical fields of a request that need a certain one. Other
@@ -19,8 +22,8 @@ var samples = map[string]any{
 	"/tools":               []dragoman.ToolSpec{{Name: "other"}},
 	"/tool_choice":         &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired},
 	"/parallel_tool_calls": new(false),
-	"/output":              &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: json.RawMessage(`{"type":"object"}`)},
-	"/reasoning/mode":      dragoman.ReasoningAdaptive,
+	"/output":              &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object"}`)},
+	"/reasoning/mode":      codes.ReasoningAdaptive,
 	"/cache":               &dragoman.CacheHint{},
 	"/metadata":            []dragoman.KeyValue{{Key: "k", Value: "v"}},
 	"/service_tier":        "flex",
@@ -30,9 +33,9 @@ var samples = map[string]any{
 // reason; an empty dialect stands for all.
 var impliedFields = map[string]map[dragoman.Dialect]string{
 	"/reasoning/encrypted": {
-		dragoman.Anthropic: "thinking is always signed",
-		dragoman.Bedrock:   "thinking is always signed",
-		dragoman.Gemini:    "thoughts are always signed",
+		dialectname.Anthropic: "thinking is always signed",
+		dialectname.Bedrock:   "thinking is always signed",
+		dialectname.Gemini:    "thoughts are always signed",
 	},
 	"/stream_usage": {"": "every dialect but Chat always sends usage"},
 }
@@ -40,7 +43,7 @@ var impliedFields = map[string]map[dragoman.Dialect]string{
 // Every canonical field of a request is written by every dialect, or its loss is reported, or
 // the request is refused.
 func TestEveryRequestFieldIsWrittenOrLost(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range crosstest.Codecs {
 		encode := func(req dragoman.Request) (dialect.Encoded, error) {
 			return c.EncodeRequest(&req, dialect.EncodeOptions{})
 		}
@@ -61,7 +64,7 @@ func TestEveryRequestFieldIsWrittenOrLost(t *testing.T) {
 			enc, err := encode(req)
 			reasons := impliedFields[path]
 			implied := reasons[""] + reasons[c.Dialect()]
-			if err == nil && implied == "" && bytes.Equal(enc.Body, plain.Body) && len(lossesAt(enc.Report, path)) == 0 {
+			if err == nil && implied == "" && bytes.Equal(enc.Body, plain.Body) && len(crosstest.LossesAt(enc.Report, path)) == 0 {
 				t.Errorf("%s neither writes nor loses %s: add a line to dialect/%s/settings.go", c.Dialect(), path, reflect.TypeOf(c).PkgPath()[strings.LastIndexByte(reflect.TypeOf(c).PkgPath(), '/')+1:])
 			}
 		})

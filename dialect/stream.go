@@ -16,7 +16,7 @@ import (
 //		if err != nil {
 //			return err
 //		}
-//		if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText {
+//		if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == "text" {
 //			fmt.Print(d.Text)
 //		}
 //	}

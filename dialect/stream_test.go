@@ -13,6 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
 const chatHello = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"},"finish_reason":null}]}
@@ -34,7 +36,7 @@ func TestEventsRangeOverAStreamAndCollect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText {
+		if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == codes.KindText {
 			texts++
 			break // leaving the loop early is no error
 		}
@@ -92,7 +94,7 @@ func TestTranslateWritesAStreamInAnotherDialectPieceByPiece(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp := collect(t, to, w.Bytes(), nil)
+	resp := crosstest.Collect(t, to, w.Bytes(), nil)
 	if resp.Text() != "Hello" || w.n < 3 {
 		t.Errorf("got %q in %d pieces", resp.Text(), w.n)
 	}
@@ -112,7 +114,7 @@ func ExampleEvents() {
 		}
 		switch ev := ev.(type) {
 		case *dragoman.PartDelta:
-			if ev.Kind == dragoman.KindText {
+			if ev.Kind == codes.KindText {
 				fmt.Print(ev.Text, "|")
 			}
 		case *dragoman.ResponseEnd:

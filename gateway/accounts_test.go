@@ -12,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // teamKey is the secret of the key of a rig whose config has one.
@@ -154,7 +155,7 @@ func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
 			for _, w := range ways() {
 				a := r.ask(w, false)
 				name := "X-Request-Id"
-				if w.client.Dialect() == dragoman.Anthropic {
+				if w.client.Dialect() == dialectname.Anthropic {
 					name = "Request-Id"
 				}
 				id := a.header.Get(name)
@@ -222,7 +223,7 @@ func TestG2_ARequestThatIsTooLargeForItsServerIsRefusedAsSuch(t *testing.T) {
 
 func TestG6_WhatAModelLostThatDidNotAnswerIsNoLossOfTheAnswer(t *testing.T) {
 	rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
-		if spoken(r).Dialect() == dragoman.Anthropic {
+		if spoken(r).Dialect() == dialectname.Anthropic {
 			answers(rw, r, true, failedStream(spoken(r), 1, limited))
 			return
 		}

@@ -23,6 +23,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -140,8 +142,8 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 					Reasoning: &dragoman.ReasoningSettings{Effort: "high"},
 					Messages:  []dragoman.Message{userSays("What is the weather in Oslo?")},
 				}
-				if codec.Dialect() == dragoman.Anthropic {
-					req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}
+				if codec.Dialect() == dialectname.Anthropic {
+					req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2000))}
 				}
 				resp, err := c.ask(req)
 				if err != nil {

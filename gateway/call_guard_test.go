@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // chatChoices is a Chat response, whole or streamed. Each choice is the message of a
@@ -147,8 +148,8 @@ func TestQuirkB9_InvalidArgumentsEndAPassedResponseAsIncomplete(t *testing.T) {
 						r.t.Fatalf("%v %+v\n%s", err, resp, a.body)
 					}
 					for _, word := range map[dragoman.Dialect][]string{
-						dragoman.OpenAIChat:      {`"finish_reason":"tool_calls"`, `"finish_reason":"stop"`, `"finish_reason":"function_call"`},
-						dragoman.OpenAIResponses: {`"status":"completed"`, `response.completed`},
+						dialectname.OpenAIChat:      {`"finish_reason":"tool_calls"`, `"finish_reason":"stop"`, `"finish_reason":"function_call"`},
+						dialectname.OpenAIResponses: {`"status":"completed"`, `response.completed`},
 					}[tc.codec.Dialect()] {
 						if strings.Contains(string(a.body), word) {
 							r.t.Errorf("the response has %s\n%s", word, a.body)

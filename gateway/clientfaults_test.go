@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -25,7 +25,7 @@ func (w way) beat() string {
 	switch {
 	case !w.beats():
 		return ""
-	case w.client.Dialect() == dragoman.Anthropic:
+	case w.client.Dialect() == dialectname.Anthropic:
 		return "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 	default:
 		return ": ping\n\n"

@@ -12,8 +12,11 @@ import (
 	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	admission "github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -21,7 +24,7 @@ import (
 
 // What zero values of a [Config] mean.
 const (
-	DefaultListen      = "127.0.0.1:8088"
+	defaultListen      = "127.0.0.1:8088"
 	defaultHeartbeat   = 15 * time.Second
 	defaultStateTTL    = 24 * time.Hour
 	defaultStateBytes  = 64_000_000
@@ -37,7 +40,7 @@ const (
 // Config says what a gateway serves, to whom and how. [Parse] reads one from a file.
 // It must not be changed once it is in use.
 type Config struct {
-	// Listen is the address, host:port; empty means [DefaultListen].
+	// Listen is the address, host:port; empty means 127.0.0.1:8088.
 	Listen string
 	// Hosts are host names and addresses, without ports, that requests may name in a gateway
 	// without keys, in addition to localhost, *.localhost and loopback addresses. With keys
@@ -203,7 +206,7 @@ func (o Overrides) Apply(r *dragoman.Request) {
 			reasoning = *r.Reasoning
 		}
 		// A budget of the client's, or that it wants none, would say otherwise.
-		reasoning.Mode, reasoning.BudgetTokens, reasoning.Effort = dragoman.ReasoningDefault, nil, o.Effort
+		reasoning.Mode, reasoning.BudgetTokens, reasoning.Effort = codes.ReasoningDefault, nil, o.Effort
 		r.Reasoning = &reasoning
 	}
 }
@@ -237,7 +240,7 @@ func (e *OpenRelayError) Error() string {
 // Address is where to listen.
 func (c *Config) Address() string {
 	if c.Listen == "" {
-		return DefaultListen
+		return defaultListen
 	}
 	return c.Listen
 }
@@ -330,7 +333,7 @@ func loopback(address string) bool {
 func badAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Sprintf("want host:port such as %s, have %.80q", DefaultListen, address)
+		return fmt.Sprintf("want host:port such as %s, have %.80q", defaultListen, address)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 || strconv.Itoa(n) != port {
 		return fmt.Sprintf("want a port from 0 to 65535, have %.80q", port)
@@ -417,16 +420,13 @@ func (r *Routes) Find(model string) (Route, bool) {
 	return Route{}, false
 }
 
-// defaultTag is the tag that Ollama clients may add to a name without a tag.
-const defaultTag = ":latest"
-
-// untagged removes the default Ollama tag from the name of a model; both names mean the
-// same model. It keeps the tag if a route has exactly that name.
-func (r *Routes) untagged(model string) string {
+// untagged removes the tag that clients of a dialect may add to the name of a model; both
+// names mean the same model. It keeps the tag if a route has exactly that name.
+func (r *Routes) untagged(model string, client dialect.Codec) string {
 	if _, exact := r.exact[model]; exact {
 		return model
 	}
-	return strings.TrimSuffix(model, defaultTag)
+	return strings.TrimSuffix(model, wire.Of(client).Body.DefaultTag)
 }
 
 // Names are the names that are exact, sorted: what can be listed.

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -160,7 +161,7 @@ func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
 }
 
 func TestOverridesAreAppliedToACopy(t *testing.T) {
-	effort := dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(5)), Summary: "auto"}
+	effort := dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(5)), Summary: "auto"}
 	asked := dragoman.Request{
 		Sampling: dragoman.Sampling{Temperature: dragoman.Num(1), TopP: dragoman.Num(0.5)}, Reasoning: &effort,
 		MaxOutputTokens: new(int64(7)), Verbosity: "low", ParallelToolCalls: new(true),
@@ -172,7 +173,7 @@ func TestOverridesAreAppliedToACopy(t *testing.T) {
 		got.Verbosity != "low" || got.ServiceTier != "flex" {
 		t.Errorf("%+v", got)
 	}
-	if r := got.Reasoning; r.Effort != "high" || r.Mode != dragoman.ReasoningDefault || r.BudgetTokens != nil || r.Summary != "auto" {
+	if r := got.Reasoning; r.Effort != "high" || r.Mode != codes.ReasoningDefault || r.BudgetTokens != nil || r.Summary != "auto" {
 		t.Errorf("%+v", r)
 	}
 	*got.MaxOutputTokens = 11

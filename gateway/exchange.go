@@ -37,8 +37,10 @@ type exchange struct {
 	route *route
 	lease *access.Lease
 	up    *upstream
-	out   *sink
-	entry entry
+	// another says that the route has a model to call after the current one.
+	another bool
+	out     *sink
+	entry   entry
 
 	// before is the conversation that the request goes on with, as the gateway has kept
 	// it; nil: it has not.
@@ -247,9 +249,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.asked.named = x.asked.model
-	if wire.Of(x.codec).Body.ModelTags {
-		x.asked.model = x.setup.routes.untagged(x.asked.model)
-	}
+	x.asked.model = x.setup.routes.untagged(x.asked.model, x.codec)
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
 	if !key.Allows(x.asked.model) { // before anything is opened for it
 		return x.setup.notAllowed(&key, x.asked.model)
@@ -344,7 +344,7 @@ func (x *exchange) foreground(key *access.Key) error {
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
-	x.up, x.body = up, x.bodyFor(up)
+	x.up, x.body, x.another = up, x.bodyFor(up), x.route.after(link)
 	if err := x.unresolvedFor(up); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // failing are the faults of a server that end an answer, and the classes in which a
@@ -95,13 +96,13 @@ func TestG2_AnAnswerThatIsNoneIsTheFaultOfTheModelsServer(t *testing.T) {
 // ownProvider is the provider that speaks a dialect as it is.
 func ownProvider(d dragoman.Dialect) string {
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		return "openai"
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return "responses"
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return "anthropic"
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		return "gemini"
 	default:
 		return "ollama"

@@ -6,12 +6,9 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/targets"
 )
-
-// storedAt are the beginnings of URLs that lead to the storage of one provider: only that
-// provider can read them. Files of the Gemini API look public, and are not.
-var storedAt = []string{"s3://", "gs://", "https://generativelanguage.googleapis.com/"}
 
 // unreadableFile is the error for a reference to a stored file that the upstream cannot
 // read, so that the model would answer without it. Media that the model does not take at
@@ -29,7 +26,7 @@ func (x *exchange) unreadableFile(up *upstream) error {
 		}
 		ref := m.FileID
 		if m.URL != "" {
-			if ref = m.URL; !beginsWith(ref, storedAt) {
+			if ref = m.URL; !beginsWith(ref, dialects.StorageURLs()) {
 				return nil
 			}
 		}

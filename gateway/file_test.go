@@ -271,7 +271,7 @@ gateway:
 
 func TestAFileWithoutAGatewayIsOneOfDefaults(t *testing.T) {
 	c := parse(t, `{"version": 1}`)
-	if c.Models == nil || c.Address() != gateway.DefaultListen || c.Check() != nil {
+	if c.Models == nil || c.Address() != "127.0.0.1:8088" || c.Check() != nil {
 		t.Errorf("%+v, %v", c, c.Check())
 	}
 	// Memory is what state is kept in.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // notJSON is what a model wrote for the arguments of a call.
@@ -41,7 +42,7 @@ func TestQuirkB9_InvalidArgumentsDoNotReachAClientAsCompleted(t *testing.T) {
 	rigged(t, "gateway: {"+routesWith("repair: always")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 		stream := isStream(r)
 		rw.Header().Set("content-type", map[bool]string{false: "application/json", true: "text/event-stream"}[stream])
-		if spoken(r).Dialect() == dragoman.OpenAIResponses {
+		if spoken(r).Dialect() == dialectname.OpenAIResponses {
 			_, _ = io.WriteString(rw, badResponses(stream))
 			return
 		}
@@ -49,7 +50,7 @@ func TestQuirkB9_InvalidArgumentsDoNotReachAClientAsCompleted(t *testing.T) {
 	}, func(r *rig) {
 		for _, upstream := range []string{"chat", "openai", "responses"} {
 			for _, codec := range clientDialects {
-				if upstream == "responses" && codec.Dialect() == dragoman.OpenAIResponses {
+				if upstream == "responses" && codec.Dialect() == dialectname.OpenAIResponses {
 					continue // the codec's own test has it
 				}
 				for _, stream := range []bool{false, true} {
@@ -57,13 +58,13 @@ func TestQuirkB9_InvalidArgumentsDoNotReachAClientAsCompleted(t *testing.T) {
 					a := r.ask(w, stream)
 					resp, err := a.answer()
 					// Ollama has no word for it, and shows the text as the argument "_raw".
-					if err != nil || resp.Stop.Reason.Runs() && codec.Dialect() != dragoman.Ollama || !strings.Contains(string(a.body), "Oslo") {
+					if err != nil || resp.Stop.Reason.Runs() && codec.Dialect() != dialectname.Ollama || !strings.Contains(string(a.body), "Oslo") {
 						r.t.Errorf("%s%s: %v\n%s", w, streamed(stream), err, a.body)
 						continue
 					}
 					for _, word := range map[dragoman.Dialect][]string{
-						dragoman.OpenAIChat:      {`"finish_reason":"tool_calls"`, `"finish_reason":"stop"`},
-						dragoman.OpenAIResponses: {`"status":"completed"`, `response.completed`},
+						dialectname.OpenAIChat:      {`"finish_reason":"tool_calls"`, `"finish_reason":"stop"`},
+						dialectname.OpenAIResponses: {`"status":"completed"`, `response.completed`},
 					}[codec.Dialect()] {
 						if strings.Contains(string(a.body), word) {
 							r.t.Errorf("%s%s: has %s\n%s", w, streamed(stream), word, a.body)

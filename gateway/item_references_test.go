@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
@@ -59,7 +60,7 @@ func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: text}}}
 	if !strings.Contains(string(raw), "snowfall") {
 		call := &dragoman.ToolCall{ID: "call_oslo0001", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
-		if codec.Dialect() == dragoman.Gemini {
+		if codec.Dialect() == dialectname.Gemini {
 			call.Signature = "c2lnbmF0dXJl"
 		}
 		out.Parts = append(out.Parts, call)
@@ -67,7 +68,7 @@ func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	resp.Output = []dragoman.Message{out}
 	streams := strings.Contains(r.URL.Path, "tream") || strings.Contains(string(raw), `"stream":true`) ||
-		codec.Dialect() == dragoman.Ollama && !strings.Contains(string(raw), `"stream":false`)
+		codec.Dialect() == dialectname.Ollama && !strings.Contains(string(raw), `"stream":false`)
 	if !streams {
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Model: "m", Seed: text})
 		if err != nil {
@@ -116,7 +117,7 @@ func orphaned(d dragoman.Dialect, body map[string]any) string {
 	}
 	var why []string
 	switch d {
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		if body["previous_response_id"] != nil || body["conversation"] != nil {
 			return "this server keeps no state"
 		}
@@ -130,7 +131,7 @@ func orphaned(d dragoman.Dialect, body map[string]any) string {
 				return fmt.Sprintf("Item with id '%v' not found.", item["id"])
 			}
 		}
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		for _, v := range list(body["contents"]) {
 			for _, p := range list(object(v)["parts"]) {
 				if c := object(object(p)["functionCall"]); c != nil {
@@ -150,7 +151,7 @@ func orphaned(d dragoman.Dialect, body map[string]any) string {
 			}
 			if m["role"] == "tool" {
 				id := m["tool_call_id"]
-				if d == dragoman.Ollama {
+				if d == dialectname.Ollama {
 					id = m["tool_name"]
 				}
 				why = append(why, result(id))

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // What a client does that holds its slots, its bytes or its budget longer than it should.
@@ -259,9 +260,9 @@ func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
 func usedUp(d dragoman.Dialect, stream bool, n int) string {
 	chat := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":500,"total_tokens":%d}}`, n-500, n)
 	switch {
-	case d == dragoman.Anthropic && stream:
+	case d == dialectname.Anthropic && stream:
 		return strings.Replace(strings.Replace(anthropicAnswer, `"input_tokens":7`, fmt.Sprintf(`"input_tokens":%d`, n-500), 1), `"output_tokens":3`, `"output_tokens":500`, 1)
-	case d == dragoman.Anthropic:
+	case d == dialectname.Anthropic:
 		return fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":500}}`, n-500)
 	case stream:
 		const chunk = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[`
@@ -286,7 +287,7 @@ func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
 	}
 	// A client that leaves, and one that asks for a model that fails before another answers.
 	rigged(t, "aliases: {both: \"ollama/m, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 1000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
-		if spoken(r).Dialect() == dragoman.Ollama {
+		if spoken(r).Dialect() == dialectname.Ollama {
 			rw.WriteHeader(http.StatusInternalServerError)
 			return
 		}

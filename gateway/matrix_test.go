@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/sim"
@@ -67,7 +68,7 @@ func (c *client) postBody(ctx context.Context, model string, stream bool, body [
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if c.codec.Dialect() == dragoman.Anthropic {
+	if c.codec.Dialect() == dialectname.Anthropic {
 		hr.Header.Set("anthropic-version", "2023-06-01")
 	}
 	if c.key != "" {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 	"github.com/dragoman-go/dragoman/models"
@@ -44,9 +43,7 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 	}
 	note := noteOf(r)
 	current := g.current.Load()
-	if strings.HasPrefix(r.URL.Path, "/api/") { // an Ollama client
-		name = current.routes.untagged(name)
-	}
+	name = current.routes.untagged(name, serving.CodecOf(r))
 	note.model = name
 	if !key.Allows(name) {
 		return serving.Model{}, note.failed(current.notAllowed(&key, name))
@@ -76,7 +73,7 @@ func (r *route) describe(ctx context.Context, name string) serving.Model {
 	if target, _, err := client.Target(ctx, ""); err == nil {
 		out.NoThinking = target.Caps.NoThinking
 		out.NoTools = out.NoTools || target.Caps.NoTools
-		out.NoVision = !target.Caps.TakesMedia(dragoman.MediaImage)
+		out.NoVision = !target.Caps.TakesMedia(codes.MediaImage)
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // Ollama clients ask for reasoning with true, false or a level, and name a model with or
@@ -21,7 +21,7 @@ func TestA2_OllamaThinkIsNeverRefused(t *testing.T) {
 			`"tools":[{"type":"function","function":{"name":"f","description":"","parameters":{"type":"object","properties":{}}}}]}`,
 	}
 	for _, m := range strictModels {
-		if m.dialect == dragoman.Ollama {
+		if m.dialect == dialectname.Ollama {
 			continue // its own requests pass through
 		}
 		for kind, body := range bodies {

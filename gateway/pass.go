@@ -52,6 +52,11 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	case buf[0] == '{' && !wire.Of(x.codec).Stream.Framing.Begins('{'):
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
+	if x.another {
+		if buf, err = x.untilContent(buf, passed); err != nil {
+			return err
+		}
+	}
 	x.entry.transparent = !x.namesConversation()
 	guard := newCallGuard(x.codec, up)
 	sent, err := x.copy(buf, passed, t, guard, hangUp)
@@ -115,6 +120,66 @@ func begins(body io.Reader, frames framing.Framing) ([]byte, error) {
 	}
 }
 
+// maxHeld bounds the bytes before the content of a stream that are held back. Some servers
+// repeat the whole request before content.
+const maxHeld = 4 << 20
+
+// untilContent reads a stream until it has content, so that another model can be called if it
+// fails or ends before that. It returns the bytes that it read.
+func (x *exchange) untilContent(buf []byte, passed *provider.Passed) ([]byte, error) {
+	open, failed, empty := true, false, false
+	see := func(ev dragoman.Event) error {
+		switch ev := ev.(type) {
+		case *dragoman.StreamError:
+			failed = true
+		case *dragoman.ResponseEnd:
+			open, empty = false, stream.Unexplained(ev.Stop.Reason)
+		}
+		if stream.HasContent(ev) {
+			open = false
+		}
+		if !open || failed {
+			return errSeen
+		}
+		return nil
+	}
+	d := x.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
+	for fed := 0; open && !failed && len(buf) < maxHeld; {
+		if err := d.Feed(buf[fed:], see); err != nil {
+			break
+		}
+		fed = len(buf)
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+		n, err := passed.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			if d.Feed(buf[fed:], see) == nil {
+				_ = d.Close(see) // see has its error
+			}
+			open = false
+		case err != nil:
+			return nil, err
+		}
+	}
+	switch {
+	case failed:
+		if e := refused(x.codec, redacted(passed, buf)); e != nil {
+			return nil, e
+		}
+		return nil, dragoman.ErrIncompleteStream
+	case empty:
+		return nil, provider.ErrEmpty
+	default:
+		return buf, nil
+	}
+}
+
+// errSeen ends the decoding of a stream of which enough is known.
+var errSeen = errors.New("gateway: enough is known of the stream")
+
 // passUnstreamed tells an answer as a stream that the server gave at once, though it was
 // asked for one.
 func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *provider.Passed, body io.Reader) error {
@@ -134,13 +199,13 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *pro
 	}
 	x.up, x.entry.transparent = up, false
 	resp.Losses = rep
-	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding())}
+	s := x.newClientStream()
 	for ev := range stream.Told(resp, dragoman.Report{}) {
-		if err := t.tell(ctx, ev); err != nil {
+		if err := s.add(ctx, ev); err != nil {
 			return begun(err)
 		}
 	}
-	return begun(t.end())
+	return begun(s.end())
 }
 
 // answerOf reads a response that is not streamed, up to the bound of its upstream.
@@ -194,6 +259,13 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 		header := passed.Header.Clone()
 		header.Set("Content-Type", "application/json") // whatever it was called that came under a good status
 		return &passedError{dialect: up.dialect, status: status, header: header, body: body, err: resp.Error}
+	}
+	unfinished := slices.Contains(wire.Of(x.codec).State.Unfinished, resp.Stop.Native) // it runs in the background
+	switch empty := x.another && stream.Empty(resp) && !unfinished; {
+	case empty && resp.Error != nil:
+		return resp.Error
+	case empty:
+		return provider.ErrEmpty
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true

@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/config/filetree"
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/dialects"
@@ -25,7 +26,7 @@ import (
 // agents, and has no human to ask.
 func policyHost() policy.Host {
 	return policy.Host{
-		Name: "the gateway", Subjects: []tool.Subject{tool.SubjectModelCall}, Agents: []string{}, Unattended: true,
+		Name: "the gateway", Subjects: []string{codes.SubjectModelCall}, Agents: []string{}, Unattended: true,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -51,7 +52,7 @@ func TestQuirkJ6_UnknownFieldsPassWithinADialectAndAreReportedBetween(t *testing
 func TestQuirkJ8_FallbackEndsWithTheFirstContent(t *testing.T) {
 	for before, want := range map[int]int32{1: 2, 3: 1} {
 		rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
-			if spoken(r).Dialect() == dragoman.Anthropic {
+			if spoken(r).Dialect() == dialectname.Anthropic {
 				answers(rw, r, true, failedStream(spoken(r), before, limited))
 				return
 			}
@@ -101,7 +102,7 @@ func TestQuirkJ10_RequestsDoNotShareState(t *testing.T) {
 
 // Encrypted reasoning goes back to the account that made it, and to no other.
 func TestQuirkJ14_OpaqueStateSticksToItsAccount(t *testing.T) {
-	made := targets.Target{Dialect: dragoman.OpenAIResponses, Provider: "openai", Scope: "account-a", Model: "gpt-5"}
+	made := targets.Target{Dialect: dialectname.OpenAIResponses, Provider: "openai", Scope: "account-a", Model: "gpt-5"}
 	origin := made.Origin()
 	req := &dragoman.Request{
 		Model: made.Model, Tools: []dragoman.ToolSpec{weatherTool()},

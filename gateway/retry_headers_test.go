@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // everyPair are all clients with all upstreams of a rig.
@@ -38,7 +39,7 @@ func TestG2_WaitOfAnUpstreamReachesTheClient(t *testing.T) {
 		"the body, where it can": {429, nil, 7 * time.Second, "7"},
 	} {
 		for _, w := range everyPair() {
-			if tc.body > 0 && (w.provider != "gemini" || w.client.Dialect() == dragoman.Gemini) { // whose clients read the body
+			if tc.body > 0 && (w.provider != "gemini" || w.client.Dialect() == dialectname.Gemini) { // whose clients read the body
 				continue
 			}
 			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,7 @@ func TestG2_WaitOfAnUpstreamReachesTheClient(t *testing.T) {
 							r.t.Errorf("%s, %s%s: %s is %q", name, w, streamed(stream), k, a.header.Get(k))
 						}
 					}
-					if w.client.Dialect() == dragoman.Gemini && w.provider != "gemini" {
+					if w.client.Dialect() == dialectname.Gemini && w.provider != "gemini" {
 						if e := dialect.Codec(gemini.Codec{}).DecodeError(a.status, nil, a.body); e.RetryAfter == 0 {
 							r.t.Errorf("%s, %s: the body does not say how long: %s", name, w, a.body)
 						}

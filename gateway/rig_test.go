@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/sim"
@@ -210,7 +211,7 @@ func (w way) passes(stream bool) bool {
 // beats reports whether pauses of streams are filled.
 func (w way) beats() bool {
 	d := w.client.Dialect()
-	return d != dragoman.Gemini && d != dragoman.Ollama
+	return d != dialectname.Gemini && d != dialectname.Ollama
 }
 
 // ways are those of every client, to a server of its own dialect and to one of another.
@@ -257,7 +258,7 @@ func (r *rig) request(ctx context.Context, w way, stream bool) *http.Request {
 func (r *rig) requestFor(ctx context.Context, codec dialect.Codec, model string, stream bool) *http.Request {
 	r.t.Helper()
 	req := &dragoman.Request{Model: model, Stream: stream, StreamUsage: stream, MaxOutputTokens: new(int64(500)), Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("hi")}}
-	if codec.Dialect() == dragoman.Gemini {
+	if codec.Dialect() == dialectname.Gemini {
 		req.Model, req.Stream = "", false
 	}
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -268,7 +269,7 @@ func (r *rig) requestFor(ctx context.Context, codec dialect.Codec, model string,
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if codec.Dialect() == dragoman.Anthropic {
+	if codec.Dialect() == dialectname.Anthropic {
 		hr.Header.Set("anthropic-version", "2023-06-01")
 	}
 	return hr
@@ -469,9 +470,9 @@ func isStream(r *http.Request) bool {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch spoken(r).Dialect() {
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		return strings.Contains(r.URL.Path, ":stream")
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		return !bytes.Contains(body, []byte(`"stream":false`))
 	default:
 		return bytes.Contains(body, []byte(`"stream":true`))

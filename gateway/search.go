@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
@@ -41,7 +42,7 @@ type searchItem struct {
 // has one.
 func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	taken := func(t dragoman.ToolSpec) bool {
-		return t.Kind != dragoman.ToolHosted && t.Name == searchTool && t.Namespace == ""
+		return t.Kind != codes.ToolHosted && t.Name == searchTool && t.Namespace == ""
 	}
 	if slices.ContainsFunc(req.Tools, taken) {
 		return false // a tool of the client's own has the name
@@ -70,7 +71,7 @@ func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 
 // searchOf is the search that a client runs itself.
 func searchOf(t *dragoman.ToolSpec) (item searchItem, ok bool) {
-	if t.Kind != dragoman.ToolHosted || t.Source == nil || json.Unmarshal(t.Source.JSON, &item) != nil {
+	if t.Kind != codes.ToolHosted || t.Source == nil || json.Unmarshal(t.Source.JSON, &item) != nil {
 		return item, false
 	}
 	return item, item.Type == searchTool && item.Execution == "client"
@@ -211,17 +212,17 @@ func tellSearches(output []dragoman.Message) []dragoman.Message {
 
 // tellSearch is an event with a call of the search as the client knows it; nil: it says
 // nothing that the client would.
-func (t *telling) tellSearch(ev dragoman.Event) dragoman.Event {
+func (s *clientStream) tellSearch(ev dragoman.Event) dragoman.Event {
 	switch e := ev.(type) {
 	case *dragoman.PartStart:
 		if _, ok := isSearch(e.Part); ok {
 			start := *e
 			start.Part = &dragoman.Opaque{Dialect: dialects.Stateful().Dialect(), Type: searchCall}
-			t.searching = append(t.searching, place{e.Choice, e.Index})
+			s.searching = append(s.searching, place{e.Choice, e.Index})
 			return &start
 		}
 	case *dragoman.PartDelta:
-		if slices.Contains(t.searching, place{e.Choice, e.Index}) {
+		if slices.Contains(s.searching, place{e.Choice, e.Index}) {
 			return nil
 		}
 	case *dragoman.PartEnd:

@@ -14,12 +14,12 @@ import (
 // errShutdown is why answers are broken off whose time is over.
 var errShutdown = errors.New("gateway: it is shutting down")
 
-// DefaultDrain is how long answers may take that are on their way when a gateway ends.
-const DefaultDrain = 30 * time.Second
+// defaultDrain is how long answers may take that are on their way when a gateway ends.
+const defaultDrain = 30 * time.Second
 
 // Serve serves on a listener until ctx ends. From then on it takes no more requests,
 // and lets answers end that are on their way, for as long as drain; zero means
-// [DefaultDrain]. Those that take longer end with an error in their dialect, and Serve
+// 30 s. Those that take longer end with an error in their dialect, and Serve
 // with a [*CutOffError]. It closes the listener. Without keys it refuses one that other machines reach, with an
 // [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
@@ -40,7 +40,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		return err
 	case <-ctx.Done():
 	}
-	wait := orElse(drain, DefaultDrain)
+	wait := orElse(drain, defaultDrain)
 	if n := g.metrics.running.Load(); n > 0 && g.opts.Log != nil {
 		g.opts.Log.InfoContext(ctx, "shutting down: answers that are on their way may end", "running", n, "drain", wait)
 	}

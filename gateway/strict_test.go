@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/strictupstream"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -19,49 +21,49 @@ var strictModels = []struct {
 	name    string
 	dialect dragoman.Dialect
 }{
-	{"openai/gpt-4.1", dragoman.OpenAIChat},
-	{"openai/gpt-4-turbo", dragoman.OpenAIChat},
-	{"openai/gpt-5", dragoman.OpenAIChat},
-	{"openai/o4-mini", dragoman.OpenAIChat},
-	{"openai/gpt-5.5", dragoman.OpenAIChat},
-	{"mistral/mistral-large-latest", dragoman.OpenAIChat},
-	{"xai/grok-4-fast", dragoman.OpenAIChat},
-	{"groq/openai/gpt-oss-120b", dragoman.OpenAIChat},
-	{"groq/llama-3.3-70b-versatile", dragoman.OpenAIChat},
-	{"qwen/qwen-plus", dragoman.OpenAIChat},
-	{"openai/gpt-4", dragoman.OpenAIChat},
-	{"deepseek/deepseek-v4-pro", dragoman.OpenAIChat},
-	{"deepseek/deepseek-chat", dragoman.OpenAIChat},
-	{"moonshot/kimi-k2-thinking", dragoman.OpenAIChat},
-	{"moonshot/kimi-k2.6", dragoman.OpenAIChat},
-	{"moonshot/kimi-k3", dragoman.OpenAIChat},
-	{"xai/grok-4.6", dragoman.OpenAIChat},
-	{"zai/glm-5.3", dragoman.OpenAIChat},
-	{"qwen/qwen3-32b", dragoman.OpenAIChat},
-	{"openai/gpt-4o-search-preview", dragoman.OpenAIChat},
-	{"responses/o3-mini", dragoman.OpenAIResponses},
-	{"responses/gpt-4o", dragoman.OpenAIResponses},
-	{"responses/gpt-5", dragoman.OpenAIResponses},
-	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
-	{"responses/gpt-5-pro", dragoman.OpenAIResponses},
-	{"anthropic/claude-sonnet-4-20250514", dragoman.Anthropic},
-	{"anthropic/claude-opus-4-1", dragoman.Anthropic},
-	{"anthropic/claude-sonnet-4-5", dragoman.Anthropic},
-	{"anthropic/claude-sonnet-4-6", dragoman.Anthropic},
-	{"anthropic/claude-opus-4-7", dragoman.Anthropic},
-	{"anthropic/claude-opus-5-5", dragoman.Anthropic},
-	{"anthropic/claude-3-5-haiku-20241022", dragoman.Anthropic},
-	{"gemini/gemini-2.0-flash", dragoman.Gemini},
-	{"gemini/gemini-2.5-pro", dragoman.Gemini},
-	{"gemini/gemini-3.7-flash", dragoman.Gemini},
-	{"ollama/llama3.2", dragoman.Ollama},
-	{"ollama/qwen3", dragoman.Ollama},
-	{"bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", dragoman.Bedrock},
-	{"bedrock/anthropic.claude-opus-4-7-v1:0", dragoman.Bedrock},
-	{"bedrock/us.amazon.nova-2-lite-v1:0", dragoman.Bedrock},
-	{"bedrock/us.amazon.nova-micro-v1:0", dragoman.Bedrock},
-	{"bedrock/us.amazon.nova-pro-v1:0", dragoman.Bedrock},
-	{"bedrock/openai.gpt-oss-120b-1:0", dragoman.Bedrock},
+	{"openai/gpt-4.1", dialectname.OpenAIChat},
+	{"openai/gpt-4-turbo", dialectname.OpenAIChat},
+	{"openai/gpt-5", dialectname.OpenAIChat},
+	{"openai/o4-mini", dialectname.OpenAIChat},
+	{"openai/gpt-5.5", dialectname.OpenAIChat},
+	{"mistral/mistral-large-latest", dialectname.OpenAIChat},
+	{"xai/grok-4-fast", dialectname.OpenAIChat},
+	{"groq/openai/gpt-oss-120b", dialectname.OpenAIChat},
+	{"groq/llama-3.3-70b-versatile", dialectname.OpenAIChat},
+	{"qwen/qwen-plus", dialectname.OpenAIChat},
+	{"openai/gpt-4", dialectname.OpenAIChat},
+	{"deepseek/deepseek-v4-pro", dialectname.OpenAIChat},
+	{"deepseek/deepseek-chat", dialectname.OpenAIChat},
+	{"moonshot/kimi-k2-thinking", dialectname.OpenAIChat},
+	{"moonshot/kimi-k2.6", dialectname.OpenAIChat},
+	{"moonshot/kimi-k3", dialectname.OpenAIChat},
+	{"xai/grok-4.6", dialectname.OpenAIChat},
+	{"zai/glm-5.3", dialectname.OpenAIChat},
+	{"qwen/qwen3-32b", dialectname.OpenAIChat},
+	{"openai/gpt-4o-search-preview", dialectname.OpenAIChat},
+	{"responses/o3-mini", dialectname.OpenAIResponses},
+	{"responses/gpt-4o", dialectname.OpenAIResponses},
+	{"responses/gpt-5", dialectname.OpenAIResponses},
+	{"responses/gpt-6-sol", dialectname.OpenAIResponses},
+	{"responses/gpt-5-pro", dialectname.OpenAIResponses},
+	{"anthropic/claude-sonnet-4-20250514", dialectname.Anthropic},
+	{"anthropic/claude-opus-4-1", dialectname.Anthropic},
+	{"anthropic/claude-sonnet-4-5", dialectname.Anthropic},
+	{"anthropic/claude-sonnet-4-6", dialectname.Anthropic},
+	{"anthropic/claude-opus-4-7", dialectname.Anthropic},
+	{"anthropic/claude-opus-5-5", dialectname.Anthropic},
+	{"anthropic/claude-3-5-haiku-20241022", dialectname.Anthropic},
+	{"gemini/gemini-2.0-flash", dialectname.Gemini},
+	{"gemini/gemini-2.5-pro", dialectname.Gemini},
+	{"gemini/gemini-3.7-flash", dialectname.Gemini},
+	{"ollama/llama3.2", dialectname.Ollama},
+	{"ollama/qwen3", dialectname.Ollama},
+	{"bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", dialectname.Bedrock},
+	{"bedrock/anthropic.claude-opus-4-7-v1:0", dialectname.Bedrock},
+	{"bedrock/us.amazon.nova-2-lite-v1:0", dialectname.Bedrock},
+	{"bedrock/us.amazon.nova-micro-v1:0", dialectname.Bedrock},
+	{"bedrock/us.amazon.nova-pro-v1:0", dialectname.Bedrock},
+	{"bedrock/openai.gpt-oss-120b-1:0", dialectname.Bedrock},
 	{"cohere/command-a-03-2025", "cohere.chat"},
 	{"cohere/command-a-reasoning-08-2025", "cohere.chat"},
 }
@@ -126,7 +128,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		return func(r *dragoman.Request) { r.Reasoning = &s }
 	}
 	effort := func(word string) func(*dragoman.Request) { return reasoning(dragoman.ReasoningSettings{Effort: word}) }
-	answer := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+	answer := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	cases := map[string]func(r *dragoman.Request){
 		"none set":    func(*dragoman.Request) {},
@@ -151,7 +153,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			r.Messages = append(r.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "Hel"}}})
 		},
 		"prefill and budget": func(r *dragoman.Request) {
-			reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))})(r)
+			reasoning(dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2000))})(r)
 			r.Messages = append(r.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "Hel"}}})
 		},
 		"effort none":    effort("none"),
@@ -160,10 +162,10 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		"effort high":    effort("high"),
 		"effort xhigh":   effort("xhigh"),
 		"effort max":     effort("max"),
-		"budget":         reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}),
-		"large budget":   reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(60000))}),
-		"adaptive":       reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}),
-		"off":            reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}),
+		"budget":         reasoning(dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2000))}),
+		"large budget":   reasoning(dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(60000))}),
+		"adaptive":       reasoning(dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}),
+		"off":            reasoning(dragoman.ReasoningSettings{Mode: codes.ReasoningOff}),
 		"low and a tool": func(r *dragoman.Request) { effort("low")(r); r.Tools = []dragoman.ToolSpec{weatherTool()} },
 		"high and more": func(r *dragoman.Request) {
 			effort("high")(r)
@@ -173,19 +175,19 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		"schema":          func(r *dragoman.Request) { r.Output = answer },
 		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = answer, []dragoman.ToolSpec{weatherTool()} },
 		"file": func(r *dragoman.Request) {
-			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
 		},
 		"image": func(r *dragoman.Request) {
-			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="})
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="})
 		},
 		"audio": func(r *dragoman.Request) {
-			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "UklGRg=="})
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/wav", Base64: "UklGRg=="})
 		},
 		"no bound": func(r *dragoman.Request) { effort("high")(r); r.MaxOutputTokens = nil },
 	}
 	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
 		for name, change := range cases {
-			if c.codec.Dialect() == dragoman.OpenAIResponses && (name == "effort minimal" || name == "effort max") {
+			if c.codec.Dialect() == dialectname.OpenAIResponses && (name == "effort minimal" || name == "effort max") {
 				continue // Open Responses does not have these words, and a response repeats them
 			}
 			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
@@ -241,9 +243,9 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 			}
 		}
 		for name, schema := range schemas {
-			for _, strict := range []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn} {
+			for _, strict := range []string{codes.StrictOff, codes.StrictOn} {
 				ask(fmt.Sprintf("%s, strict %q", name, strict), func(r *dragoman.Request) {
-					r.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFunction, Name: "f", Parameters: json.RawMessage(schema), Strict: strict}}
+					r.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFunction, Name: "f", Parameters: json.RawMessage(schema), Strict: strict}}
 				})
 			}
 		}
@@ -253,7 +255,7 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 		for name, schema := range manyOf {
 			ask(name, func(r *dragoman.Request) {
 				for i := range 3 {
-					r.Tools = append(r.Tools, dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: fmt.Sprintf("f%d", i), Parameters: json.RawMessage(schema), Strict: dragoman.StrictOn})
+					r.Tools = append(r.Tools, dragoman.ToolSpec{Kind: codes.ToolFunction, Name: fmt.Sprintf("f%d", i), Parameters: json.RawMessage(schema), Strict: codes.StrictOn})
 				}
 			})
 		}
@@ -264,7 +266,7 @@ func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
 // pending calls gets it from the gateway, or does not reason in that turn.
 func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
-		for _, s := range []dragoman.ReasoningSettings{{Effort: "high"}, {Mode: dragoman.ReasoningAdaptive}, {Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}} {
+		for _, s := range []dragoman.ReasoningSettings{{Effort: "high"}, {Mode: codes.ReasoningAdaptive}, {Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2000))}} {
 			req := &dragoman.Request{
 				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
 				Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")}, Reasoning: &s,
@@ -302,12 +304,12 @@ func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
 func TestNoHistoryIsRefusedByTheUpstream(t *testing.T) {
 	text := func(s string) dragoman.Part { return &dragoman.Text{Text: s} }
 	called := func(id, name, args string) *dragoman.ToolCall {
-		return &dragoman.ToolCall{ID: id, Name: name, Payload: dragoman.PayloadObject, Arguments: args}
+		return &dragoman.ToolCall{ID: id, Name: name, Payload: codes.PayloadObject, Arguments: args}
 	}
 	turn := func(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 		return dragoman.Message{Role: role, Parts: parts}
 	}
-	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="}
+	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="}
 	a, b := called("functions.get_weather:0", "get_weather", `{"city":"Oslo"}`), called("call_"+strings.Repeat("x", 30), "get_weather", `{"city":"Rome"}`)
 	other := called("toolu_01", "undeclared.tool", `{}`)
 	histories := map[string][]dragoman.Message{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
@@ -62,7 +63,7 @@ func (s *summaries) tell(ev dragoman.Event) dragoman.Event {
 	case *dragoman.PartStart:
 		s.thinking = false
 	case *dragoman.PartDelta:
-		if e.Kind != dragoman.KindReasoning {
+		if e.Kind != codes.KindReasoning {
 			return ev
 		}
 		if s.delta = *e; e.Summary == 0 {

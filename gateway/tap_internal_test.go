@@ -14,6 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
@@ -100,7 +102,7 @@ func TestATapKnowsThatAStreamWasCutOff(t *testing.T) {
 	for _, codec := range tapped {
 		stream := streamOf(t, codec, `it says message_stop, response.completed, [DONE] and "finish_reason":"stop", "done":true, "finishReason":"STOP"`)
 		sep := []byte("\n\n")
-		if codec.Dialect() == dragoman.Ollama {
+		if codec.Dialect() == dialectname.Ollama {
 			sep = sep[:1]
 		}
 		events := bytes.SplitAfter(bytes.TrimSuffix(stream, sep), sep)
@@ -145,7 +147,7 @@ func byLine(stream []byte, end string) []byte {
 
 func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
 	for _, codec := range tapped {
-		if codec.Dialect() == dragoman.Ollama {
+		if codec.Dialect() == dialectname.Ollama {
 			continue // its events are lines
 		}
 		plain := streamOf(t, codec, "hello")
@@ -214,7 +216,7 @@ func BenchmarkTap(b *testing.B) {
 	for _, codec := range tapped {
 		stream := streamOf(b, codec, string(bytes.Repeat([]byte("many words "), 1000)))
 		sep := []byte("\n\n")
-		if codec.Dialect() == dragoman.Ollama {
+		if codec.Dialect() == dialectname.Ollama {
 			sep = sep[:1]
 		}
 		events := bytes.SplitAfter(bytes.TrimSuffix(stream, sep), sep)
@@ -259,7 +261,7 @@ func BenchmarkCallGuard(b *testing.B) {
 func guardedEvents(b *testing.B, codec dialect.Codec, part dragoman.Part) [][]byte {
 	b.Helper()
 	reason := dragoman.StopEnd
-	if part.Kind() == dragoman.KindToolCall {
+	if part.Kind() == codes.KindToolCall {
 		reason = dragoman.StopToolCalls
 	}
 	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{part}}}, Stop: dragoman.Stop{Reason: reason}}

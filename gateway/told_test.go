@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // repeated is the error of a server that tells everybody what it was sent.
@@ -169,7 +170,7 @@ func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 					if err := a.check(); err != nil {
 						r.t.Errorf("%v: %s", err, a.body)
 					}
-					if words := map[dragoman.Dialect]string{dragoman.OpenAIChat: `"finish_reason":"tool_calls"`, dragoman.Anthropic: `"stop_reason":"tool_use"`}; tc.calls > 0 && !strings.Contains(string(a.body), words[w.client.Dialect()]) {
+					if words := map[dragoman.Dialect]string{dialectname.OpenAIChat: `"finish_reason":"tool_calls"`, dialectname.Anthropic: `"stop_reason":"tool_use"`}; tc.calls > 0 && !strings.Contains(string(a.body), words[w.client.Dialect()]) {
 						r.t.Errorf("%s", a.body)
 					}
 					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesized /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
@@ -184,9 +185,9 @@ func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
 	// Calls come in pieces in these dialects only.
 	cut := map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `\"city\":`,
-		dragoman.Anthropic:       `\"city\":`,
-		dragoman.OpenAIResponses: `\"city\":`,
+		dialectname.OpenAIChat:      `\"city\":`,
+		dialectname.Anthropic:       `\"city\":`,
+		dialectname.OpenAIResponses: `\"city\":`,
 	}
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
 	for i, w := range append(ways(), ways()...) {
@@ -438,14 +439,14 @@ func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
 			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				all = streamOf(spoken(r), "one two three")
 				sep := "\n\n"
-				if spoken(r).Dialect() == dragoman.Ollama {
+				if spoken(r).Dialect() == dialectname.Ollama {
 					sep = "\n"
 				}
 				for event := range strings.SplitAfterSeq(all, sep) {
 					if event == "" {
 						continue
 					}
-					if spoken(r).Dialect() != dragoman.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // behind the end
+					if spoken(r).Dialect() != dialectname.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // behind the end
 						pause(2) // what comes before content is held back, for less than a heartbeat here
 					}
 					answers(rw, r, true, event)

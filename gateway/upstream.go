@@ -15,7 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/config/capname"
 	"github.com/dragoman-go/dragoman/internal/dialects"
@@ -231,7 +231,7 @@ func (o *openRoute) upstream(model dragoman.Model) (*upstream, error) {
 	if !ok {
 		return &upstream{model: model}, nil
 	}
-	client.Abandon = history.AbandonPassed
+	client.Abandon = codes.AbandonPassed
 	if client.HTTP == nil {
 		client.HTTP = o.sender
 	}
@@ -428,4 +428,13 @@ func (r *route) speaks(d dragoman.Dialect) bool {
 		}
 	}
 	return false
+}
+
+// after reports whether the route has a model to call if a link fails.
+func (r *route) after(link provider.Link) bool {
+	at := slices.IndexFunc(r.chain.Links, func(l provider.Link) bool { return l.Name == link.Name })
+	return slices.ContainsFunc(r.chain.Links[at+1:], func(l provider.Link) bool {
+		_, benched := r.chain.Health.Benched(l.Name)
+		return !benched
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // told is what a server says that goes wrong.
@@ -30,13 +31,13 @@ func half(r *http.Request) []string {
 
 // started is the beginning of a stream, before any content.
 func started(codec dialect.Codec) string {
-	if codec.Dialect() == dragoman.Ollama { // which has no start
+	if codec.Dialect() == dialectname.Ollama { // which has no start
 		return "{\"model\":\"m\",\"created_at\":\"2026-01-01T00:00:00Z\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}\n"
 	}
-	if codec.Dialect() == dragoman.Gemini {
+	if codec.Dialect() == dialectname.Gemini {
 		return "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"index\":0}],\"modelVersion\":\"m\"}\n\n"
 	}
-	if codec.Dialect() == dragoman.OpenAIChat { // whose encoder waits for content
+	if codec.Dialect() == dialectname.OpenAIChat { // whose encoder waits for content
 		return regexp.MustCompile(`"content":"[^"]*"`).ReplaceAllString(tellings(codec, asModel("one two three four five"))[0], `"content":""`)
 	}
 	return tellings(codec, asModel("one two three"))[0]
@@ -48,11 +49,11 @@ func beats(rw http.ResponseWriter, r *http.Request) {
 	switch codec := spoken(r); {
 	case !isStream(r):
 		forms = []string{"\n", " "}
-	case codec.Dialect() == dragoman.Ollama:
+	case codec.Dialect() == dialectname.Ollama:
 		forms = []string{started(codec)}
-	case codec.Dialect() == dragoman.Anthropic:
+	case codec.Dialect() == dialectname.Anthropic:
 		forms = append(forms, "event: ping\ndata: {\"type\": \"ping\"}\n\n")
-	case codec.Dialect() == dragoman.OpenAIChat:
+	case codec.Dialect() == dialectname.OpenAIChat:
 		forms = append(forms, strings.Replace(started(codec), `"role":"assistant",`, "", 1))
 	}
 	for i := 0; ; i++ {
@@ -202,19 +203,19 @@ func everyFaultEnds(t *testing.T, repair string) {
 		a := r.ask(w, stream)
 		e := a.apiError(t)
 		behind, want := f.begun && stream, f.status
-		if want == http.StatusGatewayTimeout && w.client.Dialect() == dragoman.Ollama { // which has no such status
+		if want == http.StatusGatewayTimeout && w.client.Dialect() == dialectname.Ollama { // which has no such status
 			want = http.StatusServiceUnavailable
 		}
 		if behind && a.status != 200 || !behind && !isStatus(a.status, want) && !(w.provider == "ollama" && a.status == 500) {
 			t.Errorf("status %d: %s", a.status, a.body)
 		}
-		if own := w.client.Dialect(); strings.HasPrefix(f.name, "cut") && !behind && own != dragoman.Anthropic && own != dragoman.Gemini && a.status != http.StatusBadGateway {
+		if own := w.client.Dialect(); strings.HasPrefix(f.name, "cut") && !behind && own != dialectname.Anthropic && own != dialectname.Gemini && a.status != http.StatusBadGateway {
 			t.Errorf("status %d: %s", a.status, a.body)
 		}
 		if !strings.Contains(e.Message, f.says) {
 			t.Errorf("%s", a.body)
 		}
-		if codec := w.client.Dialect(); w.provider != "ollama" && (codec == dragoman.Anthropic || codec == dragoman.Gemini) && e.Class != f.class { // others have not so many words
+		if codec := w.client.Dialect(); w.provider != "ollama" && (codec == dialectname.Anthropic || codec == dialectname.Gemini) && e.Class != f.class { // others have not so many words
 			t.Errorf("class %s: %s", e.Class, a.body)
 		}
 		if err := a.check(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // post asks with a body of the test's own.
@@ -30,12 +31,12 @@ func TestContextLengthErrorsOfCompatibleServersKeepTheirClass(t *testing.T) {
 			_, _ = io.WriteString(rw, body)
 		}, func(r *rig) {
 			for _, codec := range clientDialects {
-				if codec.Dialect() == dragoman.OpenAIChat {
+				if codec.Dialect() == dialectname.OpenAIChat {
 					continue // the words of the client's own dialect pass through
 				}
 				for _, stream := range []bool{false, true} {
 					a := r.ask(way{codec, "chat"}, stream)
-					if code := `"code":"context_length_exceeded"`; codec.Dialect() == dragoman.OpenAIResponses && !strings.Contains(string(a.body), code) {
+					if code := `"code":"context_length_exceeded"`; codec.Dialect() == dialectname.OpenAIResponses && !strings.Contains(string(a.body), code) {
 						r.t.Errorf("%s: %s%s: no %s in %s", about, codec.Dialect(), streamed(stream), code, a.body)
 					}
 					if e := a.apiError(r.t); e.Class != dragoman.ErrorContextLength || a.status != http.StatusBadRequest {
@@ -89,7 +90,7 @@ func TestGeminiRequestWithObjectsInsteadOfLists(t *testing.T) {
 		answers(rw, r, false, wholeOf(spoken(r), "hello"))
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
-			if codec.Dialect() != dragoman.Gemini {
+			if codec.Dialect() != dialectname.Gemini {
 				continue
 			}
 			a := r.post(way{codec, "openai"}, "/v1beta/models/openai/m:generateContent", `{"contents":{"parts":{"text":"hi"}},"systemInstruction":{"parts":{"text":"Be brief."}},"tools":{"functionDeclarations":[{"name":"get_weather","description":"Weather.","parameters":{"type":"OBJECT","properties":{"city":{"type":"STRING"}}}}]}}`)
@@ -149,7 +150,7 @@ func TestZeroValuesOfCortexAreNoCalls(t *testing.T) {
 			`data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],`+usage+"}\n\ndata: [DONE]\n\n")
 	}, func(r *rig) {
 		for _, codec := range clientDialects {
-			if codec.Dialect() == dragoman.OpenAIChat {
+			if codec.Dialect() == dialectname.OpenAIChat {
 				continue
 			}
 			for _, stream := range []bool{false, true} {

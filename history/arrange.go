@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
 // emptyUser is what a user said who said nothing, where that is refused.
@@ -39,7 +41,7 @@ func (n *normaliser) says(t *turn, put func(draft)) {
 	for i := t.first; i <= t.last; i++ {
 		d := &n.ms[i]
 		for j, p := range d.Parts {
-			thinks = thinks || p.Kind() == dragoman.KindReasoning && !d.dropped(j)
+			thinks = thinks || p.Kind() == codes.KindReasoning && !d.dropped(j)
 		}
 	}
 	for i := t.first; i <= t.last; i++ {
@@ -108,7 +110,7 @@ func (n *normaliser) misnamed(s *slot, res *dragoman.ToolResult) bool {
 // mistyped reports whether a result claims to answer text, but answers a call
 // with arguments.
 func mistyped(s *slot, res *dragoman.ToolResult) bool {
-	return s.call != nil && res.Payload == dragoman.PayloadText && s.call.Payload != dragoman.PayloadText
+	return s.call != nil && res.Payload == codes.PayloadText && s.call.Payload != codes.PayloadText
 }
 
 // behind writes what follows a turn: all of it stands behind the turns given,
@@ -161,35 +163,39 @@ func (n *normaliser) standIns(t *turn, put func(draft)) {
 // inPlace reports whether the results of a turn that there are stand where the
 // target wants them: directly behind it, all of them, and no others.
 func (n *normaliser) inPlace(t *turn, all []*turn) bool {
-	want := 0
-	rank := map[*slot]int{}
-	for k, s := range t.slots {
+	calls := resultorder.Ranks[*slot]{}
+	missing := 0 // results that were not seen yet
+	for _, s := range t.slots {
+		calls.Add(s)
 		if s.first != nil {
-			want++
-		}
-		if n.limits.OrderedResults {
-			rank[s] = k
+			missing++
 		}
 	}
-	found, last, ok, words := 0, -1, true, false
+	last, ok := 0, true
+	next := func(rank int) { ok, last = ok && rank >= last, rank }
 	n.each(all, func(d draft) {
-		words = words || len(d.Parts) == 0
+		if len(d.Parts) == 0 {
+			next(calls.Rest())
+		}
 		for j := range d.Parts {
 			a := d.answer(j)
 			switch {
-			case a == nil:
-				words = true
-			case a.slot == nil:
-				words = words || n.fate(&d, a.res) == orphanTold
-			case a.slot.hidden:
-			case a == a.slot.first:
-				ok = ok && !words && a.slot.turn == t && rank[a.slot] >= last
-				last = rank[a.slot]
-				found++
+			case a == nil || a.slot == nil && n.fate(&d, a.res) == orphanTold:
+				next(calls.Rest())
+			case a.slot == nil, a.slot.hidden, a != a.slot.first:
+			case a.slot.turn != t:
+				ok = false
+			default:
+				missing--
+				if n.limits.OrderedResults {
+					next(calls.Of(a.slot))
+				} else {
+					next(0)
+				}
 			}
 		}
 	})
-	return ok && found == want
+	return ok && missing == 0
 }
 
 // orphanFate is what becomes of a result that answers no call (quirk D8).
@@ -203,7 +209,7 @@ const (
 
 func (n *normaliser) fate(d *draft, res *dragoman.ToolResult) orphanFate {
 	switch {
-	case res.CallID == "" && n.limits.LooseResults && n.own(d) && res.Payload == dragoman.PayloadObject:
+	case res.CallID == "" && n.limits.LooseResults && n.own(d) && res.Payload == codes.PayloadObject:
 		return orphanKept
 	case res.CallID == "" && strings.TrimSpace(res.Text()) != "":
 		return orphanTold
@@ -269,7 +275,7 @@ func (n *normaliser) finish(d *draft, put func(draft)) {
 
 // ofTools reports whether a part may be what a tool message is for.
 func ofTools(p dragoman.Part) bool {
-	return p.Kind() == dragoman.KindToolResult || p.Kind() == dragoman.KindOpaque
+	return p.Kind() == codes.KindToolResult || p.Kind() == codes.KindOpaque
 }
 
 // unblankWords drops blank texts. A blank message gets a placeholder: without it, two

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
@@ -140,7 +141,7 @@ func (d *draft) system() bool {
 // results returns which parts are results, and which are not.
 func (d *draft) results() (results, rest []int) {
 	for j, p := range d.Parts {
-		if p.Kind() == dragoman.KindToolResult {
+		if p.Kind() == codes.KindToolResult {
 			results = append(results, j)
 		} else {
 			rest = append(rest, j)
@@ -151,7 +152,7 @@ func (d *draft) results() (results, rest []int) {
 
 func (d *draft) hasResults() bool {
 	for _, p := range d.Parts {
-		if p.Kind() == dragoman.KindToolResult {
+		if p.Kind() == codes.KindToolResult {
 			return true
 		}
 	}

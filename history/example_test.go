@@ -27,7 +27,7 @@ func ExampleNormalize() {
 	_, _, err := history.Normalize(req, o)
 	fmt.Println(errors.Is(err, dragoman.ErrUnsettledCalls))
 
-	o.Abandon = history.AbandonPassed
+	o.Abandon = "passed"
 	out, report, err := history.Normalize(req, o)
 	if err != nil {
 		fmt.Println(err)

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -32,7 +33,7 @@ func FuzzNormalize(f *testing.F) {
 			return
 		}
 		bit := func(i int) bool { return bits&(1<<i) != 0 }
-		o := history.Options{Limits: strictest(), Abandon: history.AbandonAll, ReasoningAsText: bit(0)}
+		o := history.Options{Limits: strictest(), Abandon: codes.AbandonAll, ReasoningAsText: bit(0)}
 		if !hard {
 			o.Limits = codecs[int(bits)%len(codecs)].Limits()
 		}
@@ -100,7 +101,7 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cost := func(n int) (bytes uint64, spent time.Duration) {
 				req := &dragoman.Request{Messages: shape(n)}
-				o := history.Options{Limits: strictest(), Abandon: history.AbandonAll}
+				o := history.Options{Limits: strictest(), Abandon: codes.AbandonAll}
 				o.Target.Caps = targets.Capabilities{SplitCalls: true, AssistantAfterTools: true, Alternate: true}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -19,8 +20,13 @@ type Options struct {
 	Target targets.Target
 	// Limits are those of the codec that will encode the request.
 	Limits targets.Limits
-	// Abandon says which calls without a result will never have one.
-	Abandon Abandon
+	// Abandon says which calls without a result are given up, beside those that can never
+	// run:
+	//   - empty takes every call without a result for pending.
+	//   - "passed" gives up calls that the conversation has passed: later messages follow
+	//     them. It suits histories that others wrote, and new input while calls are pending.
+	//   - "all" gives up every call without a result, as after a crash.
+	Abandon string
 	// ReasoningAsText keeps the visible thinking of other models as plain text
 	// of the assistant. Otherwise it is left out (quirk D26).
 	ReasoningAsText bool
@@ -33,24 +39,14 @@ func (o *Options) check() error {
 		return fmt.Errorf("history: %w: no Limits; give those of the codec that will encode the request", dragoman.ErrInvalid)
 	case o.Target.Dialect != "" && o.Target.Dialect != d:
 		return fmt.Errorf("history: %w: a target that speaks %s, with the limits of %s", dragoman.ErrInvalid, o.Target.Dialect, d)
-	default:
+	}
+	switch o.Abandon {
+	case codes.AbandonNone, codes.AbandonPassed, codes.AbandonAll:
 		return nil
+	default:
+		return fmt.Errorf("history: %w: unknown Abandon %.40q: use passed or all", dragoman.ErrInvalid, o.Abandon)
 	}
 }
-
-// Abandon says which calls are given up, beside those that can never run.
-type Abandon string
-
-const (
-	// AbandonNone takes every call without a result for pending.
-	AbandonNone Abandon = ""
-	// AbandonPassed gives up calls that the conversation has gone past: somebody
-	// spoke after them. It suits histories that others wrote, and new input
-	// while calls are pending.
-	AbandonPassed Abandon = "passed"
-	// AbandonAll gives up every call without a result, as after a crash.
-	AbandonAll Abandon = "all"
-)
 
 // UnsettledError says which calls a conversation still waits for. It wraps
 // [dragoman.ErrUnsettledCalls].
@@ -110,6 +106,7 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 	if err := n.settle(); err != nil {
 		return nil, n.rep, err
 	}
+	n.dropHalves()
 	n.thin()
 	n.arrange()
 	n.flatten()
@@ -125,7 +122,7 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 type normaliser struct {
 	req *dragoman.Request
 	// abandon and asText are the options of these names.
-	abandon Abandon
+	abandon string
 	asText  bool
 	target  targets.Target
 	limits  targets.Limits

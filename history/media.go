@@ -5,13 +5,11 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/targets"
 )
-
-// geminiFiles is what the URLs of files begin with that Gemini stores: they look
-// public, and are not.
-const geminiFiles = "https://generativelanguage.googleapis.com/"
 
 // media returns what stands for media in a message: itself, or a note where the
 // target would refuse the request for it (quirk D14). What came from the
@@ -57,14 +55,16 @@ func (n *normaliser) unreachable(d *draft, url string) string {
 	begins := func(prefix string) bool {
 		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
 	}
+	open := begins("https://") || begins("http://") || begins("data:")
+	stored := slices.ContainsFunc(dialects.StorageURLs(), begins)
 	switch {
 	case slices.ContainsFunc(n.limits.StorageURLs, begins):
 		return ""
 	case n.limits.NoMediaURL:
 		return "the wire takes content, not URLs"
-	case n.own(d) && !begins("s3://") && !begins("gs://"): // storage of others is nobody's own
+	case n.own(d) && (open || !stored): // the scheme of another vendor's storage is never the client's affair
 		return ""
-	case begins(geminiFiles), !begins("https://") && !begins("http://") && !begins("data:"):
+	case stored, !open:
 		return "the target cannot fetch from where it is stored"
 	default:
 		return ""
@@ -137,8 +137,8 @@ func (n *normaliser) few() {
 		tooMany := func(m *dragoman.Media) bool {
 			count, most := &images, n.limits.MaxImages
 			switch m.Media {
-			case dragoman.MediaImage:
-			case dragoman.MediaFile:
+			case codes.MediaImage:
+			case codes.MediaFile:
 				count, most = &files, n.limits.MaxDocuments
 			default:
 				return false

@@ -2,6 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
@@ -303,15 +304,14 @@ func (t *turn) unnamedOf(res *dragoman.ToolResult) *slot {
 	return t.unnamed.pop()
 }
 
-// again enters a further result of a call. One that we made up never replaces
-// one that a tool gave.
+// again enters a further result of a call.
 func (p *pairing) again(d *draft, j int, s *slot, a *answer) {
 	was := s.last
 	gone, at := was.res, p.ms[was.msg].part(was.part)
-	if a.res.Synthetic && !was.res.Synthetic {
-		gone, at = a.res, d.part(j)
-	} else {
+	if resultorder.Replaces(was.res, a.res) {
 		s.last = a
+	} else {
+		gone, at = a.res, d.part(j)
 	}
 	switch {
 	case gone.Synthetic && gone != s.last.res && !s.last.res.Synthetic:

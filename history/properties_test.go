@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/targets"
@@ -36,7 +37,7 @@ func strictest() targets.Limits {
 		Dialect: "strict.test", GroupedResults: true, OrderedResults: true, ResultNames: true, UniqueIDs: true,
 		ToolsForHistory: true, NoBlankText: true, UserFirst: true, NoMidSystem: true, SignedReasoning: true,
 		ReasoningInLoop: true, StorageURLs: []string{"s3://"}, MaxImages: 3, MaxDocuments: 2,
-		DummySignature: "dummy", MediaKinds: []dragoman.MediaKind{dragoman.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
+		DummySignature: "dummy", MediaKinds: []string{codes.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
 		TextBesideFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
 		Replay: targets.ReplayRules{Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider},
 	}
@@ -45,7 +46,7 @@ func strictest() targets.Limits {
 // anyTarget draws options for any target, with any of its models' deviations.
 func anyTarget(t *rapid.T) history.Options {
 	o := history.Options{
-		Abandon:         rapid.SampledFrom([]history.Abandon{history.AbandonAll, history.AbandonPassed, history.AbandonNone}).Draw(t, "abandon"),
+		Abandon:         rapid.SampledFrom([]string{codes.AbandonAll, codes.AbandonPassed, codes.AbandonNone}).Draw(t, "abandon"),
 		ReasoningAsText: rapid.Bool().Draw(t, "as text"),
 	}
 	which := rapid.IntRange(0, len(codecs)).Draw(t, "target")
@@ -149,7 +150,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 	case 12: // media in somebody's storage, and many of it
 		media := storedMedia(t, &m)
 		times := 1
-		if m.Origin == nil || m.Origin.Dialect != dragoman.Bedrock { // whose clients know how many it takes
+		if m.Origin == nil || m.Origin.Dialect != dialectname.Bedrock { // whose clients know how many it takes
 			times = rapid.SampledFrom([]int{1, 1, 6, 21}).Draw(t, "times")
 		}
 		m.Parts = append(m.Parts, slices.Repeat([]dragoman.Part{media}, times)...)
@@ -164,7 +165,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 		}
 	case 14: // thinks with a budget
 		budget := int64(2048)
-		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget, Effort: req.Verbosity}
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &budget, Effort: req.Verbosity}
 	}
 	ms[i] = m
 }
@@ -173,7 +174,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 // that then came from there.
 func storedMedia(t *rapid.T, from *dragoman.Message) *dragoman.Media {
 	m := &dragoman.Media{
-		Media: rapid.SampledFrom([]dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}).Draw(t, "kind of media"),
+		Media: rapid.SampledFrom([]string{codes.MediaImage, codes.MediaFile}).Draw(t, "kind of media"),
 		MIME:  rapid.SampledFrom([]string{"", "image/png", "image/gif", "application/pdf"}).Draw(t, "type of media"),
 	}
 	switch at := rapid.SampledFrom([]string{"s3://b/k.png", "gs://b/k", "https://generativelanguage.googleapis.com/v1beta/files/a", "https://e/a.webp", "file-1", ""}).Draw(t, "place"); at {
@@ -186,9 +187,9 @@ func storedMedia(t *rapid.T, from *dragoman.Message) *dragoman.Media {
 	}
 	switch {
 	case strings.HasPrefix(m.URL, "s3:"):
-		from.Origin = &dragoman.Origin{Dialect: dragoman.Bedrock}
+		from.Origin = &dragoman.Origin{Dialect: dialectname.Bedrock}
 	case strings.HasPrefix(m.URL, "gs:"), strings.Contains(m.URL, "google"):
-		from.Origin = &dragoman.Origin{Dialect: dragoman.Gemini}
+		from.Origin = &dragoman.Origin{Dialect: dialectname.Gemini}
 	}
 	return m
 }
@@ -211,7 +212,7 @@ func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
 			t.Fatal("the request was changed")
 		}
 		if err != nil {
-			if !errors.Is(err, dragoman.ErrUnsettledCalls) || o.Abandon == history.AbandonAll {
+			if !errors.Is(err, dragoman.ErrUnsettledCalls) || o.Abandon == codes.AbandonAll {
 				t.Fatal(err)
 			}
 			return
@@ -324,7 +325,7 @@ func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
 			}
 		}
 		req.PreviousResponseID, req.Extra = "", nil
-		o.Abandon = history.AbandonAll
+		o.Abandon = codes.AbandonAll
 		out, rep, err := history.Normalize(req, o)
 		if err != nil {
 			t.Fatal(err)
@@ -345,7 +346,7 @@ func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 		req.Reasoning = nil // a budget would miss the reasoning that is taken out here
 		for i := range req.Messages {
 			m := &req.Messages[i]
-			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 			for _, p := range m.Parts {
 				switch p := p.(type) {
 				case *dragoman.Text:
@@ -374,17 +375,17 @@ func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 // opaque parts, signatures, choices, settings, members of parts that are not modelled.
 func honest(req *dragoman.Request) {
 	req.Native = nil
-	if c := req.ToolChoice; c != nil && (c.Mode == dragoman.ChoiceOpaque || c.Mode == dragoman.ChoiceTool || c.Mode == dragoman.ChoiceRequired && c.Tools != nil) {
+	if c := req.ToolChoice; c != nil && (c.Mode == codes.ChoiceOpaque || c.Mode == dragoman.ChoiceTool || c.Mode == dragoman.ChoiceRequired && c.Tools != nil) {
 		req.ToolChoice = nil // an encoder that cannot send what is forced refuses
 	}
-	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(s dragoman.ToolSpec) bool { return s.Kind == dragoman.ToolHosted })
+	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(s dragoman.ToolSpec) bool { return s.Kind == codes.ToolHosted })
 	for i := range req.Tools {
 		req.Tools[i].Source = nil
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		m.Native, m.Extra = nil, nil // a member that nobody knows may be all that a message says
-		media := func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+		media := func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 		if m.Role == "critic" || m.Role != dragoman.RoleUser && slices.ContainsFunc(m.Parts, media) {
 			m.Origin = nil // no dialect made that
 		}
@@ -392,7 +393,7 @@ func honest(req *dragoman.Request) {
 			switch p := p.(type) {
 			case *dragoman.Opaque:
 				// Chat has no blocks that we do not know, and no system prompt has any.
-				return p.Dialect == dragoman.OpenAIChat || m.Role == dragoman.RoleSystem || m.Role == dragoman.RoleDeveloper
+				return p.Dialect == dialectname.OpenAIChat || m.Role == dragoman.RoleSystem || m.Role == dragoman.RoleDeveloper
 			case *dragoman.ToolCall:
 				return p.Hosted // nobody reads one as a call
 			default:
@@ -422,7 +423,7 @@ func TestAnyConversationIsValidForAnyTarget(t *testing.T) {
 				req := anyRequest(t)
 				honest(req)
 				o := history.Options{
-					Limits: c.Limits(), Abandon: history.AbandonAll,
+					Limits: c.Limits(), Abandon: codes.AbandonAll,
 					Target: targets.Target{Provider: rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")},
 				}
 				o.Target.Caps.NoPrefill = rapid.Bool().Draw(t, "no prefill")

@@ -5,15 +5,17 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
 func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 	image := dragoman.Image("image/png", []byte("x"))
-	byURL := &dragoman.Media{Media: dragoman.MediaImage, URL: "http://x/y.png"}
-	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
-	film := &dragoman.Media{Media: dragoman.MediaVideo, Base64: "AA=="}
-	doc := &dragoman.Media{Media: dragoman.MediaFile, Text: "plain"}
+	byURL := &dragoman.Media{Media: codes.MediaImage, URL: "http://x/y.png"}
+	file := &dragoman.Media{Media: codes.MediaFile, FileID: "file-1"}
+	film := &dragoman.Media{Media: codes.MediaVideo, Base64: "AA=="}
+	doc := &dragoman.Media{Media: codes.MediaFile, Text: "plain"}
 	shown := gets(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, text("seen")}})
 	check(t, []row{
 		{
@@ -27,7 +29,7 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 		{
 			name: "a wire of few means",
 			o: history.Options{Limits: strict(func(l *targets.Limits) {
-				l.MediaKinds = []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}
+				l.MediaKinds = []string{codes.MediaImage, codes.MediaFile}
 				l.NoMediaURL, l.NoMediaFileID = true, true
 			})},
 			in:   []dragoman.Message{say(dragoman.RoleUser, image, byURL, file, film)},
@@ -43,7 +45,7 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 
 func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.TextBesideFiles = true })}
-	file := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}
+	file := &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}
 	check(t, []row{
 		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},
 		{name: "with words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text("read"), file)}, want: `user "read" media:file`},
@@ -52,9 +54,9 @@ func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
 
 func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 	at := func(url string) *dragoman.Media {
-		return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", URL: url}
+		return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", URL: url}
 	}
-	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	file := &dragoman.Media{Media: codes.MediaFile, FileID: "file-1"}
 	const s3, gs, gemini, web = "s3://b/k.png", "gs://b/k.png", "https://generativelanguage.googleapis.com/v1beta/files/a", "https://e/a.png"
 	origin := func(d dragoman.Dialect, provider string) *dragoman.Origin {
 		return &dragoman.Origin{Dialect: d, Provider: provider}
@@ -65,23 +67,23 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 		media  *dragoman.Media
 		stays  bool
 	}{
-		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(s3), true},
-		{dragoman.Bedrock, origin(dragoman.Anthropic, ""), at(s3), true},
-		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(web), false},
-		{dragoman.Anthropic, origin(dragoman.Bedrock, ""), at(s3), false},
-		{dragoman.OpenAIChat, origin(dragoman.Bedrock, ""), at(s3), false},
-		{dragoman.OpenAIResponses, origin(dragoman.Gemini, ""), at(gs), false},
-		{dragoman.Gemini, origin(dragoman.Bedrock, ""), at(s3), false},
-		{dragoman.Gemini, origin(dragoman.Gemini, ""), at(gs), true},
-		{dragoman.Gemini, origin(dragoman.Anthropic, ""), at(gemini), true},
-		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(gemini), false},
-		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(web), true},
-		{dragoman.Anthropic, origin(dragoman.OpenAIChat, ""), file, false},
-		{dragoman.OpenAIResponses, origin(dragoman.Anthropic, ""), file, false},
-		{dragoman.OpenAIResponses, origin(dragoman.OpenAIChat, ""), file, true}, // one store
-		{dragoman.OpenAIResponses, origin(dragoman.OpenAIResponses, "azure"), file, false},
-		{dragoman.Anthropic, origin(dragoman.Anthropic, ""), file, true},
-		{dragoman.Anthropic, nil, file, true},
+		{dialectname.Bedrock, origin(dialectname.Bedrock, ""), at(s3), true},
+		{dialectname.Bedrock, origin(dialectname.Anthropic, ""), at(s3), true},
+		{dialectname.Bedrock, origin(dialectname.Bedrock, ""), at(web), false},
+		{dialectname.Anthropic, origin(dialectname.Bedrock, ""), at(s3), false},
+		{dialectname.OpenAIChat, origin(dialectname.Bedrock, ""), at(s3), false},
+		{dialectname.OpenAIResponses, origin(dialectname.Gemini, ""), at(gs), false},
+		{dialectname.Gemini, origin(dialectname.Bedrock, ""), at(s3), false},
+		{dialectname.Gemini, origin(dialectname.Gemini, ""), at(gs), true},
+		{dialectname.Gemini, origin(dialectname.Anthropic, ""), at(gemini), true},
+		{dialectname.Anthropic, origin(dialectname.Gemini, ""), at(gemini), false},
+		{dialectname.Anthropic, origin(dialectname.Gemini, ""), at(web), true},
+		{dialectname.Anthropic, origin(dialectname.OpenAIChat, ""), file, false},
+		{dialectname.OpenAIResponses, origin(dialectname.Anthropic, ""), file, false},
+		{dialectname.OpenAIResponses, origin(dialectname.OpenAIChat, ""), file, true}, // one store
+		{dialectname.OpenAIResponses, origin(dialectname.OpenAIResponses, "azure"), file, false},
+		{dialectname.Anthropic, origin(dialectname.Anthropic, ""), file, true},
+		{dialectname.Anthropic, nil, file, true},
 	} {
 		for _, c := range codecs {
 			if c.Dialect() != tc.to {
@@ -107,7 +109,7 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 }
 
 func TestAMessageHoldsNoMoreImagesAndFilesThanItMay(t *testing.T) {
-	image, file := &dragoman.Media{Media: dragoman.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: dragoman.MediaFile, Text: "x"}
+	image, file := &dragoman.Media{Media: codes.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: codes.MediaFile, Text: "x"}
 	shows := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, image}}
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
 	check(t, []row{

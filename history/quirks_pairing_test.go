@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -48,7 +49,7 @@ func TestQuirkD2_ResultsComeBeforeWords(t *testing.T) {
 }
 
 func TestQuirkD3_ThereAreAsManyResultsAsCalls(t *testing.T) {
-	o := history.Options{Abandon: history.AbandonAll}
+	o := history.Options{Abandon: codes.AbandonAll}
 	check(t, []row{{
 		name: "one missing, one too many", o: o,
 		in:     []dragoman.Message{asks("a", "b"), gets(result("b", "2"), result("x", "3"))},
@@ -95,8 +96,8 @@ func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
 // its result takes the place of one that another provider sent.
 func TestQuirkD6_AResultThatTakesThePlaceOfAForeignOneKeepsItsFile(t *testing.T) {
 	foreign := gets(result("a", "1"))
-	foreign.Origin = &dragoman.Origin{Dialect: dragoman.Gemini, Provider: "google"}
-	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	foreign.Origin = &dragoman.Origin{Dialect: dialectname.Gemini, Provider: "google"}
+	file := &dragoman.Media{Media: codes.MediaFile, FileID: "file-1"}
 	late := result("a", "")
 	late.Content = []dragoman.Part{file}
 	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), foreign, gets(late)}}
@@ -154,19 +155,19 @@ func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 }
 
 func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
-	passed := history.Options{Abandon: history.AbandonPassed}
+	passed := history.Options{Abandon: codes.AbandonPassed}
 	in := []dragoman.Message{asks("a"), user("never mind")}
 	check(t, []row{{
 		name: "passed", o: passed, in: in,
 		want:   "assistant call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"never mind\"",
 		report: "synthesized (warn) /messages/0/parts/0",
 	}})
-	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, history.Options{Limits: strict(), Abandon: history.AbandonPassed})
+	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, history.Options{Limits: strict(), Abandon: codes.AbandonPassed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	res := out.Messages[1].Parts[0].(*dragoman.ToolResult)
-	if want := history.Abandoned(call("a")); !res.Synthetic || res.Outcome != dragoman.OutcomeError || res.Text() != want.Text() {
+	if want := history.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
 		t.Errorf("got %+v, want what a log would store: %+v", res, want)
 	}
 	problem := call("a")
@@ -195,13 +196,56 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	})
 }
 
+func TestQuirkI15_HalfOfAHostedCallIsDroppedOnceTheUserSpeaks(t *testing.T) {
+	own := dragoman.Origin{Dialect: "test"}
+	half := func(id, typ string) *dragoman.Opaque {
+		return &dragoman.Opaque{Dialect: "test", Type: typ, CallID: id, Hosted: true, JSON: []byte(`{}`)}
+	}
+	open := by(own, say(dragoman.RoleAssistant, text("looking"), half("s", "use")))
+	rest := by(own, say(dragoman.RoleAssistant, half("s", "result"), text("found")))
+	noPrefill := history.Options{Target: caps(targets.Capabilities{NoPrefill: true})}
+	stored := history.Options{Limits: strict(func(l *targets.Limits) { l.StoredBy = []string{"kept"} })}
+	check(t, []row{
+		{
+			name: "the user speaks", in: []dragoman.Message{user("q"), open, user("more")},
+			want: "user \"q\"\nassistant \"looking\"\nuser \"more\"", report: `dropped (warn) /messages/1/parts/1: a use "s" has no other half`,
+		},
+		{
+			name: "a turn of nothing else", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, half("s", "use"))), user("more")},
+			want: "user \"q\"\nuser \"more\"", report: "dropped (warn) /messages/1/parts/0",
+		},
+		{
+			name: "a modeled call", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, text("a"), &dragoman.ToolCall{ID: "s", Name: "n", Hosted: true})), user("more")},
+			want: "user \"q\"\nassistant \"a\"\nuser \"more\"", report: "dropped (warn) /messages/1/parts/1",
+		},
+		{name: "a pause is continued", in: []dragoman.Message{user("q"), open}, want: "user \"q\"\nassistant \"looking\" opaque"},
+		{name: "also by a model that continues no text", o: noPrefill, in: []dragoman.Message{user("q"), open}, want: "user \"q\"\nassistant \"looking\" opaque"},
+		{
+			name: "a continued pause", in: []dragoman.Message{user("q"), open, rest, user("more")},
+			want: "user \"q\"\nassistant \"looking\" opaque\nassistant opaque \"found\"\nuser \"more\"",
+		},
+		{
+			name: "results of other calls are no words",
+			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, half("s", "use"), call("a"))), gets(result("a", "1"))},
+			want: "user \"q\"\nassistant opaque call:a\ntool result:a=\"1\"",
+		},
+		{
+			name: "a server that stores has the rest", o: stored,
+			in: []dragoman.Message{
+				by(own, say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", Type: "kept", JSON: []byte(`{}`)})), open, user("more"),
+			},
+			want: "user opaque\nassistant \"looking\" opaque\nuser \"more\"",
+		},
+	})
+}
+
 func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
 	for name, tc := range map[string]struct {
-		abandon history.Abandon
+		abandon string
 		in      []dragoman.Message
 	}{
-		"the last turn waits":            {history.AbandonPassed, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1"))}},
-		"new input while calls are open": {history.AbandonNone, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1")), user("more")}},
+		"the last turn waits":            {codes.AbandonPassed, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1"))}},
+		"new input while calls are open": {codes.AbandonNone, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1")), user("more")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, _, err := history.Normalize(&dragoman.Request{Messages: tc.in}, history.Options{Limits: strict(), Abandon: tc.abandon})
@@ -300,7 +344,7 @@ func TestQuirkD10_ConversationsAreCutBetweenCallsAndResultsNever(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, at := range history.CutPoints(ms) {
-		_, rep, err := history.Normalize(&dragoman.Request{Messages: ms[at:]}, history.Options{Limits: strict(), Abandon: history.AbandonAll})
+		_, rep, err := history.Normalize(&dragoman.Request{Messages: ms[at:]}, history.Options{Limits: strict(), Abandon: codes.AbandonAll})
 		if err != nil || strings.Contains(rep.String(), "which is not there") {
 			t.Errorf("cut at %d: %v\n%s", at, err, rep)
 		}
@@ -392,9 +436,9 @@ func TestQuirkB15_WithoutIDsResultsPairByNameAndOrder(t *testing.T) {
 
 func TestAResultIsOfTheKindOfItsCall(t *testing.T) {
 	res := result("a", "1")
-	res.Payload = dragoman.PayloadText
+	res.Payload = codes.PayloadText
 	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(res)}}, history.Options{Limits: strict()})
-	if err != nil || out.Messages[1].Parts[0].(*dragoman.ToolResult).Payload != dragoman.PayloadObject || res.Payload != dragoman.PayloadText {
+	if err != nil || out.Messages[1].Parts[0].(*dragoman.ToolResult).Payload != codes.PayloadObject || res.Payload != codes.PayloadText {
 		t.Errorf("%v %+v", err, out.Messages[1].Parts[0])
 	}
 }

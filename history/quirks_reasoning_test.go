@@ -66,7 +66,7 @@ func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
 			want: "user \"q\"\nassistant \"a\"", report: "dropped (serious) /messages/2/parts/0: a search of another provider",
 		},
 		{
-			name: "something we do not know, behind the results", o: history.Options{Limits: leads.Limits, Abandon: history.AbandonAll},
+			name: "something we do not know, behind the results", o: history.Options{Limits: leads.Limits, Abandon: codes.AbandonAll},
 			in: []dragoman.Message{
 				user("q"), by(own, say(dragoman.RoleAssistant, call("a"))), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"})),
 				say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", JSON: []byte("{}")}),
@@ -170,7 +170,7 @@ func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
 		"calls of an earlier exchange": {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("a")), user("r")}, true},
 	} {
 		budget := int64(2048)
-		for _, mode := range []dragoman.ReasoningMode{dragoman.ReasoningBudget, dragoman.ReasoningDefault} {
+		for _, mode := range []string{codes.ReasoningBudget, codes.ReasoningDefault} {
 			req := &dragoman.Request{Messages: tc.in, Reasoning: &dragoman.ReasoningSettings{Mode: mode, BudgetTokens: &budget, Effort: "low"}}
 			out, rep, err := history.Normalize(req, history.Options{Limits: limits})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -76,13 +77,13 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
 	l := strict(func(l *targets.Limits) { l.ToolsForHistory = true })
 	freeform := call("b")
-	freeform.Payload = dragoman.PayloadText
+	freeform.Payload = codes.PayloadText
 	ms := []dragoman.Message{say(dragoman.RoleAssistant, freeform, call("a")), gets(result("b", "2"), result("a", "1")), asks("a"), gets(result("a", "1"))}
 	out, rep, err := history.Normalize(&dragoman.Request{Messages: ms}, history.Options{Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Tools) != 2 || out.Tools[0].Name != "f_b" || out.Tools[0].Kind != dragoman.ToolFreeform || out.Tools[1].Name != "f_a" {
+	if len(out.Tools) != 2 || out.Tools[0].Name != "f_b" || out.Tools[0].Kind != codes.ToolFreeform || out.Tools[1].Name != "f_a" {
 		t.Errorf("tools in the order of their use: %+v", out.Tools)
 	}
 	if out.ToolChoice == nil || out.ToolChoice.Mode != dragoman.ChoiceNone || !strings.Contains(rep.String(), "synthesized (warn) /tools") {
@@ -97,7 +98,7 @@ func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
 		}
 	}
 	failed := result("a", "broke")
-	failed.Outcome, failed.Name = dragoman.OutcomeError, "f"
+	failed.Outcome, failed.Name = codes.OutcomeError, "f"
 	check(t, []row{{
 		name: "a model without tools is told in words", o: history.Options{Limits: l, Target: caps(targets.Capabilities{NoTools: true})},
 		in:   []dragoman.Message{asks("a"), gets(failed), user("q")},

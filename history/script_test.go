@@ -79,9 +79,9 @@ func tell(p dragoman.Part) string {
 	case *dragoman.Reasoning:
 		return "thinks:" + p.Text
 	case *dragoman.Media:
-		return "media:" + string(p.Media)
+		return "media:" + p.Media
 	default:
-		return string(p.Kind())
+		return p.Kind()
 	}
 }
 

@@ -64,11 +64,11 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 		return true
 	case c.Async:
 		s.standIn = c.ResultText(laterText)
-		s.standIn.Synthetic, s.standIn.Outcome = true, dragoman.OutcomeUnknown
+		s.standIn.Synthetic, s.standIn.Outcome = true, codes.OutcomeUnknown
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q is still running, and the target requires a result; a note stands in for it", c.ID)
 		return true
 	case c.Problem != nil, d.Status != codes.StatusComplete,
-		n.abandon == AbandonAll, n.abandon == AbandonPassed && n.passed(t):
+		n.abandon == codes.AbandonAll, n.abandon == codes.AbandonPassed && n.passed(t):
 		s.standIn = Abandoned(c)
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
 		return true

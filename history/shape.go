@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // Words that stand where a target demands some and nobody said any.
@@ -55,9 +56,9 @@ func (n *normaliser) labelFiles() {
 		d := &n.ms[i]
 		file := func(p dragoman.Part) bool {
 			m, ok := p.(*dragoman.Media)
-			return ok && m.Media == dragoman.MediaFile
+			return ok && m.Media == codes.MediaFile
 		}
-		text := func(p dragoman.Part) bool { return p.Kind() == dragoman.KindText && !blank(p) }
+		text := func(p dragoman.Part) bool { return p.Kind() == codes.KindText && !blank(p) }
 		if d.assistant() || d.system() || !slices.ContainsFunc(d.Parts, file) || slices.ContainsFunc(d.Parts, text) {
 			continue
 		}
@@ -147,8 +148,8 @@ func (n *normaliser) splitCalls() {
 // piece writes a part of a turn that is a turn of its own by now, if there is
 // anything in it.
 func (n *normaliser) piece(d draft, put func(draft)) {
-	thinks := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
-	says := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindReasoning && !blank(p) })
+	thinks := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
+	says := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindReasoning && !blank(p) })
 	switch {
 	case thinks && !says:
 		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.path(), "reasoning that led to nothing")
@@ -250,7 +251,7 @@ func (n *normaliser) spill(d *draft) []draft {
 	return out
 }
 
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+func isMedia(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 
 // open makes the user speak first (quirks D17, D38). A conversation that the
 // server continues or compacted, or that a client sent in the target's own
@@ -263,7 +264,7 @@ func (n *normaliser) open() {
 	if first < len(n.ms) {
 		d := &n.ms[first]
 		known := n.req.Native != nil && n.req.Native.Dialect == n.limits.Dialect ||
-			len(d.Parts) > 0 && d.Parts[0].Kind() == dragoman.KindOpaque
+			len(d.Parts) > 0 && d.Parts[0].Kind() == codes.KindOpaque
 		if !d.assistant() || known {
 			return
 		}
@@ -287,9 +288,20 @@ func (n *normaliser) close() {
 	if last < 0 || !n.ms[last].assistant() {
 		return
 	}
+	if parts := n.ms[last].Parts; len(parts) > 0 && continues(parts[len(parts)-1]) {
+		return
+	}
 	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue text of the assistant; the user message %q is added after it", goOn)
 	n.ms = append(n.ms, made(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
 	n.moved = true
+}
+
+// continues reports whether a part is a call or a result of a tool that the provider
+// runs. The provider continues a turn that ends with one, and refuses words after an open
+// call (quirk I15).
+func continues(p dragoman.Part) bool {
+	o, ok := p.(*dragoman.Opaque)
+	return ok && o.Hosted && o.CallID != "" || isHosted(p)
 }
 
 // join makes one message of neighbours that have one role (quirk D18).

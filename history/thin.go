@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
@@ -24,13 +25,13 @@ func (n *normaliser) thin() {
 // unless the results of the turn stand between them.
 func (n *normaliser) unled(t *turn) {
 	lost := n.limits.ReasoningLeads // whether the part behind is gone
-	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == dragoman.KindOpaque && !n.awaits(t) {
+	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == codes.KindOpaque && !n.awaits(t) {
 		lost = false
 	}
 	for i := t.last; i >= t.first; i-- {
 		d := &n.ms[i]
 		for j := len(d.Parts) - 1; j >= 0; j-- {
-			if d.Parts[j].Kind() != dragoman.KindReasoning {
+			if d.Parts[j].Kind() != codes.KindReasoning {
 				lost = d.dropped(j)
 				continue
 			}
@@ -62,7 +63,7 @@ func (n *normaliser) thoughtsOnly(t *turn) {
 		for j, p := range d.Parts {
 			switch {
 			case d.dropped(j):
-			case p.Kind() == dragoman.KindReasoning:
+			case p.Kind() == codes.KindReasoning:
 				thinks = true
 			case !blank(p) || !n.limits.NoBlankText && !thinks:
 				return
@@ -132,7 +133,7 @@ func (n *normaliser) forget() {
 		before := len(d.Parts)
 		if i < last {
 			d.edit(func(j int, p dragoman.Part) dragoman.Part {
-				if p.Kind() != dragoman.KindReasoning {
+				if p.Kind() != codes.KindReasoning {
 					return p
 				}
 				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "the server takes no reasoning of older turns back")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -52,20 +53,20 @@ func (n *normaliser) prefill() (at string, refused bool) {
 		return "", false
 	}
 	parts := n.ms[last].Parts
-	return n.ms[last].path(), len(parts) > 0 && parts[len(parts)-1].Kind() == dragoman.KindText
+	return n.ms[last].path(), len(parts) > 0 && parts[len(parts)-1].Kind() == codes.KindText
 }
 
 // asksBudget reports whether settings are sent as a thinking budget.
 func asksBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool {
 	switch {
-	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == dragoman.ReasoningOff:
+	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == codes.ReasoningOff:
 		return false
-	case s.Mode == dragoman.ReasoningDefault && s.Effort == "none":
+	case s.Mode == codes.ReasoningDefault && s.Effort == "none":
 		return false
-	case s.BudgetTokens != nil && s.Mode != dragoman.ReasoningAdaptive && s.Effort != "none":
+	case s.BudgetTokens != nil && s.Mode != codes.ReasoningAdaptive && s.Effort != "none":
 		return true
 	default:
-		return caps.ThinkingBudgets && (s.BudgetTokens != nil || s.Effort != "" || s.Mode != dragoman.ReasoningDefault)
+		return caps.ThinkingBudgets && (s.BudgetTokens != nil || s.Effort != "" || s.Mode != codes.ReasoningDefault)
 	}
 }
 
@@ -115,7 +116,7 @@ func (n *normaliser) callsBefore(at int) (first, end int, spoken bool) {
 func (n *normaliser) thinksFirst(first, end int) bool {
 	for i := first; i < end; i++ {
 		if parts := n.ms[i].Parts; len(parts) > 0 {
-			return parts[0].Kind() == dragoman.KindReasoning
+			return parts[0].Kind() == codes.KindReasoning
 		}
 	}
 	return false

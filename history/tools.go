@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // stubDescription is what a model reads of a tool that is declared only because
@@ -34,8 +35,8 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 			}
 			known[toolName{c.Namespace, c.Name}] = true
 			s := dragoman.ToolSpec{Name: c.Name, Namespace: c.Namespace, Description: stubDescription}
-			if c.Payload == dragoman.PayloadText {
-				s.Kind = dragoman.ToolFreeform
+			if c.Payload == codes.PayloadText {
+				s.Kind = codes.ToolFreeform
 			} else {
 				s.Parameters = []byte(`{"type":"object"}`)
 			}
@@ -80,7 +81,7 @@ func allows(c *dragoman.ToolChoice, s *dragoman.ToolSpec) bool {
 // reaches reports whether a tool has a form for the target: one that another
 // provider runs has none, nor has one without a name.
 func (n *normaliser) reaches(s dragoman.ToolSpec) bool {
-	return s.Kind != dragoman.ToolHosted && s.Name != "" || s.Kind == dragoman.ToolHosted && s.Source != nil &&
+	return s.Kind != codes.ToolHosted && s.Name != "" || s.Kind == codes.ToolHosted && s.Source != nil &&
 		strings.HasPrefix(string(s.Source.Format), string(n.limits.Dialect)+".")
 }
 
@@ -129,7 +130,7 @@ func (n *normaliser) flatten() {
 // toldResult is a result in words.
 func toldResult(res *dragoman.ToolResult) string {
 	what := "result"
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		what = "error"
 	}
 	name := res.Name

@@ -34,7 +34,7 @@ func (r *Registry) Sound(c *dragoman.ToolCall) bool {
 // its server has seen them, and every other target gets {}. Arguments with another fault
 // are not kept.
 func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
-	if c == nil || c.Hosted || c.Payload == dragoman.PayloadText || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
+	if c == nil || c.Hosted || c.Payload == codes.PayloadText || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		return
 	}
 	// The problem may be that of the call around sound arguments, and text behind the
@@ -50,14 +50,14 @@ func (r *Registry) KeepArguments(c *dragoman.ToolCall) {
 // runs, it is as received while it is valid JSON of any type, {} otherwise.
 func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) string {
 	if r.answer {
-		if c.Payload == dragoman.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Sound(c) {
+		if c.Payload == codes.PayloadObject && c.Problem == nil && c.Arguments != "" && r.Sound(c) {
 			return c.Arguments
 		}
 		text, why := toolwire.AnswerText(c)
 		reportTold(why, text, at, rep)
 		return text
 	}
-	if c.Payload == dragoman.PayloadText {
+	if c.Payload == codes.PayloadText {
 		obj, _ := c.Object()
 		return string(obj)
 	}
@@ -84,11 +84,11 @@ func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *drag
 		}
 		return obj
 	}
-	if text := strings.TrimSpace(c.Arguments); c.Payload == dragoman.PayloadObject && strings.HasPrefix(text, "{") && r.received[c.Arguments] {
+	if text := strings.TrimSpace(c.Arguments); c.Payload == codes.PayloadObject && strings.HasPrefix(text, "{") && r.received[c.Arguments] {
 		return json.RawMessage(text)
 	}
 	obj, exact := c.Object()
-	if !exact && c.Payload == dragoman.PayloadObject {
+	if !exact && c.Payload == codes.PayloadObject {
 		why := "they are not a sound JSON object"
 		if p := dragoman.CheckArguments(c.Arguments); p != nil {
 			why = p.Message

@@ -6,6 +6,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 )
 
@@ -47,18 +49,18 @@ func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
 		`{"toolSpec":{}}`: toolformat.BedrockTool, `{"x":1,"toolSpec":{}}`: toolformat.BedrockTool,
 		`{"systemTool":{"name":"n"}}`: "bedrock.converse.systemTool", `{}`: "bedrock.converse.", `7`: "bedrock.converse.",
 	} {
-		if got := toolFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+		if got := toolFormat(dialectname.Bedrock, json.RawMessage(obj)); got != want {
 			t.Errorf("%s: %s", obj, got)
 		}
 	}
 	for obj, want := range map[string]dragoman.Format{
 		`{"toolUse":{}}`: toolformat.BedrockToolUse, `{"text":"a","TOOLUSE":{}}`: toolformat.BedrockToolUse, `{"text":"a"}`: "bedrock.converse.text",
 	} {
-		if got := callFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+		if got := callFormat(dialectname.Bedrock, json.RawMessage(obj)); got != want {
 			t.Errorf("%s: %s", obj, got)
 		}
 	}
-	if specs, _, err := all.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != dragoman.ToolHosted {
+	if specs, _, err := all.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != codes.ToolHosted {
 		t.Errorf("%v %+v", err, specs)
 	}
 }

@@ -20,14 +20,14 @@ func (r *Registry) WriteCall(w *jsonwire.Writer, c *dragoman.ToolCall, at extra.
 		return err
 	}
 	format := t.Call
-	if c.Payload == dragoman.PayloadText && t.TextCall != "" && !r.target.Caps.NoCustomTools {
+	if c.Payload == codes.PayloadText && t.TextCall != "" && !r.target.Caps.NoCustomTools {
 		format = t.TextCall
 	}
 	return r.writeCallAs(w, format, c, at, rep)
 }
 
 func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) error {
-	if a, ok := r.adapters[adapterKey{dragoman.CallObject, "", format}]; ok {
+	if a, ok := r.adapters[adapterKey{codes.CallObject, "", format}]; ok {
 		obj, sub, err := a.Adapt(dragoman.AdapterInput{Call: c})
 		rep.Merge(at.String(), sub)
 		if err != nil {
@@ -47,7 +47,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	}
 	reportUnsaidOfCall(c, t.CallSays, at, rep)
 	c = r.toWire(c, codec, at, rep)
-	if c.Payload == dragoman.PayloadText && format == t.Call {
+	if c.Payload == codes.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
@@ -101,7 +101,7 @@ func (r *Registry) settleAll(c *dragoman.ToolCall, sound bool, at extra.Path, re
 	r.settle(c, sound, at, rep)
 	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
 	// A client of a wire without freeform tools knows such a tool as a function.
-	asFunction := c.Payload == dragoman.PayloadText && r.own != nil && r.own.Traits().TextCall == ""
+	asFunction := c.Payload == codes.PayloadText && r.own != nil && r.own.Traits().TextCall == ""
 	if renamed || !asFunction && (c.Payload != stood.Payload || c.Arguments != stood.Arguments) {
 		r.rewritten++
 	}
@@ -118,10 +118,10 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 	if wireName == "" && c.Problem == nil {
 		c.Problem = &dragoman.CallProblem{Code: codes.ProblemNoName, Message: "the call names no tool", Offset: -1}
 	}
-	if c.Payload == dragoman.PayloadText {
+	if c.Payload == codes.PayloadText {
 		return
 	}
-	if spec != nil && spec.Kind == dragoman.ToolFreeform {
+	if spec != nil && spec.Kind == codes.ToolFreeform {
 		r.unwrapFreeform(c, spec, at, rep)
 		return
 	}
@@ -175,7 +175,7 @@ func (r *Registry) unwrapFreeform(c *dragoman.ToolCall, spec *dragoman.ToolSpec,
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/arguments", "a code fence around freeform input was removed")
 		text = inner
 	}
-	c.Payload, c.Arguments = dragoman.PayloadText, text
+	c.Payload, c.Arguments = codes.PayloadText, text
 }
 
 const fence = "```"

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -94,7 +95,7 @@ func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
 
 func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
 	// A freeform tool would take this text; the wire would not.
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}})
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "f"}})
 	out, _ := reg.SanitizeCall(chatCall(`*** Begin Patch`))
 	mustContain(t, string(out.JSON), `"{}"`)
 }
@@ -230,14 +231,14 @@ func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 }
 
 func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
-	out, _ := writeCall(t, registry(dragoman.OpenAIChat, nil), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":"<b> & \u003c é"}`})
+	out, _ := writeCall(t, registry(dialectname.OpenAIChat, nil), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":"<b> & \u003c é"}`})
 	mustContain(t, out, `"{\"a\":\"<b> & \\u003c é\"}"`)
 }
 
 func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
 		c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
-		if err != nil || c.Payload != dragoman.PayloadObject || c.Name != "f" {
+		if err != nil || c.Payload != codes.PayloadObject || c.Name != "f" {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}
@@ -246,11 +247,11 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 		obj  string
 		want dragoman.Format
 	}{
-		{dragoman.OpenAIChat, `{}`, toolformat.ChatFunctionCall},
-		{dragoman.OpenAIChat, `{"type":"custom"}`, toolformat.ChatCustomCall},
-		{dragoman.OpenAIResponses, `{"type":"custom_tool_call"}`, toolformat.ResponsesCustomCall},
-		{dragoman.Anthropic, `{"type":"tool_use"}`, toolformat.AnthropicToolUse},
-		{dragoman.Anthropic, `{"type":"server_tool_use"}`, "anthropic.messages.server_tool_use"},
+		{dialectname.OpenAIChat, `{}`, toolformat.ChatFunctionCall},
+		{dialectname.OpenAIChat, `{"type":"custom"}`, toolformat.ChatCustomCall},
+		{dialectname.OpenAIResponses, `{"type":"custom_tool_call"}`, toolformat.ResponsesCustomCall},
+		{dialectname.Anthropic, `{"type":"tool_use"}`, toolformat.AnthropicToolUse},
+		{dialectname.Anthropic, `{"type":"server_tool_use"}`, "anthropic.messages.server_tool_use"},
 	} {
 		if got := callFormat(tc.d, json.RawMessage(tc.obj)); got != tc.want {
 			t.Errorf("callFormat(%s, %s) = %s", tc.d, tc.obj, got)
@@ -267,16 +268,16 @@ func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
 
 // patch is a freeform tool with a grammar, as Codex has one.
 var patch = dragoman.ToolSpec{
-	Kind: dragoman.ToolFreeform, Name: "apply_patch", Description: "edits files",
+	Kind: codes.ToolFreeform, Name: "apply_patch", Description: "edits files",
 	Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: \"*** Begin Patch\""},
 }
 
 func TestQuirkA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
-	out, rep := writeTools(t, registry(dragoman.OpenAIChat, tools), tools)
+	out, rep := writeTools(t, registry(dialectname.OpenAIChat, tools), tools)
 	sameJSON(t, out, `[{"type":"custom","custom":{"name":"apply_patch","description":"edits files","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"*** Begin Patch\""}}}}]`)
 	lossless(t, rep)
-	out, rep = writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	out, rep = writeTools(t, registry(dialectname.OpenAIResponses, tools), tools)
 	sameJSON(t, out, `[{"type":"custom","name":"apply_patch","description":"edits files","format":{"type":"grammar","syntax":"lark","definition":"start: \"*** Begin Patch\""}}]`)
 	lossless(t, rep)
 }
@@ -284,9 +285,9 @@ func TestQuirkA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
 func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	for name, reg := range map[string]*interop.Registry{
-		"anthropic":                      registry(dragoman.Anthropic, tools),
-		"chat without custom tools":      registry(dragoman.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
-		"responses without custom tools": registry(dragoman.OpenAIResponses, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
+		"anthropic":                      registry(dialectname.Anthropic, tools),
+		"chat without custom tools":      registry(dialectname.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
+		"responses without custom tools": registry(dialectname.OpenAIResponses, tools, withCaps(targets.Capabilities{NoCustomTools: true})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, rep := writeTools(t, reg, tools)
@@ -302,21 +303,21 @@ func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *tes
 	// decides, but its kind).
 	ns := patch
 	ns.Namespace = "codex"
-	out, _ := writeTools(t, registry(dragoman.Anthropic, []dragoman.ToolSpec{ns}), []dragoman.ToolSpec{ns})
+	out, _ := writeTools(t, registry(dialectname.Anthropic, []dragoman.ToolSpec{ns}), []dragoman.ToolSpec{ns})
 	mustContain(t, out, `"codex__apply_patch"`)
 	mustContain(t, out, "*** Begin Patch")
 }
 
 func TestQuirkA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
-	c := &dragoman.ToolCall{ID: "c", Name: "apply_patch", Payload: dragoman.PayloadText, Arguments: "*** \"x\"\n"}
-	out, rep := writeCall(t, registry(dragoman.OpenAIChat, tools), c)
+	c := &dragoman.ToolCall{ID: "c", Name: "apply_patch", Payload: codes.PayloadText, Arguments: "*** \"x\"\n"}
+	out, rep := writeCall(t, registry(dialectname.OpenAIChat, tools), c)
 	sameJSON(t, out, `{"id":"c","type":"custom","custom":{"name":"apply_patch","input":"*** \"x\"\n"}}`)
 	lossless(t, rep)
-	out, rep = writeCall(t, registry(dragoman.Anthropic, tools), c)
+	out, rep = writeCall(t, registry(dialectname.Anthropic, tools), c)
 	sameJSON(t, out, `{"type":"tool_use","id":"c","name":"apply_patch","input":{"input":"*** \"x\"\n"}}`)
 	lost(t, rep, dragoman.Lowered, "freeform input written as")
-	out, _ = writeCall(t, registry(dragoman.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})), c)
+	out, _ = writeCall(t, registry(dialectname.OpenAIChat, tools, withCaps(targets.Capabilities{NoCustomTools: true})), c)
 	sameJSON(t, out, `{"id":"c","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** \\\"x\\\"\\n\"}"}}`)
 }
 
@@ -339,13 +340,13 @@ func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 		{"null", `null`, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
+			reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
 			b, _ := json.Marshal(tc.args)
 			c, rep, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Payload != dragoman.PayloadText || c.Arguments != tc.want || c.Problem != nil {
+			if c.Payload != codes.PayloadText || c.Arguments != tc.want || c.Problem != nil {
 				t.Errorf("got %q (%s), problem %v", c.Arguments, c.Payload, c.Problem)
 			}
 			if tc.told == "" {
@@ -358,7 +359,7 @@ func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 }
 
 func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
-	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "note"}})
+	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "note"}})
 	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
 	if err != nil || c.Arguments != "```\nx\n```" {
 		t.Errorf("%+v, %v", c, err)
@@ -377,7 +378,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 		"a broken string":          {`"abc`, codes.ProblemInvalidJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
+			reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(targets.Capabilities{NoCustomTools: true}))
 			b, _ := json.Marshal(tc.args)
 			c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
 			if err != nil || c.Problem == nil || c.Problem.Code != tc.code || c.Arguments != tc.args {
@@ -387,7 +388,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 				out, _ := writeCall(t, registry(d, []dragoman.ToolSpec{patch}), c)
 				if tc.code == "no_input" {
 					// Sound arguments stay in the history as the model wrote them.
-					if d == dragoman.Anthropic {
+					if d == dialectname.Anthropic {
 						mustContain(t, out, `"input":`+tc.args)
 					} else {
 						mustContain(t, out, strings.ReplaceAll(tc.args, `"`, `\"`))
@@ -429,11 +430,11 @@ func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
 		native(toolformat.ResponsesFunctionCall, `{"type":"function_call","id":"fc","call_id":"c","name":"f","namespace":"n","arguments":"{}","status":"completed","z":[]}`),
 		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct"},"w":0}`),
 	} {
-		d := map[bool]dragoman.Dialect{true: dragoman.OpenAIChat}[strings.HasPrefix(string(obj.Format), "openai.chat")]
+		d := map[bool]dragoman.Dialect{true: dialectname.OpenAIChat}[strings.HasPrefix(string(obj.Format), "openai.chat")]
 		if strings.HasPrefix(string(obj.Format), "openai.responses") {
-			d = dragoman.OpenAIResponses
+			d = dialectname.OpenAIResponses
 		} else if d == "" {
-			d = dragoman.Anthropic
+			d = dialectname.Anthropic
 		}
 		reg := registry(d, nil)
 		c, _, err := reg.InspectCall(obj)
@@ -447,7 +448,7 @@ func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
 }
 
 func TestAnswer_BrokenArgumentsReachAClientAsTheModelWroteThem(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil).ForAnswer()
+	reg := registry(dialectname.OpenAIChat, nil).ForAnswer()
 	c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":`, Problem: dragoman.CheckArguments(`{"a":`)}
 	out, _ := writeCall(t, reg, c)
 	mustContain(t, out, `"{\"a\":"`)

@@ -41,10 +41,10 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 }
 
 // InspectResult gives the canonical view of a result. An error told only in
-// the text is not lifted: without a flag the outcome is unknown. A Gemini part that holds a
-// result, and the toolResult inside a Bedrock block, are read as the result. A result whose
-// only content is data of the type "provider_native_tool_result" has its Envelope, and the text for other
-// formats as content.
+// the text is not lifted: without a flag the outcome is unknown. A part that holds a result
+// ("functionResponse"), and the inner object of one ("toolResult"), are read as the result. A
+// result whose only content is data of the type "provider_native_tool_result" has its
+// Envelope, and the text for other formats as content.
 func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
 	var rep dragoman.Report
 	res, err := r.readShapedResult(obj.Format, obj.JSON, extra.At(""), &rep)
@@ -62,7 +62,7 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 	var out []dragoman.Native
 	for i, obj := range objs {
 		at := extra.Elem("", i)
-		if done, err := r.convertDirectly(dragoman.SchemaObject, obj, to, &out, at, &rep); err != nil {
+		if done, err := r.convertDirectly(codes.SchemaObject, obj, to, &out, at, &rep); err != nil {
 			return out, rep, err
 		} else if done {
 			continue
@@ -76,9 +76,9 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			var w jsonwire.Writer
 			ok := false
 			switch {
-			case specs[j].Kind == dragoman.ToolHosted && !r.builtIn(obj.Format):
+			case specs[j].Kind == codes.ToolHosted && !r.builtIn(obj.Format):
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), unread(obj.Format))
-			case specs[j].Kind == dragoman.ToolHosted:
+			case specs[j].Kind == codes.ToolHosted:
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, r.whose(obj.Format), to)
 			case r.isNamespace(to):
 				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", r.toolCodec(to).Traits().Function)
@@ -102,11 +102,10 @@ func (r *Registry) isNamespace(f dragoman.Format) bool {
 }
 
 // ConvertCalls writes calls in the format to, in order. A call already in that format
-// passes byte for byte. A Gemini part that holds a call is written as the call alone. The
-// function inside a Chat or Ollama call, and the toolUse inside a Bedrock block, are
-// written as the whole call.
+// passes byte for byte. A part that holds a call ("functionCall") is written as the call
+// alone. The inner object of a call ("function" or "toolUse") is written as the whole call.
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
-	return r.convert(dragoman.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
+	return r.convert(codes.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
 		c, err := r.readShapedCall(obj.Format, obj.JSON, at, rep)
 		if err != nil {
 			return err
@@ -128,10 +127,11 @@ func reportNoID(codec toolwire.Codec, to dragoman.Format, at extra.Path, rep *dr
 }
 
 // ConvertResults writes results in the format to, in order. A result without a call id is
-// reported if the format requires one. Media that the format cannot carry is reported as dropped. A Gemini part that holds a result is written as
-// the result alone, and the toolResult inside a Bedrock block as the whole block.
+// reported if the format requires one. Media that the format cannot carry is reported as
+// dropped. A part that holds a result ("functionResponse") is written as the result alone,
+// and the inner object of one ("toolResult") as the whole block.
 func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
-	return r.convert(dragoman.ResultObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
+	return r.convert(codes.ResultObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
 		res, err := r.readShapedResult(obj.Format, obj.JSON, at, rep)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([
 	})
 }
 
-func (r *Registry) convert(kind dragoman.ObjectKind, objs []dragoman.Native, to dragoman.Format,
+func (r *Registry) convert(kind string, objs []dragoman.Native, to dragoman.Format,
 	one func(*jsonwire.Writer, dragoman.Native, extra.Path, *dragoman.Report) error,
 ) ([]dragoman.Native, dragoman.Report, error) {
 	var rep dragoman.Report
@@ -170,9 +170,9 @@ func (r *Registry) convert(kind dragoman.ObjectKind, objs []dragoman.Native, to 
 
 // convertDirectly takes the two short ways: an object in the format already,
 // and a contributed adapter that leads there.
-func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
+func (r *Registry) convertDirectly(kind string, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if obj.Format == to {
-		if _, contributed := r.calls[to]; kind == dragoman.CallObject && !contributed {
+		if _, contributed := r.calls[to]; kind == codes.CallObject && !contributed {
 			if shape := r.shapeOf(to, obj.JSON); len(shape.Object) != len(obj.JSON) {
 				obj.JSON = shape.Object
 				if shape.Signature != "" {
@@ -180,7 +180,7 @@ func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native
 				}
 			}
 		}
-		if _, contributed := r.results[to]; kind == dragoman.ResultObject && !contributed {
+		if _, contributed := r.results[to]; kind == codes.ResultObject && !contributed {
 			var around []dragoman.Field
 			obj.JSON, around = r.resultShape(to, obj.JSON)
 			for _, f := range around {
@@ -197,7 +197,7 @@ func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native
 	return done, err
 }
 
-func (r *Registry) adaptDirectly(kind dragoman.ObjectKind, from dragoman.Format, to []dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (json.RawMessage, bool, error) {
+func (r *Registry) adaptDirectly(kind string, from dragoman.Format, to []dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (json.RawMessage, bool, error) {
 	for _, t := range to {
 		if a, ok := r.adapters[adapterKey{kind, from, t}]; ok {
 			raw, sub, err := a.Adapt(dragoman.AdapterInput{Native: obj})
@@ -237,7 +237,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	}
 	// The wire is judged, not what the registry would make of it.
 	c, _, err := r.readCall(obj.Format, jsonwire.Value{Raw: shape.Object})
-	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable {
+	if err != nil || c.Payload == codes.PayloadText || c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable {
 		return out, rep
 	}
 	why := "they are blank"

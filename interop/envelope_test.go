@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -21,15 +22,15 @@ func TestR9_AToolMayReturnAnExplicitEnvelopeAsItsData(t *testing.T) {
 		want    string // in the output
 		not     string // never in it
 	}{
-		{"its own dialect gets the structure", envelope, dragoman.Anthropic, `"content":[{"type":"text","text":"two hits"},{"type":"search_result"`, "_metadata"},
-		{"another dialect gets the text of the content", envelope, dragoman.OpenAIChat, `"content":"two hits"`, "search_result"},
+		{"its own dialect gets the structure", envelope, dialectname.Anthropic, `"content":[{"type":"text","text":"two hits"},{"type":"search_result"`, "_metadata"},
+		{"another dialect gets the text of the content", envelope, dialectname.OpenAIChat, `"content":"two hits"`, "search_result"},
 		{
 			"a fallback of the tool's own is preferred", `{"type":"provider_native_tool_result","format":"anthropic.messages","content":"x","text":"in words"}`,
-			dragoman.OpenAIResponses, `"output":"in words"`, "provider_native",
+			dialectname.OpenAIResponses, `"output":"in words"`, "provider_native",
 		},
 		{
 			"an object that only looks like one is data", `{"type":"provider_native_tool_result","content":"x"}`,
-			dragoman.OpenAIChat, `provider_native_tool_result`, "\x00",
+			dialectname.OpenAIChat, `provider_native_tool_result`, "\x00",
 		},
 	}
 	for _, c := range cases {

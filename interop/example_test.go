@@ -47,7 +47,7 @@ func ExampleRegistry_ConvertCalls() {
 // arguments kept.
 func ExampleRegistry_InspectCall() {
 	reg := all.Registry(interop.Options{
-		Target: targets.Target{Dialect: dragoman.OpenAIChat},
+		Target: targets.Target{Dialect: "openai.chat_completions"},
 		Limits: targets.Limits{Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}},
 		Tools:  []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}},
 	})

@@ -7,6 +7,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -51,7 +53,7 @@ var seedResults = []string{
 }
 
 func fuzzTools() []dragoman.ToolSpec {
-	return []dragoman.ToolSpec{{Name: "f"}, {Kind: dragoman.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "x"}}, {Namespace: "n", Name: "f"}}
+	return []dragoman.ToolSpec{{Name: "f"}, {Kind: codes.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "x"}}, {Namespace: "n", Name: "f"}}
 }
 
 // Whatever the bytes: no panic, and what can be read can be written for every
@@ -63,7 +65,7 @@ func FuzzInspectSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, obj []byte, which uint8) {
 		in := dragoman.Native{Format: schemaFormats[int(which)%len(schemaFormats)], JSON: obj}
 		before := bytes.Clone(obj)
-		specs, _, err := registry(dragoman.OpenAIResponses, nil).InspectSchema(in)
+		specs, _, err := registry(dialectname.OpenAIResponses, nil).InspectSchema(in)
 		if !bytes.Equal(before, obj) {
 			t.Fatal("the input was changed")
 		}
@@ -86,7 +88,7 @@ func FuzzInspectCall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, obj []byte, which uint8) {
 		in := dragoman.Native{Format: callFormats[int(which)%len(callFormats)], JSON: obj}
-		reg := registry(dragoman.OpenAIResponses, fuzzTools())
+		reg := registry(dialectname.OpenAIResponses, fuzzTools())
 		clean, _ := reg.SanitizeCall(in)
 		c, _, err := reg.InspectCall(in)
 		if err != nil {
@@ -95,7 +97,7 @@ func FuzzInspectCall(f *testing.F) {
 			}
 			return
 		}
-		if c.Problem == nil && c.Payload == dragoman.PayloadObject && dragoman.CheckArguments(c.Arguments) != nil {
+		if c.Problem == nil && c.Payload == codes.PayloadObject && dragoman.CheckArguments(c.Arguments) != nil {
 			t.Fatalf("may run with %q", c.Arguments)
 		}
 		for _, d := range threeDialects {
@@ -114,14 +116,14 @@ func FuzzInspectResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, obj []byte, which uint8) {
 		in := dragoman.Native{Format: resultFormats[int(which)%len(resultFormats)], JSON: obj}
-		r, _, err := registry(dragoman.OpenAIChat, fuzzTools()).InspectResult(in)
+		r, _, err := registry(dialectname.OpenAIChat, fuzzTools()).InspectResult(in)
 		if err != nil {
 			return
 		}
 		for _, d := range threeDialects {
 			out, spill, _ := writeResultRaw(t, registry(d, fuzzTools()), r)
 			distinctMembers(t, out)
-			if d != dragoman.OpenAIChat && spill != nil {
+			if d != dialectname.OpenAIChat && spill != nil {
 				t.Fatalf("%s spilled %v", d, spill)
 			}
 		}

@@ -47,10 +47,10 @@ func (g callGuard) InspectCall(obj json.RawMessage) (c *dragoman.ToolCall, rep d
 	return g.accessor.InspectCall(slices.Clone(obj))
 }
 
-// recognizes is the accessor's [dragoman.Recognizer]; known is false if it has none. A
+// recognizes calls the accessor's method Recognizes; known is false if it has none. A
 // panic recognizes nothing.
 func (g callGuard) recognizes(obj json.RawMessage) (yes, known bool) {
-	rec, known := g.accessor.(dragoman.Recognizer)
+	rec, known := g.accessor.(interface{ Recognizes(json.RawMessage) bool })
 	if !known {
 		return false, false
 	}
@@ -75,17 +75,17 @@ func (g resultGuard) InspectResult(obj json.RawMessage) (res *dragoman.ToolResul
 // adapterGuard also refuses what is not JSON: it would make the whole request unreadable.
 type adapterGuard struct {
 	guard
-	kind    dragoman.ObjectKind
+	kind    string
 	to      dragoman.Format
 	adapter dragoman.Adapter
 }
 
-func (g adapterGuard) Kind() dragoman.ObjectKind { return g.kind }
-func (g adapterGuard) From() dragoman.Format     { return g.format }
-func (g adapterGuard) To() dragoman.Format       { return g.to }
+func (g adapterGuard) Kind() string          { return g.kind }
+func (g adapterGuard) From() dragoman.Format { return g.format }
+func (g adapterGuard) To() dragoman.Format   { return g.to }
 
 func (g adapterGuard) Adapt(in dragoman.AdapterInput) (obj json.RawMessage, rep dragoman.Report, err error) {
-	defer guard{g.source, g.to}.catch("the "+string(g.kind)+" adapter", &err)
+	defer guard{g.source, g.to}.catch("the "+g.kind+" adapter", &err)
 	in.Native = slices.Clone(in.Native)
 	if in.Schema != nil {
 		s := *in.Schema

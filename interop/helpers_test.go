@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -21,12 +22,12 @@ import (
 // must follow from the data, not from which package the data came from.
 func limitsOf(d dragoman.Dialect) targets.Limits {
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		return targets.Limits{
 			Dialect: d, Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}, ID: targets.IDRule{Max: 40},
 			SchemaFormats: []dragoman.Format{toolformat.ChatFunction, toolformat.ChatCustom},
 		}
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return targets.Limits{
 			Dialect: d, Name: targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: targets.IDRule{Max: 64},
 			SchemaFormats: []dragoman.Format{toolformat.ResponsesFunction, toolformat.ResponsesCustom, toolformat.ResponsesNamespace},
@@ -39,13 +40,13 @@ func limitsOf(d dragoman.Dialect) targets.Limits {
 	}
 }
 
-var threeDialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic}
+var threeDialects = []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic}
 
 func functionFormat(d dragoman.Dialect) dragoman.Format {
 	return map[dragoman.Dialect]dragoman.Format{
-		dragoman.OpenAIChat:      toolformat.ChatFunction,
-		dragoman.OpenAIResponses: toolformat.ResponsesFunction,
-		dragoman.Anthropic:       toolformat.AnthropicTool,
+		dialectname.OpenAIChat:      toolformat.ChatFunction,
+		dialectname.OpenAIResponses: toolformat.ResponsesFunction,
+		dialectname.Anthropic:       toolformat.AnthropicTool,
 	}[d]
 }
 

@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -102,9 +103,9 @@ func notRunnable(t *testing.T, d dragoman.Dialect, out string) {
 	}
 	var payload string
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		payload = call.Function.Arguments
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		payload = call.Arguments
 	default:
 		payload = string(call.Input)
@@ -145,12 +146,12 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 				t.Fatalf("it may run: %+v", c)
 			}
 			mustContain(t, c.Problem.Message, tc.member+" must be")
-			d := dragoman.OpenAIChat
+			d := dialectname.OpenAIChat
 			switch tc.format {
 			case toolformat.ResponsesFunctionCall, toolformat.ResponsesCustomCall:
-				d = dragoman.OpenAIResponses
+				d = dialectname.OpenAIResponses
 			case toolformat.AnthropicToolUse:
-				d = dragoman.Anthropic
+				d = dialectname.Anthropic
 			}
 			back, _ := writeCall(t, registry(d, nil), c)
 			sameJSON(t, back, tc.call)
@@ -169,7 +170,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 	if err != nil || c.Problem != nil {
 		t.Fatalf("a cache marker decides what runs: %+v, %v", c, err)
 	}
-	out, _ := writeCall(t, registry(dragoman.Anthropic, nil), c)
+	out, _ := writeCall(t, registry(dialectname.Anthropic, nil), c)
 	mustContain(t, out, `"cache_control":{"ttl":7}`)
 }
 
@@ -184,7 +185,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 				reg := registry(d, nil)
 				out, rep := writeCall(t, reg.ForAnswer(), c)
 				notRunnable(t, d, out)
-				if d == dragoman.Anthropic || strings.HasPrefix(args, `{"a":1,`) {
+				if d == dialectname.Anthropic || strings.HasPrefix(args, `{"a":1,`) {
 					mustContain(t, out, "_raw")
 					if l := lost(t, rep, dragoman.Lowered, "_raw"); l.Severity != dragoman.Warn {
 						t.Errorf("reported as %v", l)
@@ -209,7 +210,7 @@ func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg := registry(dragoman.OpenAIChat, nil)
+	reg := registry(dialectname.OpenAIChat, nil)
 	out, rep := writeCall(t, reg.ForAnswer(), c)
 	mustNotContain(t, out, "Arguments")
 	mustContain(t, out, `"x":1`)
@@ -222,7 +223,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
 			bad := "an id with spaces, too long for any rule " + strings.Repeat("0123456789", 8)
-			fresh := func() *interop.Registry { return registry(dragoman.OpenAIChat, nil, withID(rule)) }
+			fresh := func() *interop.Registry { return registry(dialectname.OpenAIChat, nil, withID(rule)) }
 			// As many foreseen aliases as somebody cares to compute.
 			var foreseen []string
 			for range 12 {
@@ -243,7 +244,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 					seen[w] = id
 				}
 				for w, id := range seen {
-					if reg.PublicID(w) != id || reg.WireID(id) != w || !interop.LegalID(w, rule) {
+					if reg.PublicID(w) != id || reg.WireID(id) != w || !rule.Allows(w) {
 						t.Fatalf("%s: %q came back from %q as %q", how, id, w, reg.PublicID(w))
 					}
 				}
@@ -262,7 +263,7 @@ func TestQuirkB13_AnIDThatIsTheAliasOfAnotherStaysApartFromIt(t *testing.T) {
 			}
 		})
 	}
-	reg := registry(dragoman.Anthropic, nil)
+	reg := registry(dialectname.Anthropic, nil)
 	alias := reg.WireID("a b")
 	_, rep := writeCall(t, reg, &dragoman.ToolCall{ID: alias, Name: "f", Arguments: "{}"})
 	lost(t, rep, dragoman.Renamed, "call id")
@@ -277,10 +278,10 @@ func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
 		ofRule := func(o *interop.Options) { o.Limits.Name = rule }
 		tools := []dragoman.ToolSpec{fn(victim)}
 		for range rapid.IntRange(1, 24).Draw(t, "hostile") {
-			tools = append(tools, fn(registry(dragoman.OpenAIChat, tools, ofRule).WireName("", victim)))
+			tools = append(tools, fn(registry(dialectname.OpenAIChat, tools, ofRule).WireName("", victim)))
 		}
 		tools = rapid.Permutation(tools).Draw(t, "order")
-		reg := registry(dragoman.OpenAIChat, tools, ofRule)
+		reg := registry(dialectname.OpenAIChat, tools, ofRule)
 		seen := map[string]string{}
 		for _, s := range tools {
 			w := reg.WireName("", s.Name)
@@ -288,7 +289,7 @@ func TestQuirkA35_NoNameThatSomebodyForesawIsSharedByTwoTools(t *testing.T) {
 				t.Fatalf("%q and %q are both %q", s.Name, other, w)
 			}
 			seen[w] = s.Name
-			if !interop.Legal(w, rule) {
+			if !rule.Allows(w) {
 				t.Fatalf("%q is %q, which the rule forbids", s.Name, w)
 			}
 			if s.Name != victim && w != s.Name {
@@ -318,13 +319,13 @@ func TestR11_AThousandLossesAlikeAreListedAndTheOthersCounted(t *testing.T) {
 	const n = 5000
 	tools := make([]dragoman.ToolSpec, n)
 	for i := range tools {
-		tools[i] = dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: fmt.Sprint("h", i)}
+		tools[i] = dragoman.ToolSpec{Kind: codes.ToolHosted, Name: fmt.Sprint("h", i)}
 	}
 	var w jsonwire.Writer
 	var rep dragoman.Report
 	rep.Add(dragoman.Dropped, dragoman.Info, "/before", "kept")
 	w.BeginArray()
-	if _, err := registry(dragoman.OpenAIChat, nil).WriteTools(&w, tools, &rep); err != nil {
+	if _, err := registry(dialectname.OpenAIChat, nil).WriteTools(&w, tools, &rep); err != nil {
 		t.Fatal(err)
 	}
 	if len(rep.Losses) != 1002 || rep.Losses[0].Path != "/before" {
@@ -340,9 +341,9 @@ func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
 	const want = `nothing here reads the format "acme.tool"; contribute a SchemaAccessor`
 	for _, s := range []dragoman.ToolSpec{
 		{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},
-		{Kind: dragoman.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},
+		{Kind: codes.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "acme.tool", JSON: []byte(`{}`)}},
 	} {
-		_, rep := writeTools(t, registry(dragoman.OpenAIChat, []dragoman.ToolSpec{s}), []dragoman.ToolSpec{s})
+		_, rep := writeTools(t, registry(dialectname.OpenAIChat, []dragoman.ToolSpec{s}), []dragoman.ToolSpec{s})
 		lost(t, rep, dragoman.Dropped, want)
 	}
 	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, toolformat.ChatFunction)

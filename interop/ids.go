@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/text/charset"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -63,7 +64,7 @@ func (s *ids) alias(id string) string {
 		return a
 	}
 	known := s.seen[id]
-	if (known&kept != 0 || LegalID(id, s.rule)) && !s.takenFrom(id, id) {
+	if (known&kept != 0 || s.rule.Allows(id)) && !s.takenFrom(id, id) {
 		if known == 0 { // an alias may be it, unless it is known to be taken
 			put(&s.origins, id, id)
 		}
@@ -104,19 +105,6 @@ func (s *ids) restore(alias string) string {
 	return alias
 }
 
-// LegalID reports whether a wire accepts a call id as it is.
-func LegalID(id string, rule targets.IDRule) bool {
-	if id == "" || (rule.Max > 0 && len(id) > rule.Max) || (rule.Exact > 0 && len(id) != rule.Exact) {
-		return false
-	}
-	for i := 0; i < len(id); i++ {
-		if !allowed(id[i], rule.Chars) {
-			return false
-		}
-	}
-	return true
-}
-
 const hashedIDPrefix = 15
 
 // aliasID is the alias of an id; each try gives another one.
@@ -131,7 +119,7 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 		// itself would collide.
 		alphabet := make([]byte, 0, len(base62))
 		for i := range len(base62) {
-			if allowed(base62[i], rule.Chars) {
+			if charset.Has(rule.Chars, base62[i]) {
 				alphabet = append(alphabet, base62[i])
 			}
 		}
@@ -150,7 +138,7 @@ func aliasID(id string, rule targets.IDRule, try int) string {
 	gap := separator(rule.Chars)
 	for i := 0; i < len(id) && len(out) < hashedIDPrefix; i++ {
 		// A character cut in two would come back as another one.
-		if allowed(id[i], rule.Chars) && id[i] < utf8.RuneSelf {
+		if charset.Has(rule.Chars, id[i]) && id[i] < utf8.RuneSelf {
 			out = append(out, id[i])
 		} else {
 			out = append(out, gap...)

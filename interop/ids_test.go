@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -31,14 +32,14 @@ func withID(rule targets.IDRule) func(*interop.Options) {
 func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, nil, withID(rule))
+			reg := registry(dialectname.OpenAIChat, nil, withID(rule))
 			rnd := rand.New(rand.NewPCG(7, 9))
 			seen := make(map[string]string, 10000)
 			for i := range 10000 {
 				// One long common prefix, as real providers have.
 				id := fmt.Sprintf("call_%d|fc_%s.%x", i%7, strings.Repeat("k", rnd.IntN(60)), rnd.Uint64())
 				alias := reg.WireID(id)
-				if !interop.LegalID(alias, rule) {
+				if !rule.Allows(alias) {
 					t.Fatalf("%q is aliased to %q, which the rule forbids", id, alias)
 				}
 				if other, dup := seen[alias]; dup && other != id {
@@ -68,7 +69,7 @@ func TestQuirkB13_ALegalIDPasses(t *testing.T) {
 		"none":      {idRules["mistral"], ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := registry(dragoman.OpenAIChat, nil, withID(tc.rule)).WireID(tc.id); got != tc.id {
+			if got := registry(dialectname.OpenAIChat, nil, withID(tc.rule)).WireID(tc.id); got != tc.id {
 				t.Errorf("%q became %q", tc.id, got)
 			}
 		})
@@ -76,7 +77,7 @@ func TestQuirkB13_ALegalIDPasses(t *testing.T) {
 }
 
 func TestQuirkB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil)
+	reg := registry(dialectname.OpenAIChat, nil)
 	id := strings.Repeat("é", 25) // 50 bytes, cut inside a character by any even prefix
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
 	mustNotContain(t, out, "\ufffd")
@@ -102,7 +103,7 @@ func TestQuirkB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
 }
 
 func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, withID(idRules["mistral"]))
+	reg := registry(dialectname.OpenAIChat, nil, withID(idRules["mistral"]))
 	const kimi = "functions.Read:0"
 	reg.KeepID(kimi)
 	if got := reg.WireID(kimi); got != kimi {

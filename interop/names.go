@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/charset"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -58,7 +59,7 @@ func newNames(rule targets.NameRule, flatten bool, tools []dragoman.ToolSpec) *n
 			continue // the first declaration wins (quirk A36)
 		}
 		natural := n.natural(id)
-		if !Legal(natural, n.rule) || (n.isFlattened(id) && (bare[natural] || wanted[natural] > 1)) {
+		if !n.rule.Allows(natural) || (n.isFlattened(id) && (bare[natural] || wanted[natural] > 1)) {
 			rest = append(rest, &tools[i])
 			continue
 		}
@@ -163,7 +164,7 @@ func (n *names) wireName(namespace, name string) string {
 		return w
 	}
 	w := n.natural(id)
-	if other, taken := n.ids[n.key(namespace, w)]; !Legal(w, n.rule) || (taken && other != id) {
+	if other, taken := n.ids[n.key(namespace, w)]; !n.rule.Allows(w) || (taken && other != id) {
 		w = n.hashed(id)
 	}
 	put(&n.wire, id, w)
@@ -297,27 +298,6 @@ func (n *names) folded(namespace, wire string) (key string, ok bool) {
 	return key, ok
 }
 
-// Legal reports whether a wire accepts a tool name as it is.
-func Legal(name string, rule targets.NameRule) bool {
-	if name == "" || (rule.Max > 0 && len(name) > rule.Max) {
-		return false
-	}
-	first := rule.First
-	if first == "" {
-		first = rule.Rest
-	}
-	for i := 0; i < len(name); i++ {
-		set := rule.Rest
-		if i == 0 {
-			set = first
-		}
-		if !allowed(name[i], set) {
-			return false
-		}
-	}
-	return true
-}
-
 // sanitise replaces what a rule forbids and ends the name with hash, within
 // the rule's length. A rule too short for both keeps what it can of the hash.
 func sanitise(name string, rule targets.NameRule, hash string) string {
@@ -338,16 +318,16 @@ func sanitise(name string, rule targets.NameRule, hash string) string {
 	for i := 0; i < len(name) && len(b) < room; i++ {
 		c := name[i]
 		switch {
-		case i == 0 && !allowed(c, first):
-			if allowed('_', first) {
+		case i == 0 && !charset.Has(first, c):
+			if charset.Has(first, '_') {
 				b = append(b, '_')
 			} else {
 				b = append(b, 't')
 			}
-			if allowed(c, rule.Rest) {
+			if charset.Has(rule.Rest, c) {
 				b = append(b, c)
 			}
-		case !allowed(c, rule.Rest):
+		case !charset.Has(rule.Rest, c):
 			b = append(b, gap...)
 		default:
 			b = append(b, c)
@@ -366,32 +346,11 @@ func sanitise(name string, rule targets.NameRule, hash string) string {
 // empty if the wire allows only letters and digits.
 func separator(set string) string {
 	switch {
-	case allowed('_', set):
+	case charset.Has(set, '_'):
 		return "_"
-	case allowed('-', set):
+	case charset.Has(set, '-'):
 		return "-"
 	default:
 		return ""
 	}
-}
-
-// allowed reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An
-// empty set allows everything; a "-" at the end stands for itself.
-func allowed(c byte, set string) bool {
-	if set == "" {
-		return true
-	}
-	for i := 0; i < len(set); i++ {
-		if i+2 < len(set) && set[i+1] == '-' {
-			if set[i] <= c && c <= set[i+2] {
-				return true
-			}
-			i += 2
-			continue
-		}
-		if set[i] == c {
-			return true
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -14,7 +15,7 @@ import (
 
 func TestQuirkA34_ALegalNameIsItsOwnWireName(t *testing.T) {
 	for _, name := range []string{"a", "get_weather", "Get-Weather-9", "_x", strings.Repeat("n", 64)} {
-		reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn(name)})
+		reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn(name)})
 		if got := reg.WireName("", name); got != name {
 			t.Errorf("WireName(%q) = %q", name, got)
 		}
@@ -45,9 +46,9 @@ func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 		{"the shortest rule", targets.NameRule{Rest: "a-z", Max: 1}, "Hello", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn(tc.public)}, func(o *interop.Options) { o.Limits.Name = tc.rule })
+			reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn(tc.public)}, func(o *interop.Options) { o.Limits.Name = tc.rule })
 			wire := reg.WireName("", tc.public)
-			if tc.rule.Max != 1 && tc.rule.Max != 5 && !interop.Legal(wire, tc.rule) {
+			if tc.rule.Max != 1 && tc.rule.Max != 5 && !tc.rule.Allows(wire) {
 				t.Fatalf("WireName(%q) = %q, which the rule forbids", tc.public, wire)
 			}
 			if tc.rule.Max > 0 && len(wire) > tc.rule.Max {
@@ -64,7 +65,7 @@ func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 }
 
 func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = targets.NameRule{Max: 20} })
+	reg := registry(dialectname.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = targets.NameRule{Max: 20} })
 	public := strings.Repeat("é", 30)
 	wire := reg.WireName("", public)
 	if !strings.HasPrefix(wire, "é") || strings.ToValidUTF8(wire, "?") != wire || len(wire) > 20 {
@@ -74,7 +75,7 @@ func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
 
 func TestQuirkA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("a.b"), fn("a_b"), fn("a/b")}
-	reg := registry(dragoman.OpenAIChat, tools)
+	reg := registry(dialectname.OpenAIChat, tools)
 	seen := map[string]string{}
 	for _, s := range tools {
 		w := reg.WireName("", s.Name)
@@ -89,9 +90,9 @@ func TestQuirkA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
 }
 
 func TestQuirkA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing.T) {
-	alias := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}).WireName("", "a.b")
+	alias := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}).WireName("", "a.b")
 	for _, tools := range [][]dragoman.ToolSpec{{fn("a.b"), fn(alias)}, {fn(alias), fn("a.b")}} {
-		reg := registry(dragoman.OpenAIChat, tools)
+		reg := registry(dialectname.OpenAIChat, tools)
 		if got := reg.WireName("", alias); got != alias {
 			t.Errorf("the tool named %q is written as %q", alias, got)
 		}
@@ -131,16 +132,16 @@ func TestQuirkA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing
 			tools[i] = dragoman.ToolSpec{Namespace: id[0], Name: id[1]}
 		}
 		set := func(o *interop.Options) { o.Limits.Name = rule }
-		reg := registry(dragoman.OpenAIChat, tools, set)
+		reg := registry(dialectname.OpenAIChat, tools, set)
 		shuffled := append([]dragoman.ToolSpec(nil), tools...)
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 1))
 		rnd.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		again := registry(dragoman.OpenAIChat, shuffled, set)
+		again := registry(dialectname.OpenAIChat, shuffled, set)
 		seen := map[string]bool{}
 		for i := range tools {
 			s := &tools[i]
 			wire := reg.WireName(s.Namespace, s.Name)
-			if !interop.Legal(wire, rule) {
+			if !rule.Allows(wire) {
 				t.Fatalf("%q is written as %q, which the rule forbids", s.QualifiedName(), wire)
 			}
 			if seen[wire] {
@@ -189,7 +190,7 @@ func TestNamespace_FlattenedNamesNeverTakeABareOne(t *testing.T) {
 		{Namespace: "crm", Name: "a__b"},
 		{Namespace: "erp", Name: "list"},
 	}
-	reg := registry(dragoman.Anthropic, tools)
+	reg := registry(dialectname.Anthropic, tools)
 	if got := reg.WireName("", "crm__list"); got != "crm__list" {
 		t.Errorf("the author's own name became %q", got)
 	}
@@ -212,7 +213,7 @@ func TestNamespace_FlattenedNamesNeverTakeABareOne(t *testing.T) {
 
 func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}, {Namespace: "erp", Name: "list"}, {Name: "list"}}
-	reg := registry(dragoman.OpenAIResponses, tools)
+	reg := registry(dialectname.OpenAIResponses, tools)
 	for i := range tools {
 		s := &tools[i]
 		if w := reg.WireName(s.Namespace, s.Name); w != "list" {
@@ -223,7 +224,7 @@ func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 			t.Errorf("%s resolves to %+v", s.QualifiedName(), spec)
 		}
 	}
-	flat := registry(dragoman.OpenAIResponses, tools, withCaps(targets.Capabilities{NoNamespaces: true}))
+	flat := registry(dialectname.OpenAIResponses, tools, withCaps(targets.Capabilities{NoNamespaces: true}))
 	if w := flat.WireName("crm", "list"); w != "crm__list" {
 		t.Errorf("without namespaces crm.list is %q", w)
 	}
@@ -232,7 +233,7 @@ func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 // Quirk J13: a name that was never renamed is its own, even one that looks
 // like an alias.
 func TestQuirkJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
-	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}})
+	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}})
 	for _, w := range []string{"erp__list", "list", "crm", "a_b_12345678"} {
 		if ns, name, spec := reg.PublicName("", w); ns != "" || name != w || spec != nil {
 			t.Errorf("PublicName(%q) = %q, %q, %v", w, ns, name, spec)
@@ -241,7 +242,7 @@ func TestQuirkJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
 }
 
 func TestANameOnlyHistoryKnowsIsAliasedToo(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("other")})
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("other")})
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: "c1", Name: "old.tool", Arguments: "{}"})
 	mustNotContain(t, out, "old.tool")
 	lost(t, rep, dragoman.Renamed, "old.tool")

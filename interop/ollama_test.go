@@ -6,6 +6,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -38,8 +40,8 @@ func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
 }
 
 func TestAFreeformToolOfOllamaIsAFunction(t *testing.T) {
-	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "x"}}}
-	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.Ollama}, Tools: tools})
+	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "x"}}}
+	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.Ollama}, Tools: tools})
 	var w interop.Writer
 	var rep dragoman.Report
 	w.BeginArray()
@@ -47,7 +49,7 @@ func TestAFreeformToolOfOllamaIsAFunction(t *testing.T) {
 		t.Fatalf("%d, %v, %s", n, err, rep)
 	}
 	c, err := reg.ReadCall(json.RawMessage(`{"function":{"name":"patch","arguments":{"input":"*** x"}}}`), interop.At(""), &rep)
-	if err != nil || c.Payload != dragoman.PayloadText || c.Arguments != "*** x" || c.Problem != nil {
+	if err != nil || c.Payload != codes.PayloadText || c.Arguments != "*** x" || c.Problem != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

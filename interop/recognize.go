@@ -11,11 +11,10 @@ import (
 )
 
 // RecognizeCall returns the format of a call object by its shape, or "" where no
-// format has it. Contributed accessors with a [dragoman.Recognizer] come first, in
+// format has it. Contributed accessors with the method Recognizes come first, in
 // order of precedence, then the built-in formats, then the other contributed accessors:
-// the first that reads a call with a name. A Gemini part that holds a call counts as the
-// call. Last come the function inside a Chat or Ollama call and the toolUse inside a
-// Bedrock block.
+// the first that reads a call with a name. A part that holds a call ("functionCall") counts
+// as the call. Last come the inner objects of calls ("function" and "toolUse").
 func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 	if jsonwire.Check(obj) != nil {
 		return ""
@@ -64,7 +63,7 @@ func (r *Registry) recognize(o *toolwire.Outline, by func(toolwire.Recognizer, *
 // sanitizeContributed makes a call of a contributed format safe for a history.
 func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *dragoman.Report) {
 	c, _, err := a.InspectCall(out.JSON)
-	if err != nil || c == nil || c.Payload == dragoman.PayloadText {
+	if err != nil || c == nil || c.Payload == codes.PayloadText {
 		return
 	}
 	why := "they are blank"
@@ -75,7 +74,7 @@ func (r *Registry) sanitizeContributed(a callGuard, out *dragoman.Native, rep *d
 		}
 		why = p.Message
 	}
-	w, ok := r.adapters[adapterKey{dragoman.CallObject, "", a.Format()}]
+	w, ok := r.adapters[adapterKey{codes.CallObject, "", a.Format()}]
 	if !ok {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "", "arguments kept, though %s: no adapter writes calls as %s; contribute one", why, a.Format())
 		return
@@ -103,8 +102,8 @@ func (r *Registry) ReadsSchema(f dragoman.Format) bool {
 // unreadSpec reports whether all that is known of a tool is its source: nothing has read
 // its name, or the schema of its arguments, from there.
 func unreadSpec(s *dragoman.ToolSpec) bool {
-	if s.Source == nil || s.Kind == dragoman.ToolHosted {
+	if s.Source == nil || s.Kind == codes.ToolHosted {
 		return false
 	}
-	return s.Name == "" || s.Kind == dragoman.ToolFunction && len(s.Parameters) == 0 && s.Source.Mirror == dragoman.Fingerprint{}
+	return s.Name == "" || s.Kind == codes.ToolFunction && len(s.Parameters) == 0 && s.Source.Mirror == dragoman.Fingerprint{}
 }

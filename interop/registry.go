@@ -48,6 +48,8 @@ type Registry struct {
 	breakpoints, surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
+	// checked is the request that passed the checks of an encoder; nil means none.
+	checked *dragoman.Request
 	// received are arguments with repeated keys that the target wrote itself.
 	received map[string]bool
 	// rewritten counts the calls that were read as others than they stood.
@@ -83,7 +85,7 @@ type Registry struct {
 }
 
 type adapterKey struct {
-	kind     dragoman.ObjectKind
+	kind     string
 	from, to dragoman.Format
 }
 
@@ -171,7 +173,7 @@ func New(o Options) *Registry {
 			}
 		}
 		for _, a := range c.Adapters {
-			if claim(Entry{Source: c.Source, What: string(a.Kind()) + " adapter", From: a.From(), To: a.To()}) {
+			if claim(Entry{Source: c.Source, What: a.Kind() + " adapter", From: a.From(), To: a.To()}) {
 				put(&r.adapters, adapterKey{a.Kind(), a.From(), a.To()}, adapterGuard{guard{c.Source, a.From()}, a.Kind(), a.To(), a})
 			}
 		}
@@ -233,7 +235,7 @@ func (r *Registry) MayMint(id, name string) bool {
 		return true
 	}
 	if !rule.Numbered {
-		return LegalID(id, *rule)
+		return rule.Allows(id)
 	}
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, "functions."), name)
 	if !ok || len(rest) < 2 || rest[0] != ':' && rest[0] != '_' {

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -43,7 +44,7 @@ func (a acmeAccessor) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, d
 	for _, t := range in {
 		s := dragoman.ToolSpec{Name: t.Acme, Description: a.said + t.Does}
 		if t.Text {
-			s.Kind = dragoman.ToolFreeform
+			s.Kind = codes.ToolFreeform
 		} else {
 			props := map[string]any{}
 			for _, n := range t.Takes {
@@ -60,19 +61,19 @@ func (a acmeAccessor) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, d
 
 // adapter is one from a function.
 type adapter struct {
-	kind     dragoman.ObjectKind
+	kind     string
 	from, to dragoman.Format
 	adapt    func(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error)
 }
 
-func (a adapter) Kind() dragoman.ObjectKind { return a.kind }
-func (a adapter) From() dragoman.Format     { return a.from }
-func (a adapter) To() dragoman.Format       { return a.to }
+func (a adapter) Kind() string          { return a.kind }
+func (a adapter) From() dragoman.Format { return a.from }
+func (a adapter) To() dragoman.Format   { return a.to }
 func (a adapter) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return a.adapt(in)
 }
 
-func constantly(kind dragoman.ObjectKind, from, to dragoman.Format, obj string) adapter {
+func constantly(kind string, from, to dragoman.Format, obj string) adapter {
 	return adapter{kind, from, to, func(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 		return json.RawMessage(obj), dragoman.Report{}, nil
 	}}
@@ -167,33 +168,33 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 		{
 			"chat function",
 			native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object"}}}`),
-			dragoman.ToolSpec{Name: "f", Description: "d", Strict: dragoman.StrictOn, Parameters: json.RawMessage(`{"type":"object"}`)},
+			dragoman.ToolSpec{Name: "f", Description: "d", Strict: codes.StrictOn, Parameters: json.RawMessage(`{"type":"object"}`)},
 		},
 		{
 			"chat custom with a grammar",
 			native(toolformat.ChatCustom, `{"type":"custom","custom":{"name":"sql","description":"d","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: /x/"}}}}`),
-			dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "sql", Description: "d", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: /x/"}},
+			dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "sql", Description: "d", Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: /x/"}},
 		},
 		{
 			"responses function",
 			native(toolformat.ResponsesFunction, `{"type":"function","name":"f","strict":false,"defer_loading":true,"parameters":null,"output_schema":{"type":"string"}}`),
-			dragoman.ToolSpec{Name: "f", Strict: dragoman.StrictOff, Deferred: true, OutputSchema: json.RawMessage(`{"type":"string"}`)},
+			dragoman.ToolSpec{Name: "f", Strict: codes.StrictOff, Deferred: true, OutputSchema: json.RawMessage(`{"type":"string"}`)},
 		},
 		{
 			"responses function without a flag",
 			native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":{}}`),
-			dragoman.ToolSpec{Name: "f", Strict: dragoman.StrictUnset, Parameters: json.RawMessage(`{}`)},
+			dragoman.ToolSpec{Name: "f", Strict: codes.StrictUnset, Parameters: json.RawMessage(`{}`)},
 		},
 		{
 			"responses custom",
 			native(toolformat.ResponsesCustom, `{"type":"custom","name":"p","format":{"type":"grammar","syntax":"regex","definition":"a+"}}`),
-			dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "a+"}},
+			dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "p", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "a+"}},
 		},
 		{
 			"anthropic tool",
 			native(toolformat.AnthropicTool, `{"type":"custom","name":"f","description":"d","strict":true,"defer_loading":true,"input_schema":{"type":"object"},"input_examples":[{"a":1}],"cache_control":{"type":"ephemeral","ttl":"1h"}}`),
 			dragoman.ToolSpec{
-				Name: "f", Description: "d", Strict: dragoman.StrictOn, Deferred: true, Parameters: json.RawMessage(`{"type":"object"}`),
+				Name: "f", Description: "d", Strict: codes.StrictOn, Deferred: true, Parameters: json.RawMessage(`{"type":"object"}`),
 				Examples: []json.RawMessage{json.RawMessage(`{"a":1}`)}, Cache: &dragoman.CacheHint{TTL: "1h"},
 			},
 		},
@@ -222,15 +223,15 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 }
 
 func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
-	specs, _, err := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.OpenAIResponses}}).InspectSchema(native(toolformat.ResponsesNamespace,
+	specs, _, err := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.OpenAIResponses}}).InspectSchema(native(toolformat.ResponsesNamespace,
 		`{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{}},{"type":"custom","name":"note"}]}`))
 	if err != nil || len(specs) != 2 {
 		t.Fatalf("%+v, %v", specs, err)
 	}
 	for i, want := range []struct {
 		name string
-		kind dragoman.ToolKind
-	}{{"list", dragoman.ToolFunction}, {"note", dragoman.ToolFreeform}} {
+		kind string
+	}{{"list", codes.ToolFunction}, {"note", codes.ToolFreeform}} {
 		s := specs[i]
 		if s.Namespace != "crm" || s.NamespaceDescription != "customers" || s.Name != want.name || s.Kind != want.kind {
 			t.Errorf("member %d is %+v", i, s)
@@ -239,11 +240,11 @@ func TestR2_TheViewOfANamespaceIsItsMembers(t *testing.T) {
 }
 
 func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, contributed(
+	reg := registry(dialectname.OpenAIChat, nil, contributed(
 		dragoman.Contribution{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"config says "}}},
 		dragoman.Contribution{
 			Source: "provider", Schemas: []dragoman.SchemaAccessor{acmeAccessor{"provider says "}},
-			Adapters: []dragoman.Adapter{constantly(dragoman.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
+			Adapters: []dragoman.Adapter{constantly(codes.CallObject, "", toolformat.ChatFunctionCall, `{}`)},
 		},
 	))
 	specs, _, err := reg.InspectSchema(native(acmeTool, `{"acme":"f","does":"x"}`))
@@ -268,7 +269,7 @@ func TestR3_TheEarlierContributionWinsAndTheListingShowsTheOther(t *testing.T) {
 }
 
 func TestR3_ContributingTakesNothingAway(t *testing.T) {
-	plain, rich := registry(dragoman.OpenAIChat, nil), registry(dragoman.OpenAIChat, nil, contributed(
+	plain, rich := registry(dialectname.OpenAIChat, nil), registry(dialectname.OpenAIChat, nil, contributed(
 		dragoman.Contribution{Source: "x", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}, Accepts: []dragoman.Format{acmeTool}},
 	))
 	for _, e := range plain.Listing() {
@@ -291,11 +292,11 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 		d   dragoman.Dialect
 		obj string
 	}{
-		{dragoman.OpenAIChat, `{ "function" : {"parameters":{"type":"object","x-odd":[1.0,1e3]},"name":"f","strict":null,"new":1}, "type":"function" }`},
-		{dragoman.OpenAIChat, `{"type":"custom","custom":{"format":{"type":"text"},"name":"note"}}`},
-		{dragoman.OpenAIResponses, `{"name":"f","type":"function","parameters":{"$defs":{}},"strict":null}`},
-		{dragoman.Anthropic, `{"input_schema":{"type":"object","properties":{"z":{},"a":{}}},"name":"f","cache_control":{"type":"ephemeral"},"eager_input_streaming":true}`},
-		{dragoman.Anthropic, `{"type":"web_search_20260209","name":"web_search","max_uses":5}`},
+		{dialectname.OpenAIChat, `{ "function" : {"parameters":{"type":"object","x-odd":[1.0,1e3]},"name":"f","strict":null,"new":1}, "type":"function" }`},
+		{dialectname.OpenAIChat, `{"type":"custom","custom":{"format":{"type":"text"},"name":"note"}}`},
+		{dialectname.OpenAIResponses, `{"name":"f","type":"function","parameters":{"$defs":{}},"strict":null}`},
+		{dialectname.Anthropic, `{"input_schema":{"type":"object","properties":{"z":{},"a":{}}},"name":"f","cache_control":{"type":"ephemeral"},"eager_input_streaming":true}`},
+		{dialectname.Anthropic, `{"type":"web_search_20260209","name":"web_search","max_uses":5}`},
 	} {
 		t.Run(tc.obj, func(t *testing.T) {
 			reg := registry(tc.d, nil)
@@ -318,7 +319,7 @@ func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	specs[0].Description = "new"
-	out, _ := writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
+	out, _ := writeTools(t, registry(dialectname.OpenAIChat, specs), specs)
 	sameJSON(t, out, `[{"type":"function","function":{"name":"f","description":"new","x":1}}]`)
 }
 
@@ -326,7 +327,7 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":"f"}`)}}}
 	c := dragoman.Contribution{
 		Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}},
-		Adapters: []dragoman.Adapter{adapter{dragoman.SchemaObject, acmeTool, toolformat.AnthropicTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+		Adapters: []dragoman.Adapter{adapter{codes.SchemaObject, acmeTool, toolformat.AnthropicTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 			if string(in.Native) != `{"acme":"f"}` || in.Schema != nil {
 				t.Errorf("the adapter got %+v", in)
 			}
@@ -335,16 +336,16 @@ func TestR4_ADirectAdapterBeatsTheCanonicalView(t *testing.T) {
 			return json.RawMessage(`{"name":"direct"}`), rep, nil
 		}}},
 	}
-	out, rep := writeTools(t, registry(dragoman.Anthropic, tools, contributed(c)), tools)
+	out, rep := writeTools(t, registry(dialectname.Anthropic, tools, contributed(c)), tools)
 	sameJSON(t, out, `[{"name":"direct"}]`)
 	if l := lost(t, rep, dragoman.Lowered, "by acme itself"); l.Path != "/tools/0/x" {
 		t.Errorf("its report is placed at %q", l.Path)
 	}
 	// Toward a wire it does not lead to, the view is still there.
-	out, _ = writeTools(t, registry(dragoman.OpenAIChat, tools, contributed(c)), tools)
+	out, _ = writeTools(t, registry(dialectname.OpenAIChat, tools, contributed(c)), tools)
 	mustContain(t, out, `"name":"f"`)
 
-	conv, _, err := registry(dragoman.Anthropic, nil, contributed(c)).ConvertSchemas([]dragoman.Native{native(acmeTool, `{"acme":"f"}`)}, toolformat.AnthropicTool)
+	conv, _, err := registry(dialectname.Anthropic, nil, contributed(c)).ConvertSchemas([]dragoman.Native{native(acmeTool, `{"acme":"f"}`)}, toolformat.AnthropicTool)
 	if err != nil || string(conv[0].JSON) != `{"name":"direct"}` {
 		t.Errorf("ConvertSchemas: %s, %v", conv, err)
 	}
@@ -359,7 +360,7 @@ func TestR5_SourceSchemasAreByteEqualAfterManyRequests(t *testing.T) {
 	}
 	var tools []dragoman.ToolSpec
 	for i, s := range sources {
-		for _, strict := range []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn, dragoman.StrictAuto} {
+		for _, strict := range []string{codes.StrictOff, codes.StrictOn, codes.StrictAuto} {
 			tools = append(tools, dragoman.ToolSpec{Name: fmt.Sprintf("t%d_%s", i, strict), Parameters: json.RawMessage(s), Strict: strict})
 		}
 	}
@@ -418,7 +419,7 @@ func TestR6_ToolsAreInjectedOnceAndFlagsFallWithThem(t *testing.T) {
 	t.Run("no tools, no flags", func(t *testing.T) {
 		for _, tools := range [][]dragoman.ToolSpec{
 			nil,
-			{{Kind: dragoman.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20260209", JSON: json.RawMessage(`{"type":"web_search_20260209"}`)}}},
+			{{Kind: codes.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20260209", JSON: json.RawMessage(`{"type":"web_search_20260209"}`)}}},
 		} {
 			m := encode(t, func(r *dragoman.Request) {
 				r.Tools, r.ParallelToolCalls = tools, &no
@@ -477,13 +478,13 @@ func TestR10_APluginFormatReachesEveryDialectThroughTheCanonicalView(t *testing.
 }
 
 func TestR10_CallsOfAPluginToolComeBackUnderItsOwnNameAndKind(t *testing.T) {
-	reg := registry(dragoman.Anthropic, acmeSpecs(), contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
+	reg := registry(dialectname.Anthropic, acmeSpecs(), contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
 	c, _, err := reg.InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"`+reg.WireName("", "find.it")+`","input":{"what":"x"}}`))
 	if err != nil || c.Name != "find.it" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	c, _, err = reg.InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"patch","input":{"input":"*** x"}}`))
-	if err != nil || c.Payload != dragoman.PayloadText || c.Arguments != "*** x" {
+	if err != nil || c.Payload != codes.PayloadText || c.Arguments != "*** x" {
 		t.Errorf("a freeform plugin tool was called as %+v, %v", c, err)
 	}
 }
@@ -493,7 +494,7 @@ func TestR10_OneSourceMayDefineSeveralTools(t *testing.T) {
 		{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`[{"acme":"a"},{"acme":"b"}]`)}},
 		fn("c"),
 	}
-	reg := registry(dragoman.Anthropic, tools, contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
+	reg := registry(dialectname.Anthropic, tools, contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
 	out, _ := writeTools(t, reg, tools)
 	for _, n := range []string{"a", "b", "c"} {
 		mustContain(t, out, `"name":"`+n+`"`)
@@ -502,7 +503,7 @@ func TestR10_OneSourceMayDefineSeveralTools(t *testing.T) {
 
 func TestR10_APluginFormatThatTheStackAcceptsPassesAsItIs(t *testing.T) {
 	tools := acmeSpecs()
-	reg := registry(dragoman.OpenAIChat, tools, contributed(dragoman.Contribution{
+	reg := registry(dialectname.OpenAIChat, tools, contributed(dragoman.Contribution{
 		Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}, Accepts: []dragoman.Format{acmeTool},
 	}))
 	out, rep := writeTools(t, reg, tools)
@@ -513,9 +514,9 @@ func TestR10_APluginFormatThatTheStackAcceptsPassesAsItIs(t *testing.T) {
 }
 
 func TestR10_AnAdapterFromTheCanonicalViewWritesAPluginFormat(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, contributed(dragoman.Contribution{
+	reg := registry(dialectname.OpenAIChat, nil, contributed(dragoman.Contribution{
 		Source: "acme",
-		Adapters: []dragoman.Adapter{adapter{dragoman.SchemaObject, "", acmeTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+		Adapters: []dragoman.Adapter{adapter{codes.SchemaObject, "", acmeTool, func(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 			obj, err := json.Marshal(map[string]string{"acme": in.Schema.Name, "does": in.Schema.Description})
 			return obj, dragoman.Report{}, err
 		}}},
@@ -533,7 +534,7 @@ func TestR10_AnAdapterFromTheCanonicalViewWritesAPluginFormat(t *testing.T) {
 
 func TestR10_ASourceThatItsAccessorCannotReadIsDroppedAlone(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: acmeTool, JSON: json.RawMessage(`{"acme":5}`)}}, fn("good")}
-	reg := registry(dragoman.OpenAIChat, tools, contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
+	reg := registry(dialectname.OpenAIChat, tools, contributed(dragoman.Contribution{Source: "acme", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}}))
 	out, rep := writeTools(t, reg, tools)
 	mustContain(t, out, "good")
 	if l := lost(t, rep, dragoman.Dropped, "could not be read"); l.Severity != dragoman.Serious || l.Path != "/tools/0" {
@@ -542,13 +543,13 @@ func TestR10_ASourceThatItsAccessorCannotReadIsDroppedAlone(t *testing.T) {
 }
 
 func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}, contributed(dragoman.Contribution{
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}, contributed(dragoman.Contribution{
 		Source:  "acme",
 		Calls:   []dragoman.CallAccessor{callAccessor{"acme.call", &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":1,"a":2}`}}},
 		Results: []dragoman.ResultAccessor{resultAccessor{"acme.result", &dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{text("ok")}}}},
 		Adapters: []dragoman.Adapter{
-			constantly(dragoman.CallObject, "", "acme.call2", `{"written":"call"}`),
-			constantly(dragoman.ResultObject, "", "acme.result2", `{"written":"result"}`),
+			constantly(codes.CallObject, "", "acme.call2", `{"written":"call"}`),
+			constantly(codes.ResultObject, "", "acme.result2", `{"written":"result"}`),
 		},
 	}))
 	c, _, err := reg.InspectCall(native("acme.call", `{}`))
@@ -570,7 +571,7 @@ func TestR10_ContributedCallsAndResultsAreReadAndWritten(t *testing.T) {
 }
 
 func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, nil, contributed(dragoman.Contribution{
+	reg := registry(dialectname.OpenAIChat, nil, contributed(dragoman.Contribution{
 		Source: "acme", Calls: []dragoman.CallAccessor{callAccessor{"acme.call", nil}}, Results: []dragoman.ResultAccessor{resultAccessor{"acme.result", nil}},
 	}))
 	if _, _, err := reg.InspectCall(native("acme.call", `{}`)); err == nil {

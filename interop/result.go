@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -23,7 +24,7 @@ func (r *Registry) WriteResult(w *jsonwire.Writer, res *dragoman.ToolResult, at 
 }
 
 func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part, err error) {
-	if a, ok := r.adapters[adapterKey{dragoman.ResultObject, "", format}]; ok {
+	if a, ok := r.adapters[adapterKey{codes.ResultObject, "", format}]; ok {
 		obj, sub, err := a.Adapt(dragoman.AdapterInput{Result: res})
 		rep.Merge(at.String(), sub)
 		if err == nil {
@@ -41,7 +42,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	if res.Envelope != nil && res.Envelope.Format != format {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)
 	}
-	if res.Outcome == dragoman.OutcomeError && toolwire.NativeContent(res, format) != nil && !t.ResultFlag {
+	if res.Outcome == codes.OutcomeError && toolwire.NativeContent(res, format) != nil && !t.ResultFlag {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result says for itself what happened")
 	}
 	if !t.ResultItemID {
@@ -100,7 +101,7 @@ func liftError(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 		return
 	}
 	if rest, ok := strings.CutPrefix(t.Text, toolwire.ErrorPrefix); ok {
-		t.Text, res.Outcome = rest, dragoman.OutcomeError
+		t.Text, res.Outcome = rest, codes.OutcomeError
 		rep.Add(dragoman.Moved, dragoman.Info, at.String(), `"ERROR: " at the start of the text read as the error flag`)
 	}
 }

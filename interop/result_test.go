@@ -7,13 +7,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-var png = &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
+var png = &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
 
 func result(parts ...dragoman.Part) *dragoman.ToolResult {
 	return &dragoman.ToolResult{CallID: "c", Name: "f", Content: parts}
@@ -22,23 +24,23 @@ func result(parts ...dragoman.Part) *dragoman.ToolResult {
 func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testing.T) {
 	res := result(text("three results"))
 	res.Envelope = &dragoman.Native{Format: toolformat.AnthropicResult, JSON: json.RawMessage(`[{"type":"search_result","title":"x","source":"y","content":[]}]`)}
-	out, _, rep := writeResult(t, registry(dragoman.Anthropic, nil), res)
+	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"x","source":"y","content":[]}]}`)
 	lossless(t, rep)
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
 		out, _, rep := writeResult(t, registry(d, nil), res)
 		mustContain(t, out, `"three results"`)
 		mustNotContain(t, out, "search_result")
 		lost(t, rep, dragoman.Lowered, "native result of anthropic.messages")
 	}
-	for d, f := range map[dragoman.Dialect]dragoman.Format{dragoman.OpenAIChat: toolformat.ChatResult, dragoman.OpenAIResponses: toolformat.ResponsesResult} {
+	for d, f := range map[dragoman.Dialect]dragoman.Format{dialectname.OpenAIChat: toolformat.ChatResult, dialectname.OpenAIResponses: toolformat.ResponsesResult} {
 		res.Envelope = &dragoman.Native{Format: f, JSON: json.RawMessage(`[{"type":"odd"}]`)}
 		out, _, rep := writeResult(t, registry(d, nil), res)
 		mustContain(t, out, `[{"type":"odd"}]`)
 		mustNotContain(t, out, "three results")
 		lossless(t, rep)
 		failed := *res
-		failed.Outcome = dragoman.OutcomeError
+		failed.Outcome = codes.OutcomeError
 		_, _, rep = writeResult(t, registry(d, nil), &failed)
 		lost(t, rep, dragoman.Dropped, "error flag")
 	}
@@ -58,9 +60,9 @@ func TestR9_WhatIsPrivateToUsNeverReachesAWire(t *testing.T) {
 func TestR9_DataIsWrittenAsItsJSON(t *testing.T) {
 	res := result(&dragoman.Data{JSON: json.RawMessage(`{"z":1.0,"a":"<"}`)})
 	for d, want := range map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"{\"z\":1.0,\"a\":\"<\"}"}`,
-		dragoman.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"{\"z\":1.0,\"a\":\"<\"}"}`,
-		dragoman.Anthropic:       `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"{\"z\":1.0,\"a\":\"<\"}"}]}`,
+		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"{\"z\":1.0,\"a\":\"<\"}"}`,
+		dialectname.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"{\"z\":1.0,\"a\":\"<\"}"}`,
+		dialectname.Anthropic:       `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"{\"z\":1.0,\"a\":\"<\"}"}]}`,
 	} {
 		out, _, rep := writeResult(t, registry(d, nil), res)
 		if out != want {
@@ -72,11 +74,11 @@ func TestR9_DataIsWrittenAsItsJSON(t *testing.T) {
 
 func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T) {
 	res := result(text("no such file"))
-	res.Outcome = dragoman.OutcomeError
-	out, _, rep := writeResult(t, registry(dragoman.Anthropic, nil), res)
+	res.Outcome = codes.OutcomeError
+	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"no such file"}],"is_error":true}`)
 	lossless(t, rep)
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
 		out, _, rep := writeResult(t, registry(d, nil), res)
 		mustContain(t, out, `"ERROR: no such file"`)
 		mustNotContain(t, out, "is_error")
@@ -84,14 +86,14 @@ func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T)
 	}
 	// The prefix is not put before itself.
 	res.Content = []dragoman.Part{text("ERROR: twice?")}
-	out, _, _ = writeResult(t, registry(dragoman.OpenAIChat, nil), res)
+	out, _, _ = writeResult(t, registry(dialectname.OpenAIChat, nil), res)
 	if strings.Count(out, "ERROR: ") != 1 {
 		t.Errorf("%s", out)
 	}
 	// An error that says nothing, or nothing but a picture, is still one.
 	for _, parts := range [][]dragoman.Part{nil, {png}} {
 		res.Content = parts
-		for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+		for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
 			out, _, _ := writeResult(t, registry(d, nil), res)
 			mustContain(t, out, "ERROR: ")
 		}
@@ -103,19 +105,19 @@ func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T)
 
 func TestDecision16_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"ERROR: no"}`,
-		dragoman.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"ERROR: no"}`,
+		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":"ERROR: no"}`,
+		dialectname.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":"ERROR: no"}`,
 	} {
 		t.Run(string(d), func(t *testing.T) {
 			reg := registry(d, nil)
 			var rep dragoman.Report
 			r, err := reg.ReadResult(json.RawMessage(obj), false, extra.At(""), &rep)
-			if err != nil || r.Outcome != dragoman.OutcomeUnknown || r.Text() != "ERROR: no" {
+			if err != nil || r.Outcome != codes.OutcomeUnknown || r.Text() != "ERROR: no" {
 				t.Errorf("without asking: %+v, %v", r, err)
 			}
 			lossless(t, rep)
 			r, err = reg.ReadResult(json.RawMessage(obj), true, extra.At("/at"), &rep)
-			if err != nil || r.Outcome != dragoman.OutcomeError || r.Text() != "no" {
+			if err != nil || r.Outcome != codes.OutcomeError || r.Text() != "no" {
 				t.Errorf("asked: %+v, %v", r, err)
 			}
 			if l := lost(t, rep, dragoman.Moved, "error flag"); l.Path != "/at" {
@@ -123,19 +125,19 @@ func TestDecision16_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *test
 			}
 			rep = dragoman.Report{}
 			r, err = reg.ReadResult(json.RawMessage(strings.ReplaceAll(obj, "ERROR: ", "An ERROR: ")), true, extra.At(""), &rep)
-			if err != nil || r.Outcome != dragoman.OutcomeUnknown {
+			if err != nil || r.Outcome != codes.OutcomeUnknown {
 				t.Errorf("elsewhere in the text: %+v, %v", r, err)
 			}
 			lossless(t, rep)
 		})
 	}
 	// Anthropic has the flag: its absence means success, and text is text.
-	reg := registry(dragoman.Anthropic, nil)
-	for obj, want := range map[string]dragoman.Outcome{
-		`{"type":"tool_result","tool_use_id":"c","content":"ERROR: x"}`:                 dragoman.OutcomeOK,
-		`{"type":"tool_result","tool_use_id":"c","content":"x","is_error":true}`:        dragoman.OutcomeError,
-		`{"type":"tool_result","tool_use_id":"c","content":"x","is_error":false}`:       dragoman.OutcomeOK,
-		`{"type":"tool_result","tool_use_id":"c","content":"ERROR: x","is_error":null}`: dragoman.OutcomeOK,
+	reg := registry(dialectname.Anthropic, nil)
+	for obj, want := range map[string]string{
+		`{"type":"tool_result","tool_use_id":"c","content":"ERROR: x"}`:                 codes.OutcomeOK,
+		`{"type":"tool_result","tool_use_id":"c","content":"x","is_error":true}`:        codes.OutcomeError,
+		`{"type":"tool_result","tool_use_id":"c","content":"x","is_error":false}`:       codes.OutcomeOK,
+		`{"type":"tool_result","tool_use_id":"c","content":"ERROR: x","is_error":null}`: codes.OutcomeOK,
 	} {
 		r, err := reg.ReadResult(json.RawMessage(obj), true, extra.At(""), new(dragoman.Report))
 		if err != nil || r.Outcome != want || (strings.Contains(obj, "ERROR") && r.Text() != "ERROR: x") {
@@ -147,9 +149,9 @@ func TestDecision16_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *test
 func TestQuirkD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
 	for _, res := range []*dragoman.ToolResult{result(), result(text(""))} {
 		for d, want := range map[dragoman.Dialect]string{
-			dragoman.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":""}`,
-			dragoman.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":""}`,
-			dragoman.Anthropic:       `{"type":"tool_result","tool_use_id":"c"}`,
+			dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":""}`,
+			dialectname.OpenAIResponses: `{"type":"function_call_output","call_id":"c","output":""}`,
+			dialectname.Anthropic:       `{"type":"tool_result","tool_use_id":"c"}`,
 		} {
 			out, _, rep := writeResult(t, registry(d, nil), res)
 			sameJSON(t, out, want)
@@ -177,7 +179,7 @@ func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 
 func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T) {
 	res := result(text("a chart"), png)
-	out, spill, rep := writeResult(t, registry(dragoman.OpenAIChat, nil), res)
+	out, spill, rep := writeResult(t, registry(dialectname.OpenAIChat, nil), res)
 	mustContain(t, out, "a chart")
 	mustContain(t, out, "attached image below")
 	mustNotContain(t, out, "iVBORw0=")
@@ -186,14 +188,14 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	}
 	lossless(t, rep) // the dialect places it and says so
 
-	out, spill, rep = writeResult(t, registry(dragoman.OpenAIResponses, nil), res)
+	out, spill, rep = writeResult(t, registry(dialectname.OpenAIResponses, nil), res)
 	sameJSON(t, out, `{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"a chart"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0=","detail":"auto"}]}`)
 	if spill != nil {
 		t.Errorf("spilled %v", spill)
 	}
 	lossless(t, rep)
 
-	out, spill, rep = writeResult(t, registry(dragoman.Anthropic, nil), res)
+	out, spill, rep = writeResult(t, registry(dialectname.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"a chart"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0="}}]}`)
 	if spill != nil {
 		t.Errorf("spilled %v", spill)
@@ -211,7 +213,7 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 }
 
 func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
-	out, spill, _ := writeResult(t, registry(dragoman.OpenAIChat, nil), result(png, &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE"}))
+	out, spill, _ := writeResult(t, registry(dialectname.OpenAIChat, nil), result(png, &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBE"}))
 	mustContain(t, out, "attached content below")
 	if len(spill) != 2 {
 		t.Errorf("spilled %v", spill)
@@ -220,8 +222,8 @@ func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
 
 func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
 	none := withCaps(targets.Capabilities{NoImages: true})
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.Anthropic} {
-		out, _, rep := writeResult(t, registry(d, nil, none), result(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}))
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIResponses, dialectname.Anthropic} {
+		out, _, rep := writeResult(t, registry(d, nil, none), result(&dragoman.Media{Media: codes.MediaImage, URL: "https://x/y.png"}))
 		mustContain(t, out, "[image https://x/y.png not shown]")
 		lost(t, rep, dragoman.Dropped, "takes no image")
 	}
@@ -229,16 +231,16 @@ func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
 
 func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testing.T) {
 	want := withCaps(targets.Capabilities{ToolResultName: true})
-	out, _, _ := writeResult(t, registry(dragoman.OpenAIChat, nil), result(text("x")))
+	out, _, _ := writeResult(t, registry(dialectname.OpenAIChat, nil), result(text("x")))
 	mustNotContain(t, out, `"name"`)
-	out, _, _ = writeResult(t, registry(dragoman.OpenAIChat, nil, want), result(text("x")))
+	out, _, _ = writeResult(t, registry(dialectname.OpenAIChat, nil, want), result(text("x")))
 	sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	// One that came with its name keeps it, in both cases.
 	r, _, err := all.Default().InspectResult(native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
 	if err != nil || r.Name != "f" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for _, reg := range []*interop.Registry{registry(dragoman.OpenAIChat, nil), registry(dragoman.OpenAIChat, nil, want)} {
+	for _, reg := range []*interop.Registry{registry(dialectname.OpenAIChat, nil), registry(dialectname.OpenAIChat, nil, want)} {
 		out, _, _ = writeResult(t, reg, r) // a repeated key would fail here
 		sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	}
@@ -246,30 +248,30 @@ func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testi
 
 func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
 	res := result(text("x"))
-	res.Payload = dragoman.PayloadText
-	out, _, _ := writeResult(t, registry(dragoman.OpenAIResponses, nil), res)
+	res.Payload = codes.PayloadText
+	out, _, _ := writeResult(t, registry(dialectname.OpenAIResponses, nil), res)
 	mustContain(t, out, `"custom_tool_call_output"`)
-	out, _, _ = writeResult(t, registry(dragoman.OpenAIResponses, nil, withCaps(targets.Capabilities{NoCustomTools: true})), res)
+	out, _, _ = writeResult(t, registry(dialectname.OpenAIResponses, nil, withCaps(targets.Capabilities{NoCustomTools: true})), res)
 	mustContain(t, out, `"function_call_output"`)
 	r, _, err := all.Default().InspectResult(native(toolformat.ResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
-	if err != nil || r.Payload != dragoman.PayloadText {
+	if err != nil || r.Payload != codes.PayloadText {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
 func TestCacheHints_GoWhereTheWireHasThemAndAreReportedElsewhere(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{&dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{}}}, Cache: &dragoman.CacheHint{TTL: "1h"}}
-	out, _, rep := writeResult(t, registry(dragoman.Anthropic, nil), res)
+	out, _, rep := writeResult(t, registry(dialectname.Anthropic, nil), res)
 	sameJSON(t, out, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"cache_control":{"type":"ephemeral","ttl":"1h"}}`)
 	lossless(t, rep)
-	out, _, rep = writeResult(t, registry(dragoman.OpenAIChat, nil), res)
+	out, _, rep = writeResult(t, registry(dialectname.OpenAIChat, nil), res)
 	sameJSON(t, out, `{"role":"tool","tool_call_id":"c","content":"x"}`) // still a string (quirk D34)
 	if len(rep.Losses) != 2 {
 		t.Errorf("two hints, but the report has\n%s", rep)
 	}
 	res.Cache = nil
 	res.Content = append(res.Content, text("y"))
-	out, _, rep = writeResult(t, registry(dragoman.OpenAIChat, nil, withCaps(targets.Capabilities{CacheBreakpoints: true})), res)
+	out, _, rep = writeResult(t, registry(dialectname.OpenAIChat, nil, withCaps(targets.Capabilities{CacheBreakpoints: true})), res)
 	sameJSON(t, out, `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit"}},{"type":"text","text":"y"}]}`)
 	lossless(t, rep)
 }
@@ -278,7 +280,7 @@ func TestCacheHints_ALifetimeIsMappedToTheNearestOneTheWireKnows(t *testing.T) {
 	for ttl, want := range map[string]string{"": "", "5m": "5m", "1h": "1h", "24h": "1h", "30m": "1h", "odd": ""} {
 		tool := fn("f")
 		tool.Cache = &dragoman.CacheHint{TTL: ttl}
-		out, rep := writeTools(t, registry(dragoman.Anthropic, nil), []dragoman.ToolSpec{tool})
+		out, rep := writeTools(t, registry(dialectname.Anthropic, nil), []dragoman.ToolSpec{tool})
 		if want == "" {
 			mustNotContain(t, out, "ttl")
 		} else {
@@ -294,9 +296,9 @@ func TestCacheHints_ALifetimeIsMappedToTheNearestOneTheWireKnows(t *testing.T) {
 
 func TestResults_UnknownMembersAndBlocksGoBackToTheirOwnDialectOnly(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","new":1},{"type":"odd","a":1}],"prefix":true}`,
-		dragoman.OpenAIResponses: `{"type":"function_call_output","id":"fco","call_id":"c","output":[{"type":"input_text","text":"x"},{"type":"odd","a":1}],"status":"completed"}`,
-		dragoman.Anthropic:       `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x","citations":[]},{"type":"odd","a":1}],"new":1}`,
+		dialectname.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","new":1},{"type":"odd","a":1}],"prefix":true}`,
+		dialectname.OpenAIResponses: `{"type":"function_call_output","id":"fco","call_id":"c","output":[{"type":"input_text","text":"x"},{"type":"odd","a":1}],"status":"completed"}`,
+		dialectname.Anthropic:       `{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x","citations":[]},{"type":"odd","a":1}],"new":1}`,
 	} {
 		t.Run(string(d), func(t *testing.T) {
 			reg := registry(d, nil)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -40,7 +41,7 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 		s := &tools[i]
 		at := extra.Elem("/tools", i)
 		few.move(all, &sub)
-		if s.Kind != dragoman.ToolHosted && (s.Name != "" || s.Source == nil) {
+		if s.Kind != codes.ToolHosted && (s.Name != "" || s.Source == nil) {
 			id := toolID{s.Namespace, s.Name}
 			if first, dup := seen[id]; dup {
 				if first.Fingerprint() != s.Fingerprint() {
@@ -118,7 +119,7 @@ func completed(s, read *dragoman.ToolSpec) dragoman.ToolSpec {
 	if s.Description != "" {
 		out.Description = s.Description
 	}
-	if s.Strict != dragoman.StrictOff {
+	if s.Strict != codes.StrictOff {
 		out.Strict = s.Strict
 	}
 	out.Deferred = out.Deferred || s.Deferred
@@ -145,7 +146,7 @@ func (r *Registry) direct(f dragoman.Format) bool {
 		return true
 	}
 	for _, to := range r.accepts {
-		if _, ok := r.adapters[adapterKey{dragoman.SchemaObject, f, to}]; ok {
+		if _, ok := r.adapters[adapterKey{codes.SchemaObject, f, to}]; ok {
 			return true
 		}
 	}
@@ -202,11 +203,11 @@ func (r *Registry) writeTool(w *jsonwire.Writer, f *toolwire.Traits, s *dragoman
 func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if src := s.Source; src != nil {
 		unedited := src.Mirror == dragoman.Fingerprint{} || src.Mirror == s.Fingerprint()
-		if slices.Contains(r.accepts, src.Format) && unedited && (s.Kind == dragoman.ToolHosted || r.passes(src, s)) {
+		if slices.Contains(r.accepts, src.Format) && unedited && (s.Kind == codes.ToolHosted || r.passes(src, s)) {
 			w.Raw(src.JSON)
 			return true, nil
 		}
-		adapts := s.Kind == dragoman.ToolHosted || unedited && (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name)
+		adapts := s.Kind == codes.ToolHosted || unedited && (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name)
 		if obj, done, err := r.adaptSource(adapts, src, at, rep); done || err != nil {
 			if err != nil {
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
@@ -215,7 +216,7 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 			w.Raw(obj)
 			return true, nil
 		}
-		if s.Kind == dragoman.ToolHosted {
+		if s.Kind == codes.ToolHosted {
 			if f.Hosts(src.Format) {
 				w.Raw(src.JSON)
 				return true, nil
@@ -231,12 +232,12 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f *toolwire.Traits, s *drago
 			return false, nil
 		}
 	}
-	if s.Kind == dragoman.ToolHosted {
+	if s.Kind == codes.ToolHosted {
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q is run by a provider, but nothing says how that defines it", s.Name)
 		return false, nil
 	}
 	format := f.Function
-	if s.Kind == dragoman.ToolFreeform && f.Freeform != "" && !r.target.Caps.NoCustomTools {
+	if s.Kind == codes.ToolFreeform && f.Freeform != "" && !r.target.Caps.NoCustomTools {
 		format = f.Freeform
 	}
 	return r.writeToolAs(w, format, s, at, rep)
@@ -249,7 +250,7 @@ func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.P
 	if !adapts {
 		return nil, false, nil
 	}
-	return r.adaptDirectly(dragoman.SchemaObject, src.Format, r.accepts, src.JSON, at, rep)
+	return r.adaptDirectly(codes.SchemaObject, src.Format, r.accepts, src.JSON, at, rep)
 }
 
 // unread says what is missing for a tool of a format that nobody contributed.
@@ -263,8 +264,8 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 	c := r.target.Caps
 	// Without a name of its own the tool is all in its source.
 	return (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name) &&
-		!(c.NoStrict && s.Strict == dragoman.StrictOn) &&
-		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
+		!(c.NoStrict && s.Strict == codes.StrictOn) &&
+		!(c.NoCustomTools && s.Kind == codes.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
 		r.subsetFits(s) &&
 		(r.own == nil || !r.own.Traits().NeedsParameters(s, &r.target.Caps)) &&
@@ -280,7 +281,7 @@ func (r *Registry) sourcePasses(f dragoman.Format, s *dragoman.ToolSpec) bool {
 	}
 	t := codec.Traits()
 	cached := s.Cache != nil && t.CacheInTool && r.target.Caps.NoCacheBreakpoints
-	byDefault := s.Strict == dragoman.StrictUnset && t.StrictByDefault && f == t.Function && codec != r.own
+	byDefault := s.Strict == codes.StrictUnset && t.StrictByDefault && f == t.Function && codec != r.own
 	return !cached && !byDefault
 }
 
@@ -306,7 +307,7 @@ func (r *Registry) subset() *schema.Profile {
 // subsetFits reports whether the schema of a tool lies in the server's own subset.
 func (r *Registry) subsetFits(s *dragoman.ToolSpec) bool {
 	p := r.subset()
-	return p == nil || s.Kind != dragoman.ToolFunction || len(s.Parameters) == 0 || len(schema.Check(s.Parameters, *p)) == 0
+	return p == nil || s.Kind != codes.ToolFunction || len(s.Parameters) == 0 || len(schema.Check(s.Parameters, *p)) == 0
 }
 
 // surfaces are the rules for the schema of a function, without the strict flag
@@ -320,7 +321,7 @@ func (r *Registry) surfaces(c toolwire.Codec) (loose, strict *schema.Profile) {
 }
 
 func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
-	if a, ok := r.adapters[adapterKey{dragoman.SchemaObject, "", format}]; ok {
+	if a, ok := r.adapters[adapterKey{codes.SchemaObject, "", format}]; ok {
 		obj, sub, err := a.Adapt(dragoman.AdapterInput{Schema: s})
 		rep.Merge(at.String(), sub)
 		if err != nil {
@@ -363,10 +364,10 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 // lower makes the parameters legal for the target. Strictness is asked for
 // only where the author did, and given up with a report where the schema
 // cannot be made to fit.
-func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want dragoman.Strictness, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
+func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want string, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
 	loose, strict := r.surfaces(codec)
 	src := s.Parameters
-	if s.Kind == dragoman.ToolFreeform {
+	if s.Kind == codes.ToolFreeform {
 		src = freeformSchema(s)
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
 		rep = new(dragoman.Report) // the schema is ours: nothing of its author's can get lost
@@ -374,7 +375,7 @@ func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want dragom
 	if src == nil {
 		src = noArguments
 	}
-	wantStrict := want == dragoman.StrictOn || (want == dragoman.StrictAuto && schema.StrictFits(src, *strict))
+	wantStrict := want == codes.StrictOn || (want == codes.StrictAuto && schema.StrictFits(src, *strict))
 	if why := r.refusesStrict(codec.Traits()); wantStrict && why != "" {
 		wantStrict = false
 		rep.Add(dragoman.Dropped, dragoman.Warn, strictAt(want, at), why)
@@ -415,8 +416,8 @@ func (r *Registry) refusesStrict(t *toolwire.Traits) string {
 
 // strictAt is the place of the wish for strictness: the tool itself where nobody
 // wrote the wish down.
-func strictAt(want dragoman.Strictness, at extra.Path) string {
-	if want == dragoman.StrictAuto {
+func strictAt(want string, at extra.Path) string {
+	if want == codes.StrictAuto {
 		return at.String()
 	}
 	return at.String() + "/strict"
@@ -478,7 +479,7 @@ func freeformSchema(s *dragoman.ToolSpec) json.RawMessage {
 
 func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) bool {
 	params := s.Parameters
-	if s.Kind == dragoman.ToolFreeform {
+	if s.Kind == codes.ToolFreeform {
 		params = freeformSchema(s)
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -27,20 +29,20 @@ const (
 func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		strict dragoman.Strictness
+		strict string
 		schema string
 		caps   targets.Capabilities
 		want   bool
 		told   string
 	}{
-		{"off", dragoman.StrictOff, fitsStrict, targets.Capabilities{}, false, ""},
-		{"on", dragoman.StrictOn, fitsStrict, targets.Capabilities{}, true, ""},
-		{"on, and lowered to fit", dragoman.StrictOn, missesStrict, targets.Capabilities{}, true, "*"},
-		{"on, but it cannot fit", dragoman.StrictOn, neverStrict, targets.Capabilities{}, false, "not strict"},
-		{"on, but the server rejects the flag", dragoman.StrictOn, fitsStrict, targets.Capabilities{NoStrict: true}, false, "rejects a strict flag"},
-		{"auto, fits as written", dragoman.StrictAuto, fitsStrict, targets.Capabilities{}, true, ""},
-		{"auto, would have to be changed", dragoman.StrictAuto, missesStrict, targets.Capabilities{}, false, ""},
-		{"auto, cannot fit", dragoman.StrictAuto, neverStrict, targets.Capabilities{}, false, ""},
+		{"off", codes.StrictOff, fitsStrict, targets.Capabilities{}, false, ""},
+		{"on", codes.StrictOn, fitsStrict, targets.Capabilities{}, true, ""},
+		{"on, and lowered to fit", codes.StrictOn, missesStrict, targets.Capabilities{}, true, "*"},
+		{"on, but it cannot fit", codes.StrictOn, neverStrict, targets.Capabilities{}, false, "not strict"},
+		{"on, but the server rejects the flag", codes.StrictOn, fitsStrict, targets.Capabilities{NoStrict: true}, false, "rejects a strict flag"},
+		{"auto, fits as written", codes.StrictAuto, fitsStrict, targets.Capabilities{}, true, ""},
+		{"auto, would have to be changed", codes.StrictAuto, missesStrict, targets.Capabilities{}, false, ""},
+		{"auto, cannot fit", codes.StrictAuto, neverStrict, targets.Capabilities{}, false, ""},
 	} {
 		for _, d := range threeDialects {
 			t.Run(tc.name+"/"+string(d), func(t *testing.T) {
@@ -50,7 +52,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 					t.Errorf("strict is %v: %s", got, out)
 				}
 				// Responses reads an absent flag as a wish for strictness.
-				if explicit := strings.Contains(out, `"strict":false`); explicit != (d == dragoman.OpenAIResponses && !tc.want && !tc.caps.NoStrict) {
+				if explicit := strings.Contains(out, `"strict":false`); explicit != (d == dialectname.OpenAIResponses && !tc.want && !tc.caps.NoStrict) {
 					t.Errorf("an explicit false is %v: %s", explicit, out)
 				}
 				switch tc.told {
@@ -66,7 +68,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 						t.Errorf("no %q in\n%s", tc.told, rep)
 					}
 				}
-				if tc.strict == dragoman.StrictAuto && tc.want && !strings.Contains(out, tc.schema) {
+				if tc.strict == codes.StrictAuto && tc.want && !strings.Contains(out, tc.schema) {
 					t.Errorf("auto changed the schema: %s", out)
 				}
 			})
@@ -80,15 +82,15 @@ func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsew
 		t.Fatal(err)
 	}
 	specs[0].Description = "edited, so that it is written anew"
-	out, _ := writeTools(t, registry(dragoman.OpenAIResponses, specs), specs)
+	out, _ := writeTools(t, registry(dialectname.OpenAIResponses, specs), specs)
 	mustNotContain(t, out, "strict")
-	out, _ = writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
+	out, _ = writeTools(t, registry(dialectname.OpenAIChat, specs), specs)
 	mustNotContain(t, out, "strict")
 	chat, _, err := all.Default().InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ = writeTools(t, registry(dragoman.OpenAIResponses, chat), chat)
+	out, _ = writeTools(t, registry(dialectname.OpenAIResponses, chat), chat)
 	mustContain(t, out, `"strict":false`)
 }
 
@@ -96,9 +98,9 @@ func TestQuirkA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
 	var tools []dragoman.ToolSpec
 	for i := range 30 {
 		tools = append(tools, dragoman.ToolSpec{
-			Name: fmt.Sprintf("tool.%d", i), Namespace: []string{"", "a", "b.c"}[i%3], Kind: []dragoman.ToolKind{dragoman.ToolFunction, dragoman.ToolFreeform}[i%2],
+			Name: fmt.Sprintf("tool.%d", i), Namespace: []string{"", "a", "b.c"}[i%3], Kind: []string{codes.ToolFunction, codes.ToolFreeform}[i%2],
 			Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"oneOf":[{"type":"string"},{"type":"null"}]},"a":{}},"required":["z"]}`),
-			Strict:     []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn, dragoman.StrictAuto}[i%3],
+			Strict:     []string{codes.StrictOff, codes.StrictOn, codes.StrictAuto}[i%3],
 		})
 	}
 	for _, d := range threeDialects {
@@ -129,8 +131,8 @@ func TestQuirkA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T
 		"no name":                {Parameters: json.RawMessage(`{"type":"object"}`)},
 		"not JSON":               {Name: "bad", Parameters: json.RawMessage(`{"type":`)},
 		"not a schema":           {Name: "bad", Parameters: json.RawMessage(`5`)},
-		"another provider's":     {Kind: dragoman.ToolHosted, Name: "bad", Source: &dragoman.ToolSource{Format: "gemini.generate_content.google_search", JSON: json.RawMessage(`{"google_search":{}}`)}},
-		"hosted, with no source": {Kind: dragoman.ToolHosted, Name: "bad"},
+		"another provider's":     {Kind: codes.ToolHosted, Name: "bad", Source: &dragoman.ToolSource{Format: "gemini.generate_content.google_search", JSON: json.RawMessage(`{"google_search":{}}`)}},
+		"hosted, with no source": {Kind: codes.ToolHosted, Name: "bad"},
 	} {
 		for _, d := range threeDialects {
 			t.Run(name+"/"+string(d), func(t *testing.T) {
@@ -157,7 +159,7 @@ func TestQuirkA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
 		{Namespace: "n", Name: "good"},
 		{Namespace: "m", Name: "worse", Parameters: json.RawMessage(`5`)},
 	}
-	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	out, rep := writeTools(t, registry(dialectname.OpenAIResponses, tools), tools)
 	mustContain(t, out, `"good"`)
 	mustNotContain(t, out, `"m"`) // no namespace without a member
 	if len(rep.Losses) < 2 {
@@ -168,16 +170,16 @@ func TestQuirkA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
 func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Namespace: "crm", NamespaceDescription: "customers", Name: "list"},
-		{Namespace: "crm", NamespaceDescription: "customers", Name: "note", Kind: dragoman.ToolFreeform},
+		{Namespace: "crm", NamespaceDescription: "customers", Name: "note", Kind: codes.ToolFreeform},
 		{Name: "bare"},
 	}
-	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	out, rep := writeTools(t, registry(dialectname.OpenAIResponses, tools), tools)
 	sameJSON(t, out, `[{"type":"namespace","name":"crm","description":"customers","tools":[
 		{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false},
 		{"type":"custom","name":"note"}]},
 		{"type":"function","name":"bare","parameters":{"type":"object","properties":{}},"strict":false}]`)
 	lossless(t, rep)
-	out, rep = writeTools(t, registry(dragoman.Anthropic, tools), tools)
+	out, rep = writeTools(t, registry(dialectname.Anthropic, tools), tools)
 	mustContain(t, out, `"crm__list"`)
 	lost(t, rep, dragoman.Renamed, "crm.list")
 	lost(t, rep, dragoman.Dropped, "description of namespace")
@@ -185,12 +187,12 @@ func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
 
 func TestNamespace_ReadAndWrittenBackItIsTheSameBytes(t *testing.T) {
 	const obj = `{"type":"namespace","name":"crm","description":"d","tools":[{"strict":false,"type":"function","name":"list","parameters":{}}],"new":1}`
-	reg := registry(dragoman.OpenAIResponses, nil)
+	reg := registry(dialectname.OpenAIResponses, nil)
 	specs, _, err := reg.InspectSchema(native(toolformat.ResponsesNamespace, obj))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, specs), specs)
+	out, rep := writeTools(t, registry(dialectname.OpenAIResponses, specs), specs)
 	if out != "["+obj+"]" {
 		t.Errorf("got  %s\nwant [%s]", out, obj)
 	}
@@ -201,7 +203,7 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 	tool := fn("f")
 	tool.Deferred = true
 	tools := []dragoman.ToolSpec{tool}
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.Anthropic} {
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIResponses, dialectname.Anthropic} {
 		out, rep := writeTools(t, registry(d, tools), tools)
 		mustContain(t, out, `"defer_loading":true`)
 		lossless(t, rep)
@@ -209,7 +211,7 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 		mustNotContain(t, out, "defer_loading")
 		lost(t, rep, dragoman.Lowered, "deferred")
 	}
-	out, rep := writeTools(t, registry(dragoman.OpenAIChat, tools), tools)
+	out, rep := writeTools(t, registry(dialectname.OpenAIChat, tools), tools)
 	mustNotContain(t, out, "defer")
 	lost(t, rep, dragoman.Lowered, "deferred")
 }
@@ -217,23 +219,23 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 func TestQuirkD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
 	tool := fn("f")
 	tool.Deferred, tool.Cache = true, &dragoman.CacheHint{}
-	out, rep := writeTools(t, registry(dragoman.Anthropic, nil), []dragoman.ToolSpec{tool})
+	out, rep := writeTools(t, registry(dialectname.Anthropic, nil), []dragoman.ToolSpec{tool})
 	mustNotContain(t, out, "cache_control")
 	lost(t, rep, dragoman.Dropped, "deferred tool")
 }
 
 func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
-		dragoman.OpenAIResponses: `{"type":"web_search","filters":{"allowed_domains":["x"]}}`,
-		dragoman.Anthropic:       `{"type":"web_search_20250305","name":"web_search"}`,
-		dragoman.OpenAIChat:      `{"type":"google_search"}`,
+		dialectname.OpenAIResponses: `{"type":"web_search","filters":{"allowed_domains":["x"]}}`,
+		dialectname.Anthropic:       `{"type":"web_search_20250305","name":"web_search"}`,
+		dialectname.OpenAIChat:      `{"type":"google_search"}`,
 	} {
 		specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: toolFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
-		if err != nil || len(specs) != 1 || specs[0].Kind != dragoman.ToolHosted || specs[0].Name == "" {
+		if err != nil || len(specs) != 1 || specs[0].Kind != codes.ToolHosted || specs[0].Name == "" {
 			t.Fatalf("%s: %+v, %v", obj, specs, err)
 		}
 		why := "run by its own provider"
-		if d == dragoman.OpenAIChat { // which defines no tools that it runs
+		if d == dialectname.OpenAIChat { // which defines no tools that it runs
 			why = "of a type that its dialect does not define"
 		}
 		for _, to := range threeDialects {
@@ -254,9 +256,9 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 
 func TestUnknown_MembersOfADefinitionSurviveARebuildAndAreReportedElsewhere(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
-		dragoman.OpenAIChat:      `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}},"x":1},"y":{"z":2}}`,
-		dragoman.OpenAIResponses: `{"type":"function","name":"f","parameters":{"type":"object","properties":{}},"strict":false,"y":{"z":2},"x":1}`,
-		dragoman.Anthropic:       `{"name":"f","input_schema":{"type":"object","properties":{}},"y":{"z":2},"x":1}`,
+		dialectname.OpenAIChat:      `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}},"x":1},"y":{"z":2}}`,
+		dialectname.OpenAIResponses: `{"type":"function","name":"f","parameters":{"type":"object","properties":{}},"strict":false,"y":{"z":2},"x":1}`,
+		dialectname.Anthropic:       `{"name":"f","input_schema":{"type":"object","properties":{}},"y":{"z":2},"x":1}`,
 	} {
 		reg := registry(d, nil)
 		specs, _, err := reg.InspectSchema(native(functionFormat(d), obj))
@@ -280,11 +282,11 @@ func TestUnknown_MembersOfADefinitionSurviveARebuildAndAreReportedElsewhere(t *t
 
 func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 	for d, objs := range map[dragoman.Dialect][]string{
-		dragoman.OpenAIChat: {
+		dialectname.OpenAIChat: {
 			`{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"x","new":1},"newer":2}}}`,
 			`{"type":"custom","custom":{"name":"f","format":{"type":"jsonata","program":"$"}}}`,
 		},
-		dragoman.OpenAIResponses: {
+		dialectname.OpenAIResponses: {
 			`{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"x","new":1}}`,
 			`{"type":"custom","name":"f","format":{"type":"jsonata","program":"$"}}`,
 		},
@@ -343,7 +345,7 @@ func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &elems); err != nil {
 				rt.Fatal(err)
 			}
-			if len(elems) < len(tools) && d != dragoman.OpenAIResponses && len(rep.Losses) == 0 {
+			if len(elems) < len(tools) && d != dialectname.OpenAIResponses && len(rep.Losses) == 0 {
 				// An exact repetition is no loss.
 				seen := map[string]bool{}
 				for i := range tools {
@@ -359,18 +361,18 @@ func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
 
 func TestHosted_AProvidersToolThatItsClientRunsIsNotSaidToBeRunByTheProvider(t *testing.T) {
 	for d, objs := range map[dragoman.Dialect][]string{
-		dragoman.Anthropic: {
+		dialectname.Anthropic: {
 			`{"type":"bash_20250124","name":"bash"}`, `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}`,
 			`{"type":"memory_20250818","name":"memory"}`, `{"type":"computer_toolset_20260801","configs":{}}`,
 		},
-		dragoman.OpenAIResponses: {`{"type":"local_shell"}`, `{"type":"apply_patch"}`},
+		dialectname.OpenAIResponses: {`{"type":"local_shell"}`, `{"type":"apply_patch"}`},
 	} {
 		for _, obj := range objs {
 			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: toolFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, rep := writeTools(t, registry(dragoman.Gemini, specs), specs)
+			_, rep := writeTools(t, registry(dialectname.Gemini, specs), specs)
 			if l := lost(t, rep, dragoman.Dropped, "run by the client"); l.Severity != dragoman.Serious {
 				t.Errorf("only %v", l)
 			}
@@ -384,7 +386,7 @@ func TestQuirkB31_NumbersThatGeminiChangesAreReported(t *testing.T) {
 		rep := new(dragoman.Report)
 		var w jsonwire.Writer
 		c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args}
-		if err := registry(dragoman.Gemini, nil).WriteCall(&w, c, extra.At(at), rep); err != nil {
+		if err := registry(dialectname.Gemini, nil).WriteCall(&w, c, extra.At(at), rep); err != nil {
 			t.Fatal(err)
 		}
 		if len(rep.Losses) != want {
@@ -410,15 +412,15 @@ func TestAServersOwnSubsetOfJSONSchemaIsTakenForItsTools(t *testing.T) {
 	}
 	for what, spec := range map[string]dragoman.ToolSpec{"made": tool, "as it came": authored} {
 		specs := []dragoman.ToolSpec{spec}
-		own, _ := writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
+		own, _ := writeTools(t, registry(dialectname.OpenAIChat, specs), specs)
 		if !strings.Contains(own, "$ref") {
 			t.Errorf("%s: the dialect's own subset: %s", what, own)
 		}
-		out, rep := writeTools(t, registry(dragoman.OpenAIChat, specs, with("compat.tool")), specs)
+		out, rep := writeTools(t, registry(dialectname.OpenAIChat, specs, with("compat.tool")), specs)
 		if strings.Contains(out, "$ref") || !strings.Contains(out, `"p":{"type":"string"}`) {
 			t.Errorf("%s: %s\n%s", what, out, rep)
 		}
-		out, rep = writeTools(t, registry(dragoman.OpenAIChat, specs, with("none.such")), specs)
+		out, rep = writeTools(t, registry(dialectname.OpenAIChat, specs, with("none.such")), specs)
 		if out != own || !strings.Contains(rep.String(), `"none.such"`) {
 			t.Errorf("%s: %s\n%s", what, out, rep)
 		}

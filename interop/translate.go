@@ -32,7 +32,7 @@ func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
 // streams of such arguments is not what the tool will get.
 func (r *Registry) Translates(namespace, name string) bool {
 	spec := r.names.spec(toolID{namespace, name})
-	return spec != nil && (spec.Kind == dragoman.ToolFreeform || r.form(spec) != nil)
+	return spec != nil && (spec.Kind == codes.ToolFreeform || r.form(spec) != nil)
 }
 
 // form returns how the arguments of a tool are translated; nil for as they
@@ -44,7 +44,7 @@ func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 	if known {
 		return low
 	}
-	if t, err := r.wire(); err == nil && s.Kind == dragoman.ToolFunction {
+	if t, err := r.wire(); err == nil && s.Kind == codes.ToolFunction {
 		if r.lowered == nil {
 			r.lowered = new(SchemaCache)
 		}
@@ -96,7 +96,7 @@ func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
 // toWire returns a call of the history as the target's model would have
 // written it. An answer's client has the tools of its own request.
 func (r *Registry) toWire(c *dragoman.ToolCall, codec toolwire.Codec, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
-	if r.answer || c.Payload == dragoman.PayloadText || codec != r.own {
+	if r.answer || c.Payload == codes.PayloadText || codec != r.own {
 		return c
 	}
 	spec := r.names.spec(toolID{c.Namespace, c.Name})

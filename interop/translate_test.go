@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -54,11 +56,11 @@ func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T
 	want := `"input":{"` + alias + `":"x"}`
 	call := &dragoman.ToolCall{ID: "c1", Name: "find", Arguments: `{"$filter":"x"}`}
 
-	before := registry(dragoman.Anthropic, tools) // no tool was written yet
+	before := registry(dialectname.Anthropic, tools) // no tool was written yet
 	if got := writtenCall(t, before, call); !strings.Contains(got, want) {
 		t.Errorf("before its tool the call is %s", got)
 	}
-	after := registry(dragoman.Anthropic, tools)
+	after := registry(dialectname.Anthropic, tools)
 	body, _ := writeTools(t, after, tools)
 	if got := writtenCall(t, after, call); !strings.Contains(got, want) {
 		t.Errorf("behind its tool the call is %s", got)
@@ -77,7 +79,7 @@ func TestQuirkA23_CallsOfAHistoryAreWrittenAsTheTargetWasToldOfThem(t *testing.T
 func TestQuirkA23_ATargetThatWasGivenTheAuthorsOwnObjectIsToldNothingElse(t *testing.T) {
 	s := filter()
 	s.Source = &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"name":"find","input_schema":` + string(s.Parameters) + `}`)}
-	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{s})
+	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{s})
 	if reg.Translates("", "find") {
 		t.Error("arguments would be translated")
 	}
@@ -88,7 +90,7 @@ func TestQuirkA23_ATargetThatWasGivenTheAuthorsOwnObjectIsToldNothingElse(t *tes
 
 func TestQuirkA23_SettlingACallTurnsAliasesBackOrRefusesIt(t *testing.T) {
 	alias := aliasOf(t, "$filter")
-	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{filter()}, func(o *interop.Options) { o.Schemas = new(interop.SchemaCache) })
+	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{filter()}, func(o *interop.Options) { o.Schemas = new(interop.SchemaCache) })
 	for _, c := range []struct{ args, want string }{
 		{`{"` + alias + `": "x"}`, `{"$filter":"x"}`},
 		{`{"$filter": "x" }`, `{"$filter": "x" }`}, // the model knew better; its bytes stay
@@ -107,7 +109,7 @@ func TestQuirkA23_SettlingACallTurnsAliasesBackOrRefusesIt(t *testing.T) {
 }
 
 func TestConvertingToolsForAnotherTargetDoesNotChangeTheRegistrysOwn(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{filter()})
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{filter()})
 	var w jsonwire.Writer
 	w.BeginArray()
 	if _, err := reg.WriteTools(&w, []dragoman.ToolSpec{filter()}, new(dragoman.Report)); err != nil {
@@ -124,8 +126,8 @@ func TestConvertingToolsForAnotherTargetDoesNotChangeTheRegistrysOwn(t *testing.
 }
 
 func TestAFreeformToolThatWasSentAsAFunctionIsTranslated(t *testing.T) {
-	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch", Namespace: "fs"}, {Name: "plain"}}
-	reg := registry(dragoman.Anthropic, tools)
+	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch", Namespace: "fs"}, {Name: "plain"}}
+	reg := registry(dialectname.Anthropic, tools)
 	if !reg.Translates("fs", "patch") || reg.Translates("", "plain") || reg.Translates("", "unknown") {
 		t.Error("patch, and patch alone, carries its text in an argument")
 	}
@@ -133,7 +135,7 @@ func TestAFreeformToolThatWasSentAsAFunctionIsTranslated(t *testing.T) {
 
 func TestOrdinaryCallsAreSettledWithoutMemory(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Name: "weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}}
-	reg := registry(dragoman.Anthropic, tools)
+	reg := registry(dialectname.Anthropic, tools)
 	writeTools(t, reg, tools)
 	call := &dragoman.ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Oslo"}`}
 	rep := new(dragoman.Report)
@@ -156,15 +158,15 @@ func TestQuirkA5_WhatTheRootSaysStandsInTheDescriptionWhereItHasNoPlace(t *testi
 	}}
 	closed := withCaps(targets.Capabilities{ClosedSchemas: true})
 	for what, reg := range map[string]*interop.Registry{
-		"Ollama": registry(dragoman.Ollama, tools),
-		"Nova":   registry(dragoman.Bedrock, tools, closed),
+		"Ollama": registry(dialectname.Ollama, tools),
+		"Nova":   registry(dialectname.Bedrock, tools, closed),
 	} {
 		body, _ := writeTools(t, reg, tools)
 		if !strings.Contains(body, `"description":"Opens a thing.\n\nBy id or by name."`) || strings.Count(body, "By id") != 1 {
 			t.Errorf("%s is told %s", what, body)
 		}
 	}
-	body, _ := writeTools(t, registry(dragoman.Bedrock, tools), tools)
+	body, _ := writeTools(t, registry(dialectname.Bedrock, tools), tools)
 	if !strings.Contains(body, `"description":"Opens a thing."`) || !strings.Contains(body, `{"type":"object","description":"By id or by name."`) {
 		t.Errorf("Claude on Bedrock is told %s", body)
 	}

@@ -20,6 +20,10 @@ func (v view) Caps() *targets.Capabilities { return &v.r.target.Caps }
 
 func (v view) Answer() bool { return v.r.answer }
 
+func (v view) SetChecked(req *dragoman.Request) { v.r.checked = req }
+
+func (v view) Checked(req *dragoman.Request) bool { return req != nil && v.r.checked == req }
+
 func (v view) KeepsNamespaces() bool { return !v.r.names.flatten }
 
 func (v view) WireName(namespace, name string) string { return v.r.names.wireName(namespace, name) }
@@ -40,7 +44,7 @@ func (v view) Expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman
 	return v.r.expand(tools, rep)
 }
 
-func (v view) Lower(c toolwire.Codec, s *dragoman.ToolSpec, strict dragoman.Strictness, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
+func (v view) Lower(c toolwire.Codec, s *dragoman.ToolSpec, strict string, at extra.Path, rep *dragoman.Report) (toolwire.Lowered, bool) {
 	return v.r.lower(c, s, strict, at, rep)
 }
 

@@ -5,6 +5,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -14,10 +16,10 @@ import (
 // a namespace, too.
 func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 	const namespace = `{"type":"namespace","name":"crm","description":"customers","tools":[{"type":"function","name":"list","parameters":{"type":"object"}},{"type":"custom","name":"note"}]}`
-	for _, d := range []dragoman.Dialect{"", dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
+	for _, d := range []dragoman.Dialect{"", dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic, dialectname.Gemini, dialectname.Ollama, dialectname.Bedrock} {
 		reg := all.Registry(interop.Options{Target: targets.Target{Dialect: d}})
 		specs, _, err := reg.InspectSchema(native(toolformat.ResponsesNamespace, namespace))
-		if err != nil || len(specs) != 2 || specs[0].Name != "list" || specs[0].Namespace != "crm" || specs[1].Kind != dragoman.ToolFreeform || specs[1].NamespaceDescription != "customers" {
+		if err != nil || len(specs) != 2 || specs[0].Name != "list" || specs[0].Namespace != "crm" || specs[1].Kind != codes.ToolFreeform || specs[1].NamespaceDescription != "customers" {
 			t.Errorf("%q: %+v, %v", d, specs, err)
 		}
 		out, _, err := reg.ConvertSchemas([]dragoman.Native{native(toolformat.ResponsesNamespace, namespace)}, toolformat.AnthropicTool)
@@ -47,7 +49,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 		for _, obj := range []string{tc.bare, tc.whole} {
 			in := native(tc.format, obj)
 			res, rep, err := all.Default().InspectResult(in)
-			if err != nil || len(rep.Losses) > 0 || res.CallID != "c1" || res.Outcome != dragoman.OutcomeError || len(res.Content) != 1 || res.Extra != nil {
+			if err != nil || len(rep.Losses) > 0 || res.CallID != "c1" || res.Outcome != codes.OutcomeError || len(res.Content) != 1 || res.Extra != nil {
 				t.Errorf("%s: %+v, %v, %v", obj, res, rep, err)
 			}
 			for to, want := range map[dragoman.Format]string{
@@ -68,7 +70,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	}
 	// What else a part has is kept in the view, and reported if it is not written.
 	in := native(toolformat.GeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
-	if res, _, err := all.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dragoman.Gemini)) != 1 {
+	if res, _, err := all.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dialectname.Gemini)) != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if _, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, toolformat.GeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {

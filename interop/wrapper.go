@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -47,7 +48,7 @@ func (r *Registry) isWrapper(c *dragoman.ToolCall) bool {
 		return false
 	}
 	_, _, declared := r.PublicName(c.Namespace, c.Name)
-	return declared == nil && c.Namespace == "" && c.Problem == nil && !c.Hosted && c.Payload != dragoman.PayloadText
+	return declared == nil && c.Namespace == "" && c.Problem == nil && !c.Hosted && c.Payload != codes.PayloadText
 }
 
 // unfold returns the calls within a wrapper, or nothing where it holds

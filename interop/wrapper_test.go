@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -18,7 +19,7 @@ func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
 }
 
 func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing.T) {
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
 	resp := answered(
 		&dragoman.ToolCall{ID: "c1", Name: "parallel", Signature: "sig", Arguments: `{"tool_uses":[{"recipient_name":"functions.read","parameters":{"path":"a"}},{"recipient_name":"list","parameters":{}}]}`},
 		&dragoman.ToolCall{ID: "c2", Name: "last", Arguments: `{}`},
@@ -59,7 +60,7 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: sound, Namespace: "crm"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reg := registry(dragoman.OpenAIChat, append(tc.tools, fn("read")))
+			reg := registry(dialectname.OpenAIChat, append(tc.tools, fn("read")))
 			tc.call.ID, tc.call.Name = "c1", "parallel"
 			resp := answered(&tc.call)
 			if tc.other != "" {
@@ -77,7 +78,7 @@ func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.
 func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
 	crm := fn("find")
 	crm.Namespace = "crm"
-	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{fn("Bash"), fn("read_file"), fn("get"), fn("GET"), fn("tools.odd"), crm})
+	reg := registry(dialectname.Anthropic, []dragoman.ToolSpec{fn("Bash"), fn("read_file"), fn("get"), fn("GET"), fn("tools.odd"), crm})
 	for wire, want := range map[string]string{
 		"Bash":                                  "Bash",
 		"default_api:Bash":                      "Bash",
@@ -123,7 +124,7 @@ func TestQuirkB22_AQualifiedNameIsTheDeclaredToolThatHasIt(t *testing.T) {
 	twin.Namespace = "a"
 	other := fn("c")
 	other.Namespace = "a.b"
-	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{find, merge, fn("crm.merge"), fn("calendar.add"), twin, other})
+	reg := registry(dialectname.OpenAIChat, []dragoman.ToolSpec{find, merge, fn("crm.merge"), fn("calendar.add"), twin, other})
 	for wire, want := range map[string]tool{
 		"crm.find":           {"crm", "find"},
 		"functions.crm.find": {"crm", "find"},
@@ -148,7 +149,7 @@ type tool struct{ namespace, name string }
 // Without a request there are no declared names to mean.
 func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
-	registry(dragoman.OpenAIChat, nil).Settle(c, interop.Path{}, new(dragoman.Report))
+	registry(dialectname.OpenAIChat, nil).Settle(c, interop.Path{}, new(dragoman.Report))
 	if c.Name != "functions.read" {
 		t.Errorf("became %q", c.Name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -22,16 +23,16 @@ const (
 // unknown model, an OpenAI dialect gets only the efforts that all models share.
 func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	var c targets.Capabilities
-	chatlike := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses
-	c.NoThinkLevels = d == dragoman.Ollama
+	chatlike := d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses
+	c.NoThinkLevels = d == dialectname.Ollama
 	c.NoThinkingBudgets = chatlike // so that an effort is found that the model takes
-	if m.How == NotFound {
+	if m.How == codes.NotFound {
 		if chatlike {
 			c.Efforts, c.Refuses = safeEfforts, effortNone
 		}
 		return c
 	}
-	if d == dragoman.Gemini && m.Provider == atGemini {
+	if d == dialectname.Gemini && m.Provider == atGemini {
 		m.Resold = false // only the vendor's own wire has that form
 	}
 	m.reasoning(&c, d)
@@ -55,13 +56,13 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	}
 	c.NoStrict = c.NoStrict || m.Strict == No
 	c.NoParallelFlag = c.NoParallelFlag || m.Parallel == No
-	if m.Tools == No && d != dragoman.Ollama { // see refusal
+	if m.Tools == No && d != dialectname.Ollama { // see refusal
 		c.NoTools = true
 	}
 	if m.Schema == No {
 		m.noSchema(&c, d)
 	}
-	if d == dragoman.Anthropic || d == dragoman.Bedrock && m.Vendor == "anthropic" {
+	if d == dialectname.Anthropic || d == dialectname.Bedrock && m.Vendor == "anthropic" {
 		switch r := m.Entry.Reasoning; {
 		case m.Output > 0:
 			c.DefaultMaxTokens = min(m.Output, response)
@@ -75,7 +76,7 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 // noSchema sets the capabilities of a model that accepts no output schema. OpenAI Chat and
 // Responses still accept JSON output without a schema; the other APIs have no such format.
 func (m Model) noSchema(c *targets.Capabilities, d dragoman.Dialect) {
-	if d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses {
+	if d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses {
 		c.NoOutputSchema = true
 		return
 	}
@@ -87,17 +88,17 @@ func (m Model) noSchema(c *targets.Capabilities, d dragoman.Dialect) {
 // because newer models may read more. Files are refused only for text-only models on OpenAI
 // Chat and Responses servers: Bedrock and resellers extract the text of files.
 func (m Model) refusedMedia(d dragoman.Dialect) string {
-	if len(m.Inputs) == 0 || m.How == ByFamily {
+	if len(m.Inputs) == 0 || m.How == codes.FoundByFamily {
 		return ""
 	}
 	var kinds []string
-	for _, kind := range []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaAudio, dragoman.MediaVideo} {
-		if !slices.Contains(m.Inputs, string(kind)) {
-			kinds = append(kinds, string(kind))
+	for _, kind := range []string{codes.MediaImage, codes.MediaAudio, codes.MediaVideo} {
+		if !slices.Contains(m.Inputs, kind) {
+			kinds = append(kinds, kind)
 		}
 	}
-	if chat := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses; chat && len(m.Inputs) == 1 && !m.Resold {
-		kinds = append(kinds, string(dragoman.MediaFile))
+	if chat := d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses; chat && len(m.Inputs) == 1 && !m.Resold {
+		kinds = append(kinds, codes.MediaFile)
 	}
 	return strings.Join(kinds, " ")
 }
@@ -111,28 +112,28 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 		return
 	}
 	c.ThinksByDefault = r.ByDefault()
-	if d == dragoman.Bedrock && m.Vendor != "anthropic" {
+	if d == dialectname.Bedrock && m.Vendor != "anthropic" {
 		c.EffortField, c.NoThinkingBudgets = r.Field, r.Field != ""
 	}
-	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
+	if !r.Supported || d == dialectname.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
 		c.NoThinking = true
 		// OpenAI refuses reasoning items for a model that does not reason.
-		c.NoReasoning = d == dragoman.OpenAIResponses && m.Provider == atOpenAI
+		c.NoReasoning = d == dialectname.OpenAIResponses && m.Provider == atOpenAI
 		return
 	}
 	words := slices.Clone(r.Words)
 	switch {
-	case m.How == ByFamily && len(words) > 0:
+	case m.How == codes.FoundByFamily && len(words) > 0:
 		words = strings.Fields(safeEfforts)
-		if d == dragoman.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
+		if d == dialectname.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
 			words = append([]string{"none"}, words...) // the only way to call tools
 		}
-	case len(words) == 0 && (d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses):
+	case len(words) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
 		words = strings.Fields(safeEfforts)
 	case len(words) == 0:
-	case d == dragoman.Ollama:
+	case d == dialectname.Ollama:
 		c.NoThinkLevels = false
-	case r.Off != "" && (d == dragoman.Anthropic || d == dragoman.Bedrock || m.Resold) && !slices.Contains(words, "none"):
+	case r.Off != "" && (d == dialectname.Anthropic || d == dialectname.Bedrock || m.Resold) && !slices.Contains(words, "none"):
 		words = append([]string{"none"}, words...) // it can be switched off
 	}
 	c.Efforts = strings.Join(words, " ")
@@ -149,7 +150,7 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 			c.Refuses = effortNone
 		}
 	}
-	if d == dragoman.OpenAIChat && !m.Resold && strings.Contains(r.Off, "=") {
+	if d == dialectname.OpenAIChat && !m.Resold && strings.Contains(r.Off, "=") {
 		c.ReasoningOff = r.Off
 	}
 }
@@ -233,7 +234,7 @@ func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string,
 	case "tools":
 		// The labels of Ollama are those of its library, and local models may
 		// differ; the server refuses tools itself.
-		c.NoTools = d != dragoman.Ollama
+		c.NoTools = d != dialectname.Ollama
 	}
 }
 
@@ -245,11 +246,11 @@ func (m Model) together(c *targets.Capabilities, d dragoman.Dialect) {
 		case "temperature+top_p":
 			c.OneSampler = true
 		case "chat:tools":
-			c.NoTools = c.NoTools || d == dragoman.OpenAIChat
+			c.NoTools = c.NoTools || d == dialectname.OpenAIChat
 		case "chat:tools+reasoning":
-			c.NoReasoningWithTools = d == dragoman.OpenAIChat
+			c.NoReasoningWithTools = d == dialectname.OpenAIChat
 		case "thinking+stream=false":
-			c.NoThinkingUnstreamed = d == dragoman.OpenAIChat
+			c.NoThinkingUnstreamed = d == dialectname.OpenAIChat
 		case "thinking.type=disabled+effort:xhigh|max":
 			c.Refuses = strings.TrimSpace(c.Refuses + " " + effortOff)
 		case "functions+google_search":

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 )
 
@@ -33,8 +34,13 @@ type rules struct {
 	Providers []string `json:"providers"`
 	// Prefixes maps the prefixes of model names at resellers to providers.
 	Prefixes map[string]string `json:"prefixes"`
-	// Regions are the prefixes of the names of inference profiles on Bedrock.
-	Regions  []string `json:"regions"`
+	// Regions are the prefixes of the names of inference profiles, by provider. The names of
+	// such a provider may also be ARNs.
+	Regions map[string][]string `json:"regions"`
+	// Libraries are prefixes that a provider's names may have, and that mean nothing.
+	Libraries map[string]string `json:"libraries"`
+	// Dashed are the providers that write versions with dashes, where resellers write dots.
+	Dashed   []string `json:"dashed"`
 	Families []family `json:"families"`
 	Sources  []source `json:"sources"`
 }
@@ -137,24 +143,24 @@ func (p *provider) add(name string, e *Entry) error {
 
 // find looks a name up: exactly, then by the pattern with the most text outside
 // its stars.
-func (p *provider) find(name string) (*Entry, How) {
+func (p *provider) find(name string) (*Entry, string) {
 	if e := p.exact[name]; e != nil {
-		return e, ByName
+		return e, codes.FoundByName
 	}
 	for _, pat := range p.patterns {
 		if glob.MatchStars(pat.text, name) {
-			return pat.entry, ByPattern
+			return pat.entry, codes.FoundByPattern
 		}
 	}
-	return nil, NotFound
+	return nil, codes.NotFound
 }
 
 // find looks a name up at a provider that is in the table.
-func (c *Catalog) find(provider, name string) (*Entry, How) {
+func (c *Catalog) find(provider, name string) (*Entry, string) {
 	if p := c.providers[provider]; p != nil {
 		return p().find(name)
 	}
-	return nil, NotFound
+	return nil, codes.NotFound
 }
 
 // AsOf returns the date of the newest source, YYYY-MM-DD.

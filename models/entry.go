@@ -133,9 +133,9 @@ type Reasoning struct {
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
 	Adaptive bool `json:"adaptive,omitempty"`
-	// Field is the field of additionalModelRequestFields that takes the effort on Bedrock:
-	// "reasoning_effort" or "reasoningConfig". Empty means the Claude form for Anthropic
-	// models, and unknown for others.
+	// Field is the field that takes the effort, on a server whose models differ in that:
+	// "reasoning_effort" or "reasoningConfig" in additionalModelRequestFields. Empty means the
+	// form of Claude for its models, and unknown for others.
 	Field string `json:"field,omitempty"`
 	// Default applies to requests that do not set reasoning: "off", "none", "on",
 	// "dynamic" or an effort. Effort is the effort that applies then.

@@ -4,41 +4,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/glob"
-)
-
-// How is the way in which a name was found.
-type How int
-
-// The ways. The zero value is [NotFound].
-const (
-	NotFound How = iota
-	// ByName: the entry has the name, or an alias.
-	ByName
-	// ByPattern: a pattern of the entry matches.
-	ByPattern
-	// ByFamily: no entry matches, but the family is known. The facts are those of
-	// its newest known model, without limits and price.
-	ByFamily
 )
 
 // Model holds the result of a lookup.
 type Model struct {
 	// Entry holds the facts. It is empty where nothing is known.
 	Entry
-	How How
+	// How says how the name was found: "name" if the entry has the name, or an alias,
+	// "pattern" if a pattern of the entry matches, and "family" if no entry matches, but the
+	// family is known: the facts are those of its newest known model, without limits and
+	// price. It is empty if nothing was found.
+	How string
 	// Resold: a server other than Entry.Provider serves the model, under its own rules
 	// and prices.
 	Resold bool
 }
 
-// The places where the prefixes of a name are not those of a reseller.
+// The providers of which the code knows more than the table.
 const (
-	atOpenAI  = "openai"
-	atGemini  = "gemini"
-	atVertex  = "vertex"
-	atBedrock = "bedrock"
-	atOllama  = "ollama"
+	atOpenAI = "openai"
+	atGemini = "gemini"
+	atVertex = "vertex"
 )
 
 // closed are the providers whose model names mean the same model on every server. The
@@ -46,12 +34,12 @@ const (
 var closed = []string{atOpenAI, "anthropic", atGemini, "xai"}
 
 // Lookup returns the facts about a model by the provider that serves it and the
-// provider's name for it. The provider is a built-in one ("openai", "bedrock");
+// provider's name for it. The provider is a built-in one ("openai", "vertex");
 // "openai-chat" and custom names are not. ok is false if nothing is known.
 //
 // The order: the exact name or an alias, the pattern with the most text outside
-// its stars, the family, nothing. Names are compared without case. Paths, the
-// regions of Bedrock and the prefixes of resellers are removed first; a fine-tuned
+// its stars, the family, nothing. Names are compared without case. Paths, regions
+// and the prefixes of resellers are removed first; a fine-tuned
 // model is looked up by its base. A provider that is not in the table is treated as a
 // reseller.
 func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
@@ -61,7 +49,7 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	}
 	if c.providers[provider] == nil {
 		m = c.resold(name)
-		return m, m.How != NotFound
+		return m, m.How != codes.NotFound
 	}
 	tuned := false
 	switch provider {
@@ -73,26 +61,27 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 		}
 	case atGemini:
 		name = name[strings.LastIndexByte(name, '/')+1:]
-	case atBedrock:
-		name, tuned = c.withoutRegion(name)
-	case atOllama:
-		name = strings.TrimPrefix(name, "library/")
+	default:
+		name = strings.TrimPrefix(name, c.rules.Libraries[provider])
+	}
+	if regions := c.rules.Regions[provider]; regions != nil {
+		name, tuned = withoutRegion(name, regions)
 	}
 	if base, is := tunedFrom(name); is {
 		name, tuned = base, true
 	}
 	m = c.lookup(provider, name)
-	if m.How == NotFound || m.How == ByFamily {
+	if m.How == codes.NotFound || m.How == codes.FoundByFamily {
 		for prefix, p := range c.rules.Prefixes { // at most one matches
 			if rest, is := strings.CutPrefix(name, prefix); is && p == provider {
-				m = c.lookup(provider, respelled(p, rest))
+				m = c.lookup(provider, c.respelled(p, rest))
 			}
 		}
 	}
 	if tuned {
 		m.Price = nil
 	}
-	return m, m.How != NotFound
+	return m, m.How != codes.NotFound
 }
 
 // lookup finds a name without prefixes.
@@ -107,14 +96,14 @@ func (c *Catalog) lookup(provider, name string) Model {
 			e.Context, e.ContextBeta, e.Input, e.Output = 0, 0, 0, 0
 			e.Price, e.Sources = nil, nil
 			e.Provider = provider
-			return Model{Entry: e, How: ByFamily}
+			return Model{Entry: e, How: codes.FoundByFamily}
 		}
 	}
 	return Model{}
 }
 
-// covers reports whether a name belongs to the family. A vendor's prefix, as on
-// Bedrock, does not count.
+// covers reports whether a name belongs to the family. The prefix of a vendor, as in
+// "anthropic.claude-opus-5-5", does not count.
 func (f *family) covers(name string) bool {
 	_, bare, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(f.Match, func(p string) bool {
@@ -130,7 +119,7 @@ func (c *Catalog) resold(name string) (m Model) {
 	name, _, _ = strings.Cut(name, ":") // a variant
 	vendor, rest, prefixed := strings.Cut(name, "/")
 	if provider := c.rules.Prefixes[vendor+"/"]; prefixed && provider != "" {
-		m = c.lookup(provider, respelled(provider, rest))
+		m = c.lookup(provider, c.respelled(provider, rest))
 	} else if !prefixed {
 		for _, provider := range closed {
 			if e, how := c.find(provider, name); e != nil {
@@ -139,27 +128,26 @@ func (c *Catalog) resold(name string) (m Model) {
 			}
 		}
 	}
-	if m.How == ByFamily && !slices.Contains(closed, m.Provider) {
+	if m.How == codes.FoundByFamily && !slices.Contains(closed, m.Provider) {
 		return Model{} // open models differ too much
 	}
-	if m.How != NotFound {
+	if m.How != codes.NotFound {
 		m.Resold, m.Price = true, nil
 	}
 	return m
 }
 
-// respelled converts a reseller's spelling of a name to that of the provider: resellers
-// write the versions of Claude with dots.
-func respelled(provider, name string) string {
-	if provider == "anthropic" {
+// respelled converts a reseller's spelling of a name to that of the provider.
+func (c *Catalog) respelled(provider, name string) string {
+	if slices.Contains(c.rules.Dashed, provider) {
 		return strings.ReplaceAll(name, ".", "-")
 	}
 	return name
 }
 
-// withoutRegion removes the region, or the path of an ARN, from a Bedrock model name. The
+// withoutRegion removes the region, or the path of an ARN, from the name of a model. The
 // ARN of a custom model contains the name of its base model.
-func (c *Catalog) withoutRegion(name string) (base string, tuned bool) {
+func withoutRegion(name string, regions []string) (base string, tuned bool) {
 	if strings.HasPrefix(name, "arn:") {
 		if _, path, is := strings.Cut(name, ":custom-model/"); is && strings.Contains(path, "/") {
 			name, _, _ = strings.Cut(path, "/")
@@ -168,7 +156,7 @@ func (c *Catalog) withoutRegion(name string) (base string, tuned bool) {
 			name = name[strings.LastIndexByte(name, '/')+1:]
 		}
 	}
-	for _, region := range c.rules.Regions {
+	for _, region := range regions {
 		if rest, is := strings.CutPrefix(name, region); is {
 			return rest, tuned
 		}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -85,62 +86,62 @@ func TestLookup(t *testing.T) {
 	c := Default()
 	for _, tc := range []struct {
 		provider, name, id string
-		how                How
+		how                string
 	}{
-		{"openai", "gpt-4.1", "openai/gpt-4.1", ByName},
-		{"openai", "GPT-4.1", "openai/gpt-4.1", ByName},
-		{"openai", "gpt-4.1-2025-04-14", "openai/gpt-4.1", ByPattern},
-		{"openai", "gpt-4.1-mini-2025-04-14", "openai/gpt-4.1-mini", ByPattern},
-		{"openai", "ft:gpt-4.1-2025-04-14:acme::x1", "openai/gpt-4.1", ByPattern},
-		{"openai", "openai/gpt-4.1", "openai/gpt-4.1", ByName},
-		{"openai", "gpt-5.10", "", ByFamily},
-		{"openai", "gpt-6-next", "", ByFamily},
-		{"openai", "o9", "", NotFound},
-		{"openai", "my-deployment", "", NotFound},
-		{"anthropic", "claude-opus-5", "anthropic/claude-opus-5", ByName},
-		{"anthropic", "claude-opus-5-5", "anthropic/claude-opus-5-5", ByName},
-		{"anthropic", "claude-opus-5-20260101", "anthropic/claude-opus-5", ByPattern},
-		{"anthropic", "claude-opus-5-7", "", ByFamily},
-		{"anthropic", "claude-opus-4-0", "anthropic/claude-opus-4", ByName},
-		{"anthropic", "claude-4-opus-20250514", "anthropic/claude-opus-4", ByName},
-		{"anthropic", "claude-2.1", "", ByFamily},
-		{"anthropic", "glm-5", "", NotFound},
-		{"bedrock", "anthropic.claude-opus-4-1-20250805-v1:0", "bedrock/anthropic.claude-opus-4-1", ByPattern},
-		{"bedrock", "us.anthropic.claude-opus-4-1-20250805-v1:0", "bedrock/anthropic.claude-opus-4-1", ByPattern},
-		{"bedrock", "us-gov.anthropic.claude-haiku-4-5", "bedrock/anthropic.claude-haiku-4-5", ByName},
-		{"bedrock", "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5-v1:0", "bedrock/anthropic.claude-haiku-4-5", ByPattern},
-		{"bedrock", "global.anthropic.claude-opus-9-v1:0", "", ByFamily},
-		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123", "", NotFound},
-		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/amazon.nova-lite-v1:0:300k/abc123", "", ByFamily},
-		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/anthropic.claude-3-haiku-20240307-v1:0:200k/abc123", "bedrock/anthropic.claude-3-haiku", ByPattern},
-		{"bedrock", "us.amazon.nova-pro-v9:0", "", ByFamily},
-		{"gemini", "gemini-1.5-pro-002", "", ByFamily},
-		{"gemini", "gemini-pro", "", ByFamily},
-		{"gemini", "models/gemini-2.5-flash", "gemini/gemini-2.5-flash", ByName},
-		{"gemini", "gemini-4-pro", "", ByFamily},
-		{"vertex", "publishers/google/models/gemini-2.5-flash", "gemini/gemini-2.5-flash", ByName},
-		{"vertex", "gemini-2.5-pro", "gemini/gemini-2.5-pro", ByName},
-		{"vertex", "claude-opus-4-5@20251101", "vertex/claude-opus-4-5", ByPattern},
-		{"ollama", "qwen3:8b", "ollama/qwen3", ByPattern},
-		{"ollama", "qwen3-coder:30b", "ollama/qwen3-coder", ByPattern},
-		{"ollama", "my-own", "", NotFound},
-		{"openrouter", "anthropic/claude-opus-4.8", "anthropic/claude-opus-4-8", ByName},
-		{"openrouter", "openai/gpt-4.1:free", "openai/gpt-4.1", ByName},
-		{"openrouter", "google/gemini-2.5-flash", "gemini/gemini-2.5-flash", ByName},
-		{"compatible", "gpt-4.1", "openai/gpt-4.1", ByName},
-		{"compatible", "qwen3-32b", "", NotFound},
-		{"vllm", "Qwen/Qwen3-8B", "qwen/qwen3-8b", ByName},
-		{"mistral", "anything", "", ByFamily},
-		{"", "", "", NotFound},
+		{"openai", "gpt-4.1", "openai/gpt-4.1", codes.FoundByName},
+		{"openai", "GPT-4.1", "openai/gpt-4.1", codes.FoundByName},
+		{"openai", "gpt-4.1-2025-04-14", "openai/gpt-4.1", codes.FoundByPattern},
+		{"openai", "gpt-4.1-mini-2025-04-14", "openai/gpt-4.1-mini", codes.FoundByPattern},
+		{"openai", "ft:gpt-4.1-2025-04-14:acme::x1", "openai/gpt-4.1", codes.FoundByPattern},
+		{"openai", "openai/gpt-4.1", "openai/gpt-4.1", codes.FoundByName},
+		{"openai", "gpt-5.10", "", codes.FoundByFamily},
+		{"openai", "gpt-6-next", "", codes.FoundByFamily},
+		{"openai", "o9", "", codes.NotFound},
+		{"openai", "my-deployment", "", codes.NotFound},
+		{"anthropic", "claude-opus-5", "anthropic/claude-opus-5", codes.FoundByName},
+		{"anthropic", "claude-opus-5-5", "anthropic/claude-opus-5-5", codes.FoundByName},
+		{"anthropic", "claude-opus-5-20260101", "anthropic/claude-opus-5", codes.FoundByPattern},
+		{"anthropic", "claude-opus-5-7", "", codes.FoundByFamily},
+		{"anthropic", "claude-opus-4-0", "anthropic/claude-opus-4", codes.FoundByName},
+		{"anthropic", "claude-4-opus-20250514", "anthropic/claude-opus-4", codes.FoundByName},
+		{"anthropic", "claude-2.1", "", codes.FoundByFamily},
+		{"anthropic", "glm-5", "", codes.NotFound},
+		{"bedrock", "anthropic.claude-opus-4-1-20250805-v1:0", "bedrock/anthropic.claude-opus-4-1", codes.FoundByPattern},
+		{"bedrock", "us.anthropic.claude-opus-4-1-20250805-v1:0", "bedrock/anthropic.claude-opus-4-1", codes.FoundByPattern},
+		{"bedrock", "us-gov.anthropic.claude-haiku-4-5", "bedrock/anthropic.claude-haiku-4-5", codes.FoundByName},
+		{"bedrock", "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5-v1:0", "bedrock/anthropic.claude-haiku-4-5", codes.FoundByPattern},
+		{"bedrock", "global.anthropic.claude-opus-9-v1:0", "", codes.FoundByFamily},
+		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123", "", codes.NotFound},
+		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/amazon.nova-lite-v1:0:300k/abc123", "", codes.FoundByFamily},
+		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/anthropic.claude-3-haiku-20240307-v1:0:200k/abc123", "bedrock/anthropic.claude-3-haiku", codes.FoundByPattern},
+		{"bedrock", "us.amazon.nova-pro-v9:0", "", codes.FoundByFamily},
+		{"gemini", "gemini-1.5-pro-002", "", codes.FoundByFamily},
+		{"gemini", "gemini-pro", "", codes.FoundByFamily},
+		{"gemini", "models/gemini-2.5-flash", "gemini/gemini-2.5-flash", codes.FoundByName},
+		{"gemini", "gemini-4-pro", "", codes.FoundByFamily},
+		{"vertex", "publishers/google/models/gemini-2.5-flash", "gemini/gemini-2.5-flash", codes.FoundByName},
+		{"vertex", "gemini-2.5-pro", "gemini/gemini-2.5-pro", codes.FoundByName},
+		{"vertex", "claude-opus-4-5@20251101", "vertex/claude-opus-4-5", codes.FoundByPattern},
+		{"ollama", "qwen3:8b", "ollama/qwen3", codes.FoundByPattern},
+		{"ollama", "qwen3-coder:30b", "ollama/qwen3-coder", codes.FoundByPattern},
+		{"ollama", "my-own", "", codes.NotFound},
+		{"openrouter", "anthropic/claude-opus-4.8", "anthropic/claude-opus-4-8", codes.FoundByName},
+		{"openrouter", "openai/gpt-4.1:free", "openai/gpt-4.1", codes.FoundByName},
+		{"openrouter", "google/gemini-2.5-flash", "gemini/gemini-2.5-flash", codes.FoundByName},
+		{"compatible", "gpt-4.1", "openai/gpt-4.1", codes.FoundByName},
+		{"compatible", "qwen3-32b", "", codes.NotFound},
+		{"vllm", "Qwen/Qwen3-8B", "qwen/qwen3-8b", codes.FoundByName},
+		{"mistral", "anything", "", codes.FoundByFamily},
+		{"", "", "", codes.NotFound},
 	} {
 		m, ok := c.Lookup(tc.provider, tc.name)
-		if m.ID != tc.id || m.How != tc.how || ok != (tc.how != NotFound) {
-			t.Errorf("%s %q: %q by %d, %v; want %q by %d", tc.provider, tc.name, m.ID, m.How, ok, tc.id, tc.how)
+		if m.ID != tc.id || m.How != tc.how || ok != (tc.how != codes.NotFound) {
+			t.Errorf("%s %q: %q by %q, %v; want %q by %q", tc.provider, tc.name, m.ID, m.How, ok, tc.id, tc.how)
 		}
-		if (m.How == ByFamily || m.Resold || strings.HasPrefix(tc.name, "ft:") || strings.Contains(tc.name, ":custom-model/")) && m.Price != nil {
+		if (m.How == codes.FoundByFamily || m.Resold || strings.HasPrefix(tc.name, "ft:") || strings.Contains(tc.name, ":custom-model/")) && m.Price != nil {
 			t.Errorf("%s %q has a price that is not its own", tc.provider, tc.name)
 		}
-		if m.How == ByFamily && (m.Context != 0 || m.Output != 0 || m.Input != 0) {
+		if m.How == codes.FoundByFamily && (m.Context != 0 || m.Output != 0 || m.Input != 0) {
 			t.Errorf("%s %q has limits that are not its own", tc.provider, tc.name)
 		}
 	}
@@ -156,7 +157,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 	} {
 		for _, provider := range []string{"gemini", "vertex"} {
 			m, _ := c.Lookup(provider, model)
-			caps := m.Capabilities(dragoman.Gemini)
+			caps := m.Capabilities(dialectname.Gemini)
 			for name, got := range map[string]bool{
 				"NoMixedTools": caps.NoMixedTools, "NoOutputWithTools": caps.NoOutputWithTools, "NoCallIDs": caps.NoCallIDs,
 				"NoResultMedia": caps.NoResultMedia, "NoDummySignature": caps.NoDummySignature, "a budget or no thinking": caps.ThinkingBudgets || caps.NoThinking && m.Provider == "gemini" && old,
@@ -167,7 +168,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 			}
 		}
 	}
-	if m, _ := c.Lookup("unknown", "google/gemini-2.5-flash"); !m.Resold || !m.Capabilities(dragoman.Gemini).NoCallIDs || m.Capabilities(dragoman.OpenAIChat).NoCallIDs {
+	if m, _ := c.Lookup("unknown", "google/gemini-2.5-flash"); !m.Resold || !m.Capabilities(dialectname.Gemini).NoCallIDs || m.Capabilities(dialectname.OpenAIChat).NoCallIDs {
 		t.Error("the rules of the Gemini API hold in its own dialect only")
 	}
 	for model, want := range map[string]targets.Capabilities{
@@ -180,7 +181,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 		"us.anthropic.claude-sonnet-5-5": {},
 	} {
 		m, _ := c.Lookup("bedrock", model)
-		all := m.Capabilities(dragoman.Bedrock)
+		all := m.Capabilities(dialectname.Bedrock)
 		if got := (targets.Capabilities{ClosedSchemas: all.ClosedSchemas, NoOutputWithTools: all.NoOutputWithTools, EffortField: all.EffortField}); got != want {
 			t.Errorf("%s: %+v", model, got)
 		}

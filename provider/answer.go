@@ -63,41 +63,37 @@ const drain = time.Second
 // errLeft says that the caller left the loop.
 var errLeft = errors.New("provider: loop left")
 
-// events makes one attempt to get the answer as a stream, and hands out its
-// events. It returns nil behind a ResponseEnd only, errLeft where yield wants no
-// more, and otherwise what went wrong; the StreamError that tells of it has been
-// handed out.
-func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) error {
+// events makes one attempt to get the response as a stream, and adds its events to out. It
+// returns nil only after a ResponseEnd, errLeft if the caller wants no more, and otherwise
+// the error; the StreamError that reports it is among the events.
+func (x *exchange) events(ctx context.Context, out *startBuffer) error {
 	a, err := x.send(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	a.waiting = callcontext.Waiting(ctx)
+	if relay := callcontext.RelayOf(ctx); relay != nil {
+		a.waiting = relay.Waiting
+	}
 	switch first := a.peek(); {
 	case a.noStream(first):
 		return a.page()
 	case a.unstreamed(first):
-		return x.tell(ctx, a, yield)
+		return x.streamWhole(ctx, a, out)
 	}
-	return x.decode(ctx, a, a, yield)
+	return x.decode(ctx, a, a, out)
 }
 
-// decode hands out the events of a stream that is read from r.
-func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield func(dragoman.Event) bool) error {
+// decode reads a stream from r, and adds its events to out.
+func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *startBuffer) error {
 	decoder := x.codec.NewStreamDecoder(x.decoding(ctx))
 	x.opaque = wirekit.ReencodedIn(ctx) == x.limits.Dialect
 	chunks := x.chunks(ctx)
 	var failed error // what the stream says of itself
 	ended := false
-	unwrap := newUnwrapper(x.registry)
 	x.restart()
 	finish := x.newFinisher()
-	hand := func(ev dragoman.Event) bool {
-		finish.see(ev)
-		return yield(ev)
-	}
-	for ev, err := range x.client.ThinkTags.split(dialect.Events(decoder, r)) {
+	for ev, err := range unwrapEvents(x.registry, x.client.ThinkTags.split(dialect.Events(decoder, r))) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
 			if err != nil {
@@ -113,9 +109,9 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 				return err
 			}
 			// A chunk that only extensions understand has no events, so its patches are sent here.
-			sent := x.opened() && x.sendPatches()
+			sent := out.open && x.sendPatches()
 			if !chunks && !(ev.Opaque && x.opaque) {
-				if sent && callcontext.Patches(ctx) != nil && !yield(&dragoman.Chunk{}) {
+				if sent && callcontext.Patches(ctx) != nil && !out.add(&dragoman.Chunk{}) {
 					return errLeft
 				}
 				continue
@@ -123,7 +119,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			if bytes.Contains(ev.Raw, []byte("error")) { // in which servers repeat credentials
 				ev.Raw = x.secrets.bytes(ev.Raw)
 			}
-		case *dragoman.ResponseStart: // who serves tells of them before the first byte
+		case *dragoman.ResponseStart: // servers report losses before the first byte
 			ev.Response.Losses = x.lost(dragoman.Report{})
 		case *dragoman.StreamError:
 			if ev.Err != nil {
@@ -137,7 +133,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 				return err
 			}
 			for _, more := range added {
-				if !yield(more) {
+				if !out.add(more) {
 					return errLeft
 				}
 			}
@@ -145,7 +141,10 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
 			a.last = drain
 		}
-		if !unwrap.pass(ev, hand) {
+		if finish.on {
+			finish.see(ev)
+		}
+		if !out.add(ev) {
 			return errLeft
 		}
 	}

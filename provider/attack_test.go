@@ -23,6 +23,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -69,7 +71,7 @@ func (d *drip) Read(p []byte) (int, error) {
 
 func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
-		if codec.Dialect() == dragoman.Gemini {
+		if codec.Dialect() == dialectname.Gemini {
 			t.Skip("its streams end with the connection")
 		}
 		d := &drip{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
@@ -77,7 +79,7 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 		for _, ev := range eventsOf(textAnswer("done")) {
 			before := len(d.head)
 			d.head, _ = enc.Encode(d.head, ev)
-			if codec.Dialect() == dragoman.Bedrock && before == 0 {
+			if codec.Dialect() == dialectname.Bedrock && before == 0 {
 				d.piece = bytes.Clone(d.head)
 			}
 		}
@@ -134,10 +136,10 @@ func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
 		c, _ := hasty(s, steadily)
 		c.MaxResponseBytes = 1 << 16
 		_, err := dragoman.Collect(c.Stream(t.Context(), question()))
-		if codec.Dialect() != dragoman.Bedrock && !errors.Is(err, dragoman.ErrTooLarge) { // whose frames say how long they are
+		if codec.Dialect() != dialectname.Bedrock && !errors.Is(err, dragoman.ErrTooLarge) { // whose frames say how long they are
 			t.Errorf("%v", err)
 		}
-		if n := len(s.requests()); n != 1 && codec.Dialect() != dragoman.Bedrock || provider.Retryable(err) && errors.Is(err, dragoman.ErrTooLarge) {
+		if n := len(s.requests()); n != 1 && codec.Dialect() != dialectname.Bedrock || provider.Retryable(err) && errors.Is(err, dragoman.ErrTooLarge) {
 			t.Errorf("asked %d times: %v", n, err)
 		}
 	})
@@ -417,8 +419,8 @@ func TestModelsOfAnyNameStayInTheirPlaceOfAURL(t *testing.T) {
 
 func endpointPath(d dragoman.Dialect) string {
 	return map[dragoman.Dialect]string{
-		dragoman.OpenAIChat: "/chat/completions", dragoman.OpenAIResponses: "/responses", dragoman.Anthropic: "/v1/messages",
-		dragoman.Gemini: "/v1beta/models/x", dragoman.Ollama: "/api/chat", dragoman.Bedrock: "/model/x/converse",
+		dialectname.OpenAIChat: "/chat/completions", dialectname.OpenAIResponses: "/responses", dialectname.Anthropic: "/v1/messages",
+		dialectname.Gemini: "/v1beta/models/x", dialectname.Ollama: "/api/chat", dialectname.Bedrock: "/model/x/converse",
 		cohere.Codec{}.Dialect(): "/v2/chat",
 	}[d]
 }
@@ -514,10 +516,10 @@ func (f fragile) Contribute(*extension.Exchange) []dragoman.Contribution {
 	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{f}, Adapters: []dragoman.Adapter{f}}}
 }
 
-func (fragile) Format() dragoman.Format   { return "fragile" }
-func (fragile) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (fragile) From() dragoman.Format     { return "fragile" }
-func (fragile) To() dragoman.Format       { return toolformat.ChatFunction }
+func (fragile) Format() dragoman.Format { return "fragile" }
+func (fragile) Kind() string            { return codes.SchemaObject }
+func (fragile) From() dragoman.Format   { return "fragile" }
+func (fragile) To() dragoman.Format     { return toolformat.ChatFunction }
 
 func (f fragile) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	panic(f.broken)

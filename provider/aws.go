@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-go/dragoman/provider/internal/awssign"
@@ -40,15 +42,18 @@ type SigV4 struct {
 	getenv func(string) string
 }
 
-// The variables of the environment that name a credential and a region of AWS.
+// The variables of the environment that name a credential of AWS.
 const (
 	envAWSID     = "AWS_ACCESS_KEY_ID"
 	envAWSSecret = "AWS_SECRET_ACCESS_KEY"
 	envAWSToken  = "AWS_SESSION_TOKEN"
-	envAWSBearer = "AWS_BEARER_TOKEN_BEDROCK"
 )
 
-var envAWSRegion = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
+// signed returns the provider whose requests are signed.
+var signed = sync.OnceValue(func() builtin {
+	all := builtins()
+	return all[slices.IndexFunc(all, func(b builtin) bool { return b.Signature != "" })]
+})
 
 // Authorize implements [Auth].
 func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) error {
@@ -58,10 +63,10 @@ func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) er
 	}
 	region := s.Region
 	if region == "" {
-		region = firstOf(s.env, envAWSRegion...)
+		region = firstOf(s.env, signed().placeVariables("region")...)
 	}
 	if region == "" {
-		return &SettingError{Setting: "region", Reason: "it is missing; set " + strings.Join(envAWSRegion, " or ")}
+		return noPlace(signed(), "region")
 	}
 	now := time.Now
 	if s.Now != nil {
@@ -69,7 +74,7 @@ func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) er
 	}
 	err = awssign.Sign(ctx, awssign.Request{
 		HTTP: req, Body: body, ID: keys.AccessKeyID, Secret: keys.SecretAccessKey, Session: keys.SessionToken,
-		Service: "bedrock", Region: region, Time: now(),
+		Service: signed().Signature, Region: region, Time: now(),
 	})
 	if err != nil {
 		return unusable(err)
@@ -88,7 +93,7 @@ func (s SigV4) keys(ctx context.Context) (AWSKeys, error) {
 	if s.Keys == nil {
 		k := AWSKeys{AccessKeyID: firstOf(s.env, envAWSID), SecretAccessKey: firstOf(s.env, envAWSSecret), SessionToken: firstOf(s.env, envAWSToken)}
 		if k.AccessKeyID == "" || k.SecretAccessKey == "" {
-			return k, missing(envAWSBearer, envAWSID+" and "+envAWSSecret)
+			return k, missing(signed().TokenEnv, envAWSID+" and "+envAWSSecret)
 		}
 		return k, nil
 	}
@@ -105,13 +110,13 @@ func (s SigV4) keys(ctx context.Context) (AWSKeys, error) {
 
 // Bedrock is the credential for Amazon Bedrock that the environment has: a key
 // of Bedrock's own in AWS_BEARER_TOKEN_BEDROCK, or the signature of a [SigV4].
-func Bedrock(sign SigV4) Auth { return bedrockAuth{sign} }
+func Bedrock(sign SigV4) Auth { return tokenOrSignature{sign} }
 
-type bedrockAuth struct{ sign SigV4 }
+type tokenOrSignature struct{ sign SigV4 }
 
 // Authorize implements [Auth].
-func (a bedrockAuth) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	if key := firstOf(a.sign.env, envAWSBearer); key != "" {
+func (a tokenOrSignature) Authorize(ctx context.Context, req *http.Request, body []byte) error {
+	if key := firstOf(a.sign.env, signed().TokenEnv); key != "" {
 		return Bearer(FixedKey(key)).Authorize(ctx, req, body)
 	}
 	return a.sign.Authorize(ctx, req, body)

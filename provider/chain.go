@@ -193,7 +193,7 @@ func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.
 			return err
 		}
 		resp, err = link.Model.Generate(ctx, own)
-		if err == nil && isEmpty(resp) {
+		if err == nil && stream.Empty(resp) {
 			err = ErrEmpty
 		}
 		if err == nil {
@@ -213,25 +213,25 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 			return
 		}
 		used = true
-		var h holder
+		var out startBuffer
 		p := c.begin()
 		err := p.walk(ctx, func(ctx context.Context, link Link) error {
-			h = holder{yield: yield, failover: p.failover(link)}
+			out = startBuffer{yield: yield, failover: p.failover(link)}
 			own, err := requestFor(ctx, req, link)
 			if err != nil {
 				return err
 			}
-			err = h.drink(link.Model.Stream(ctx, own))
+			err = out.fill(ctx, link.Model, own)
 			switch {
-			case h.left:
+			case out.left:
 				return ErrBegun
-			case err != nil && h.open: // of this link alone: the caller has seen its words
+			case err != nil && out.open: // of this link alone: the caller has seen its events
 				return begun{err}
 			default:
 				return err
 			}
 		})
-		if more := h.release(); !more || err == nil {
+		if more := out.flush(); !more || err == nil {
 			return
 		}
 		var own begun
@@ -262,58 +262,28 @@ type begun struct{ error }
 
 func (b begun) Unwrap() []error { return []error{ErrBegun, b.error} }
 
-// drink takes the events of a stream to its end, or until nobody wants more. A
-// stream that says nothing is an error.
-func (h *holder) drink(events iter.Seq2[dragoman.Event, error]) error {
-	var end *dragoman.ResponseEnd
-	for ev, err := range events {
-		if err != nil {
-			return err
-		}
-		switch ev := ev.(type) {
-		case *dragoman.ResponseStart:
-			ev.Response.Failover = h.failover
-		case *dragoman.ResponseEnd:
-			ev.Response.Failover = h.failover
-			end = ev
-		}
-		if !h.take(ev) {
-			return nil
-		}
-	}
-	switch {
-	case end == nil:
-		return dragoman.ErrIncompleteStream
-	case !h.open && silent(end.Stop.Reason):
-		return ErrEmpty
-	default:
-		return nil
-	}
-}
-
-// isEmpty reports whether an answer says nothing, and not why.
-func isEmpty(resp *dragoman.Response) bool {
-	if resp == nil {
-		return true
-	}
-	for i := range resp.Output {
-		for _, p := range resp.Output[i].Parts {
-			if stream.PartHasContent(p) {
-				return false
+// fill adds the events of a model's stream to the buffer, to the end of the stream or until
+// the caller wants no more. A stream without content is an error.
+func (b *startBuffer) fill(ctx context.Context, model dragoman.Model, req *dragoman.Request) error {
+	var err error
+	if c, ok := model.(*Client); ok {
+		err = c.stream(ctx, req, b)
+	} else {
+		for ev, failed := range model.Stream(ctx, req) {
+			if err = failed; err != nil || !b.add(ev) {
+				break
 			}
 		}
 	}
-	return len(resp.Alternatives) == 0 && silent(resp.Stop.Reason)
-}
-
-// silent reports whether a stop does not explain why nothing was said, as a
-// filter or the end of the tokens would.
-func silent(r dragoman.StopReason) bool {
-	switch r {
-	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopError, dragoman.StopUnknown:
-		return true
+	switch {
+	case err != nil || b.left:
+		return err
+	case b.end == nil:
+		return dragoman.ErrIncompleteStream
+	case b.isEmpty():
+		return ErrEmpty
 	default:
-		return false
+		return nil
 	}
 }
 

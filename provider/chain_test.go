@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -315,7 +316,7 @@ func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
 func TestX14_WhatIsHeldBackIsBounded(t *testing.T) {
 	endless := streamFunc(func(yield func(dragoman.Event, error) bool) {
 		for range 10_000 {
-			if !yield(&dragoman.PartDelta{Kind: dragoman.KindText}, nil) {
+			if !yield(&dragoman.PartDelta{Kind: codes.KindText}, nil) {
 				return
 			}
 		}

@@ -11,7 +11,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
@@ -36,7 +35,7 @@ type Client struct {
 	// Codec is the wire language; nil means OpenAI Chat.
 	Codec dialect.Codec
 	// BaseURL is where the API is; empty means that of the dialect's vendor.
-	// Bedrock and Vertex have none, because theirs name a region.
+	// Providers whose URL names a region or project have none.
 	BaseURL string
 	// Path is what stands behind BaseURL for whole answers, StreamPath for
 	// streams; a query may follow, and "{model}" stands for the model. Empty
@@ -63,7 +62,7 @@ type Client struct {
 	Contributions []dragoman.Contribution
 	// Abandon says which calls without a result are given up before a request is
 	// sent; zero means none, so that such a request is refused.
-	Abandon history.Abandon
+	Abandon string
 	// ReasoningAsText sends the visible thinking of other models as text; zero
 	// leaves it out.
 	ReasoningAsText bool
@@ -148,30 +147,39 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 			return
 		}
 		used = true
-		x := newExchange(c, req, true)
-		x.passed = callcontext.Betas(ctx)
-		ctx, done := x.begin(ctx)
-		defer done()
-		for {
-			h := holder{yield: func(ev dragoman.Event, err error) bool {
-				x.sendPatches()
-				return yield(ev, err)
-			}}
-			x.opened = func() bool { return h.open }
-			err := x.events(ctx, h.take)
-			switch {
-			case errors.Is(err, errLeft):
-				return
-			case err == nil:
-				h.release()
-				return
-			case h.open || !x.again(ctx, err):
-				if h.release() {
-					yield(nil, x.told(err))
-				}
-				return
+		out := startBuffer{yield: yield}
+		err := c.stream(ctx, req, &out)
+		if relay := callcontext.RelayOf(ctx); relay != nil {
+			if err == nil && relay.RefuseEmpty && out.isEmpty() {
+				err = ErrEmpty
+			}
+			if err != nil {
+				out.drop()
 			}
 		}
+		if more := out.flush(); more && err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// stream makes attempts to get the response as a stream, until one has content or none is
+// left. What the last attempt sent before its content stays in out.
+func (c *Client) stream(ctx context.Context, req *dragoman.Request, out *startBuffer) error {
+	x := newExchange(c, req, true)
+	x.passed = callcontext.Betas(ctx)
+	ctx, done := x.begin(ctx)
+	defer done()
+	out.exchange = x
+	for {
+		err := x.events(ctx, out)
+		if err == nil || out.left {
+			return nil
+		}
+		if out.open || !x.again(ctx, err) {
+			return x.told(err)
+		}
+		out.drop()
 	}
 }
 

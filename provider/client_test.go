@@ -19,6 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -83,13 +85,13 @@ func calls(resp *dragoman.Response) (out []string) {
 
 func TestRequestsGoToThePathsOfTheirAPI(t *testing.T) {
 	want := map[dragoman.Dialect][2]string{
-		dragoman.OpenAIChat:      {"/chat/completions", "/chat/completions"},
-		dragoman.OpenAIResponses: {"/responses", "/responses"},
-		dragoman.Anthropic:       {"/v1/messages", "/v1/messages"},
-		dragoman.Gemini:          {"/v1beta/models/a%2Fb%3Ac:generateContent", "/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse"},
-		dragoman.Ollama:          {"/api/chat", "/api/chat"},
-		dragoman.Bedrock:         {"/model/a%2Fb%3Ac/converse", "/model/a%2Fb%3Ac/converse-stream"},
-		cohere.Codec{}.Dialect(): {"/v2/chat", "/v2/chat"},
+		dialectname.OpenAIChat:      {"/chat/completions", "/chat/completions"},
+		dialectname.OpenAIResponses: {"/responses", "/responses"},
+		dialectname.Anthropic:       {"/v1/messages", "/v1/messages"},
+		dialectname.Gemini:          {"/v1beta/models/a%2Fb%3Ac:generateContent", "/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse"},
+		dialectname.Ollama:          {"/api/chat", "/api/chat"},
+		dialectname.Bedrock:         {"/model/a%2Fb%3Ac/converse", "/model/a%2Fb%3Ac/converse-stream"},
+		cohere.Codec{}.Dialect():    {"/v2/chat", "/v2/chat"},
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("hi")))
@@ -262,7 +264,7 @@ func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
 	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
 		s := serve(t, openairesponses.Codec{}, say(textAnswer(`{"value":["a","b"]}`)))
 		req := question()
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
+		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
 		resp, err := ask(s.client(&provider.Client{}), req)
 		if err != nil {
 			t.Fatal(err)
@@ -274,7 +276,7 @@ func TestQuirkF6_AnAnswerThatHadToBeWrappedIsUnwrapped(t *testing.T) {
 	t.Run("deltas", func(t *testing.T) {
 		s := serve(t, openairesponses.Codec{}, say(textAnswer(`{"value":["a","b"]}`)))
 		req := question()
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
+		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: []byte(`{"type":"array","items":{"type":"string"}}`)}
 		shown := ""
 		for ev, err := range s.client(&provider.Client{}).Stream(t.Context(), req) {
 			if err != nil {
@@ -410,7 +412,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 			}
 		})
 	}
-	t.Run(string("connect"), func(t *testing.T) {
+	t.Run("connect", func(t *testing.T) {
 		clock := newClock()
 		dials := &http.Transport{DialContext: dialNever(func() { clock.advance(time.Second) })}
 		c := &provider.Client{Clock: clock, BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/config/capname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/models"
@@ -403,8 +404,8 @@ func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 func (c *Config) providers() []string {
 	names := slices.Sorted(maps.Keys(c.Providers))
 	for _, b := range builtins() {
-		if b.base != nowhere && !slices.Contains(names, b.names[0]) {
-			names = append(names, b.names[0])
+		if b.base != nowhere && !slices.Contains(names, b.name()) {
+			names = append(names, b.name())
 		}
 	}
 	return names
@@ -424,7 +425,7 @@ func (c *Config) meant() []string {
 	names := c.openable()
 	for _, b := range builtins() {
 		if b.base != nowhere {
-			names = append(names, b.names[1:]...)
+			names = append(names, b.Names[1:]...)
 		}
 	}
 	return names
@@ -444,7 +445,7 @@ func (c *Config) suggestSpec(name string) string {
 	openable := c.openable()
 	for _, p := range table.Providers() {
 		m, ok := table.Lookup(p, name)
-		if ok && !m.Resold && (m.How == models.ByName || m.How == models.ByPattern) && slices.Contains(openable, p) {
+		if ok && !m.Resold && (m.How == codes.FoundByName || m.How == codes.FoundByPattern) && slices.Contains(openable, p) {
 			return "; did you mean " + p + "/" + name + "?"
 		}
 	}

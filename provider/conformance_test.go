@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/conformance"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
@@ -93,7 +94,7 @@ func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
 			base, suite.Without = "/v1", map[string]string{"reasoning": "OpenAI's own API tells none", "reasoning replay": "OpenAI's own API tells none"}
 		case typ == "vertex":
 			base = "/v1/projects/p/locations/global/publishers/google"
-		case codec.Dialect() == dragoman.OpenAIChat:
+		case codec.Dialect() == dialectname.OpenAIChat:
 			base, suite.ReasoningField = "/v1", tellsReasoning(typ)
 		case typ == "openai":
 			base = "/v1"

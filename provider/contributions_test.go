@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -31,9 +32,9 @@ type writing struct {
 	adapt    func(in dragoman.AdapterInput) string
 }
 
-func (writing) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (w writing) From() dragoman.Format   { return w.from }
-func (w writing) To() dragoman.Format     { return w.to }
+func (writing) Kind() string            { return codes.SchemaObject }
+func (w writing) From() dragoman.Format { return w.from }
+func (w writing) To() dragoman.Format   { return w.to }
 
 func (w writing) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(w.adapt(in)), dragoman.Report{}, nil
@@ -71,11 +72,11 @@ func TestR10_NamedToolGetsTheDefinitionOfItsSource(t *testing.T) {
 	yes := true
 	for name, spec := range map[string]dragoman.ToolSpec{
 		"function": {
-			Description: "finds things", Strict: dragoman.StrictOn, Deferred: true, Annotations: dragoman.Annotations{ReadOnly: &yes},
+			Description: "finds things", Strict: codes.StrictOn, Deferred: true, Annotations: dragoman.Annotations{ReadOnly: &yes},
 			Parameters:   json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}`),
 			OutputSchema: json.RawMessage(`{"type":"string"}`), Examples: []json.RawMessage{json.RawMessage(`{"q":"x"}`)},
 		},
-		"freeform": {Kind: dragoman.ToolFreeform, Description: "finds things", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "q+"}},
+		"freeform": {Kind: codes.ToolFreeform, Description: "finds things", Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "q+"}},
 	} {
 		each(t, func(t *testing.T, codec dialect.Codec) {
 			read := reading(func(json.RawMessage) []dragoman.ToolSpec {

@@ -87,7 +87,7 @@ func providerTable() string {
 		switch {
 		case where == nowhere:
 			where = ""
-		case p.names[0] == "vertex":
+		case p.AccessToken:
 			where = "the location's"
 		case where == "":
 			where = "the region's"
@@ -95,22 +95,22 @@ func providerTable() string {
 		if strings.HasPrefix(where, "http") {
 			where = code(where)
 		}
-		keys := code(p.keyEnv...)
+		keys := code(p.KeyEnv...)
 		switch {
-		case p.names[0] == "bedrock":
-			keys = code(envAWSBearer) + ", or " + code(envAWSID, envAWSSecret)
-		case p.names[0] == "anthropic":
-			keys += ", or " + code(envAnthropicToken)
-		case p.keyless && keys != "":
+		case p.Signature != "":
+			keys = code(p.TokenEnv) + ", or " + code(envAWSID, envAWSSecret)
+		case p.TokenEnv != "":
+			keys += ", or " + code(p.TokenEnv)
+		case p.Keyless && keys != "":
 			keys += ", or none"
-		case p.keyless:
+		case p.Keyless:
 			keys = "none, or `api_key_env`"
 		}
 		elsewhere := code(p.baseVariables()...)
 		if p.base == nowhere {
 			elsewhere = "`base_url`"
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", code(p.names...), p.codec.Dialect(), where, elsewhere, keys)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", code(p.Names...), p.codec.Dialect(), where, elsewhere, keys)
 	}
 	return b.String()
 }

@@ -57,10 +57,10 @@ func (acme) Contribute(*extension.Exchange) []dragoman.Contribution {
 // acmeTool is {"does": name}: it says what such a tool means, and writes it for Chat.
 type acmeTool struct{ Does string }
 
-func (acmeTool) Format() dragoman.Format   { return "acme.tool" }
-func (acmeTool) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (acmeTool) From() dragoman.Format     { return "acme.tool" }
-func (acmeTool) To() dragoman.Format       { return "openai.chat_completions.function" }
+func (acmeTool) Format() dragoman.Format { return "acme.tool" }
+func (acmeTool) Kind() string            { return "schema" }
+func (acmeTool) From() dragoman.Format   { return "acme.tool" }
+func (acmeTool) To() dragoman.Format     { return "openai.chat_completions.function" }
 
 func (t acmeTool) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	err := json.Unmarshal(obj, &t)

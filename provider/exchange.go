@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,12 +55,10 @@ type exchange struct {
 	cured    bool
 	// extended is the exchange for extensions.
 	extended *extension.Exchange
-	// patches are to be sent to patchesTo. opened reports whether the caller of a stream has
-	// its first event. deltas are the message deltas of a stream, for
+	// patches are to be sent to patchesTo. deltas are the message deltas of a stream, for
 	// [extension.NativeReader].
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
-	opened    func() bool
 	deltas    []json.RawMessage
 	// opaque says that the caller gets opaque chunks.
 	opaque bool
@@ -104,16 +103,17 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if x.prepared {
 		return nil
 	}
-	if err := x.req.Validate(); err != nil {
-		return err
+	if x.req == nil {
+		return x.req.Validate()
 	}
 	x.aim(ctx)
 	if err := x.extend(ctx); err != nil {
-		return err
+		return cmp.Or(x.req.Validate(), err) // the extension may have failed on an invalid request
 	}
 	losses := x.losses // of a cure
 	tools, asked := x.injectedTools(), x.addressed()
 	tools.request(asked, &x.extended.Report)
+	// Normalize validates the request, the only time on its way.
 	req, rep, err := history.Normalize(asked, history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
 	})
@@ -123,7 +123,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err := x.compose(req); err != nil {
 		return err
 	}
-	enc, err := x.codec.EncodeRequest(req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
+	enc, err := wirekit.EncodeNormalized(x.codec, req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 	if err != nil {
 		return err
 	}

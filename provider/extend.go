@@ -227,11 +227,8 @@ func (x *exchange) newFinisher() *finisher {
 	return &finisher{x: x, on: x.extended.Finishes() || x.extended.ReadsNative() || x.extended.ReadsChunks()}
 }
 
-// see records an event that is sent to the caller.
+// see records an event that is sent to the caller. It is called only if the finisher is on.
 func (f *finisher) see(ev dragoman.Event) {
-	if !f.on {
-		return
-	}
 	if s, ok := ev.(*dragoman.PartStart); ok && s.Choice == 0 {
 		f.indexes, f.message = max(f.indexes, s.Index+1), max(f.message, s.Message)
 	}

@@ -80,8 +80,7 @@ func readFile(name string) ([]byte, error) {
 //	    max_request_bytes: 8000000
 //	    max_response_bytes: 8000000
 //	    strict: serious            # refuse requests that lose so much
-//	  frankfurt: {type: bedrock, region: eu-central-1}
-//	  cloud: {type: vertex, project: my-project, location: europe-west4}
+//	  cloud: {type: vertex, project: my-project, location: europe-west4} # a region for providers on AWS
 //	model_file: models.yaml        # facts about models; relative to this file
 //	aliases:
 //	  fast: work/small

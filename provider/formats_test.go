@@ -12,6 +12,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/cohere"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -31,9 +33,9 @@ func (plugin) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Repo
 // direct writes a definition of the plugin's format in another format.
 type direct struct{ to dragoman.Format }
 
-func (direct) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (direct) From() dragoman.Format     { return plugged }
-func (d direct) To() dragoman.Format     { return d.to }
+func (direct) Kind() string          { return codes.SchemaObject }
+func (direct) From() dragoman.Format { return plugged }
+func (d direct) To() dragoman.Format { return d.to }
 
 func (direct) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(`{"adapted":` + string(in.Native) + `}`), dragoman.Report{}, nil
@@ -69,13 +71,13 @@ func (scribbling) Decorate(_ context.Context, x *extension.Exchange) error {
 // ownTools are definitions in the formats of the dialects, with odd spaces and an unknown
 // keyword.
 var ownTools = map[dragoman.Dialect]dragoman.ToolSource{
-	dragoman.OpenAIChat:      {Format: toolformat.ChatFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
-	dragoman.OpenAIResponses: {Format: toolformat.ResponsesFunction, JSON: json.RawMessage(`{ "type":"function","name":"look",  "strict":false,"parameters":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Anthropic:       {Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{ "name":"look",  "input_schema":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Gemini:          {Format: toolformat.GeminiFunction, JSON: json.RawMessage(`{ "name":"look",  "parametersJsonSchema":{"type":"object","x-odd": 1 } }`)},
-	dragoman.Ollama:          {Format: toolformat.OllamaFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
-	dragoman.Bedrock:         {Format: toolformat.BedrockTool, JSON: json.RawMessage(`{ "toolSpec":{"name":"look",  "inputSchema":{"json":{"type":"object","x-odd": 1 }}} }`)},
-	cohere.Codec{}.Dialect(): {Format: "cohere.chat.function", JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
+	dialectname.OpenAIChat:      {Format: toolformat.ChatFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
+	dialectname.OpenAIResponses: {Format: toolformat.ResponsesFunction, JSON: json.RawMessage(`{ "type":"function","name":"look",  "strict":false,"parameters":{"type":"object","x-odd": 1 } }`)},
+	dialectname.Anthropic:       {Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{ "name":"look",  "input_schema":{"type":"object","x-odd": 1 } }`)},
+	dialectname.Gemini:          {Format: toolformat.GeminiFunction, JSON: json.RawMessage(`{ "name":"look",  "parametersJsonSchema":{"type":"object","x-odd": 1 } }`)},
+	dialectname.Ollama:          {Format: toolformat.OllamaFunction, JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
+	dialectname.Bedrock:         {Format: toolformat.BedrockTool, JSON: json.RawMessage(`{ "toolSpec":{"name":"look",  "inputSchema":{"json":{"type":"object","x-odd": 1 }}} }`)},
+	cohere.Codec{}.Dialect():    {Format: "cohere.chat.function", JSON: json.RawMessage(`{ "type":"function","function":{"name":"look",  "parameters":{"type":"object","x-odd": 1 }} }`)},
 }
 
 // sentWith returns the body of a request with tools, sent with an extension.
@@ -138,11 +140,11 @@ func TestR5_SourcesAreByteEqualAfterRequestsToEveryProvider(t *testing.T) {
 		tools = append(tools,
 			dragoman.ToolSpec{Name: "look", Namespace: space, NamespaceDescription: "n", Source: &source},
 			dragoman.ToolSpec{
-				Name: "find_" + space, Strict: dragoman.StrictOn, Deferred: i == 0,
+				Name: "find_" + space, Strict: codes.StrictOn, Deferred: i == 0,
 				Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"anyOf":[{"type":"string"},{"type":"null"}]},"r":{"$ref":"#/$defs/r"}},"$defs":{"r":{"type":"string","pattern":"^q"}}}`),
 			})
 	}
-	tools = append(tools, dragoman.ToolSpec{Name: "free", Kind: dragoman.ToolFreeform, Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "q+"}})
+	tools = append(tools, dragoman.ToolSpec{Name: "free", Kind: codes.ToolFreeform, Grammar: &dragoman.Grammar{Syntax: "regex", Definition: "q+"}})
 	before, err := json.Marshal(tools)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -54,7 +55,7 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 	}
 	if c != nil {
 		for _, ref := range c.Tools {
-			if ref.Native == nil && ref.Name != "" && ref.Kind != dragoman.ToolHosted {
+			if ref.Native == nil && ref.Name != "" && ref.Kind != codes.ToolHosted {
 				declare(dragoman.ToolSpec{Name: ref.Name, Namespace: ref.Namespace, Kind: ref.Kind})
 			}
 		}

@@ -8,13 +8,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // toolsPlace returns where a payload of a dialect has its tools.
 func toolsPlace(d dragoman.Dialect) string {
-	if d == dragoman.Bedrock {
+	if d == dialectname.Bedrock {
 		return "/toolConfig/tools"
 	}
 	return "/tools"
@@ -225,7 +227,7 @@ func TestR6_LossesOfToolsThatAreNotSentAreNotReported(t *testing.T) {
 		server := serve(t, c, say(textAnswer("Yes.")))
 		own := nativeTools(t, c, "get_weather")
 		req := question()
-		req.Tools = append(req.Tools, dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "search", Source: &dragoman.ToolSource{Format: "acme.search", JSON: json.RawMessage(`{"type":"search"}`)}})
+		req.Tools = append(req.Tools, dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "search", Source: &dragoman.ToolSource{Format: "acme.search", JSON: json.RawMessage(`{"type":"search"}`)}})
 		if _, err := server.client(&provider.Client{Strict: &warn}).Generate(t.Context(), req); err == nil {
 			t.Fatal("a tool of another provider is not a loss")
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -226,7 +227,7 @@ func callAnswer(args ...string) *dragoman.Response {
 	resp.Output[0].Parts = nil
 	for i, a := range args {
 		resp.Output[0].Parts = append(resp.Output[0].Parts, &dragoman.ToolCall{
-			ID: "call_" + string(rune('a'+i)), Name: "get_weather", Payload: dragoman.PayloadObject, Arguments: a,
+			ID: "call_" + string(rune('a'+i)), Name: "get_weather", Payload: codes.PayloadObject, Arguments: a,
 		})
 	}
 	resp.Stop.Reason = dragoman.StopToolCalls

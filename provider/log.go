@@ -174,7 +174,7 @@ func shownHeaders(h http.Header) []string {
 	var out []string
 	for name, values := range h {
 		shown := redacted
-		if slices.Contains(publicHeaders, name) {
+		if isPublic(name) {
 			shown = strings.Join(values, ", ")
 		}
 		out = append(out, name+": "+shown)

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -74,7 +75,7 @@ func TestO2_TheDebugViewShowsBothWiresAndTheLosses(t *testing.T) {
 			if n := len(got[0]["losses"].([]any)); n != len(resp.Losses.Losses) {
 				t.Errorf("%d losses logged, %d returned", n, len(resp.Losses.Losses))
 			}
-			if body := got[0]["body"].(string); codec.Dialect() != dragoman.Bedrock && !strings.Contains(body, "wear one") && !strings.Contains(body, "Yes") {
+			if body := got[0]["body"].(string); codec.Dialect() != dialectname.Bedrock && !strings.Contains(body, "wear one") && !strings.Contains(body, "Yes") {
 				t.Errorf("body %v", body)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -78,7 +79,7 @@ func (m moody) FromNative(native []json.RawMessage, messages []dragoman.Message)
 // A mapper gets the whole conversation of a request beside its native form, and the
 // one message of an answer.
 func TestX6_MappersSeeTheConversationAndTheAnswerInTheirNativeForm(t *testing.T) {
-	places := map[dragoman.Dialect]string{dragoman.OpenAIResponses: "input", dragoman.Gemini: "contents"}
+	places := map[dragoman.Dialect]string{dialectname.OpenAIResponses: "input", dialectname.Gemini: "contents"}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("Take a coat.")))
 		c := s.client(&provider.Client{Extensions: extensions(t, newMoody())})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -75,7 +76,7 @@ var realCases = []struct {
 	}},
 	{name: "structured output", ask: func(t *testing.T, m dragoman.Model) (string, error) {
 		req := short("Tell me of Tom")
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)}
+		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)}
 		text, err := said(m.Generate(t.Context(), req))
 		var v struct{ OK *bool }
 		if err == nil && (json.Unmarshal([]byte(text), &v) != nil || v.OK == nil) {
@@ -89,7 +90,7 @@ var realCases = []struct {
 		req := short("Tell me of Tom")
 		req.MaxOutputTokens = new(int64(400)) // it likes white space
 		req.Tools = []dragoman.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"deep":{"type":"boolean"}},"required":["deep"]}`)}}
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "call", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"enum":["look"]},"arguments":{"type":"object","properties":{"deep":{"type":"boolean"}},"required":["deep"],"additionalProperties":false}},"required":["name","arguments"],"additionalProperties":false}`)}
+		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "call", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"enum":["look"]},"arguments":{"type":"object","properties":{"deep":{"type":"boolean"}},"required":["deep"],"additionalProperties":false}},"required":["name","arguments"],"additionalProperties":false}`)}
 		resp, err := m.Generate(t.Context(), req)
 		if err != nil {
 			return "", err

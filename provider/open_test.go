@@ -16,6 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
@@ -84,6 +85,9 @@ func TestX15_BuiltInProvidersAreKnownByName(t *testing.T) {
 		{"ollama/qwen3:8b", "http://127.0.0.1:7000/api/chat", bearer, "", []string{"OLLAMA_HOST", ":7000"}},
 		{"ollama/qwen3:8b", "https://box.example/api/chat", bearer, "", []string{"OLLAMA_HOST", "https://box.example"}},
 		{"ollama/qwen3:8b", "http://[::1]:11434/api/chat", bearer, "", []string{"OLLAMA_HOST", "[::1]"}},
+		{"ollama/qwen3:8b", "http://[::1]:11434/api/chat", bearer, "", []string{"OLLAMA_HOST", "::1"}},
+		{"ollama/qwen3:8b", "http://[::1]:7000/api/chat", bearer, "", []string{"OLLAMA_HOST", "[::1]:7000"}},
+		{"ollama/qwen3:8b", "http://127.0.0.1:11434/api/chat", bearer, "", []string{"OLLAMA_HOST", "::"}},
 		{"bedrock/anthropic.claude-opus-5-5-v1:0", "https://bedrock-runtime.eu-north-1.amazonaws.com/model/anthropic.claude-opus-5-5-v1%3A0/converse", bearer, the, append(key("AWS_BEARER_TOKEN_BEDROCK"), "AWS_REGION", "eu-north-1")},
 		{"deepseek/deepseek-chat", "https://api.deepseek.com/chat/completions", bearer, the, key("DEEPSEEK_API_KEY")},
 		{"mistral/mistral-large", "https://api.mistral.ai/v1/chat/completions", bearer, the, key("MISTRAL_API_KEY")},
@@ -458,8 +462,8 @@ func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("hi")))
 		typ := map[dragoman.Dialect]string{
-			dragoman.OpenAIChat: "compatible", dragoman.OpenAIResponses: "openai", dragoman.Anthropic: "anthropic",
-			dragoman.Gemini: "gemini", dragoman.Ollama: "ollama", dragoman.Bedrock: "bedrock", "cohere.chat": "cohere",
+			dialectname.OpenAIChat: "compatible", dialectname.OpenAIResponses: "openai", dialectname.Anthropic: "anthropic",
+			dialectname.Gemini: "gemini", dialectname.Ollama: "ollama", dialectname.Bedrock: "bedrock", "cohere.chat": "cohere",
 		}[codec.Dialect()]
 		c := &provider.Config{
 			Getenv:    env("HERE_KEY", "k", "AWS_REGION", "r", "AWS_ACCESS_KEY_ID", "i", "AWS_SECRET_ACCESS_KEY", "s"),
@@ -480,7 +484,7 @@ func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
 
 func TestQuirkE12_OpenAIMeansResponses(t *testing.T) {
 	m, err := (&provider.Config{Getenv: env()}).Open("openai/gpt-5")
-	if err != nil || m.(*provider.Client).Codec.Dialect() != dragoman.OpenAIResponses {
+	if err != nil || m.(*provider.Client).Codec.Dialect() != dialectname.OpenAIResponses {
 		t.Errorf("%v, %v", m, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 	"github.com/dragoman-go/dragoman/provider"
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 // serveStream answers every request with a stream of tool calls, each event
 // flushed, until its standard input ends.
 func serveStream() {
-	events := bytes.SplitAfter(benchdata.ToolStream(dragoman.OpenAIChat), []byte("\n\n"))
+	events := bytes.SplitAfter(benchdata.ToolStream(dialectname.OpenAIChat), []byte("\n\n"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -26,6 +26,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -129,13 +130,13 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 		answered = "data: {\"x\" : 1.0}\r\n\r\n: nothing\n\ndata: [DONE]"
 	)
 	paths := map[dragoman.Dialect][2]string{
-		dragoman.OpenAIChat:      {"/chat/completions?", "/chat/completions?"},
-		dragoman.OpenAIResponses: {"/responses?", "/responses?"},
-		dragoman.Anthropic:       {"/v1/messages?", "/v1/messages?"},
-		dragoman.Gemini:          {"/v1beta/models/asked%3A1:generateContent?", "/v1beta/models/asked%3A1:streamGenerateContent?alt=sse"},
-		dragoman.Ollama:          {"/api/chat?", "/api/chat?"},
-		dragoman.Bedrock:         {"/model/asked%3A1/converse?", "/model/asked%3A1/converse-stream?"},
-		cohere.Codec{}.Dialect(): {"/v2/chat?", "/v2/chat?"},
+		dialectname.OpenAIChat:      {"/chat/completions?", "/chat/completions?"},
+		dialectname.OpenAIResponses: {"/responses?", "/responses?"},
+		dialectname.Anthropic:       {"/v1/messages?", "/v1/messages?"},
+		dialectname.Gemini:          {"/v1beta/models/asked%3A1:generateContent?", "/v1beta/models/asked%3A1:streamGenerateContent?alt=sse"},
+		dialectname.Ollama:          {"/api/chat?", "/api/chat?"},
+		dialectname.Bedrock:         {"/model/asked%3A1/converse?", "/model/asked%3A1/converse-stream?"},
+		cohere.Codec{}.Dialect():    {"/v2/chat?", "/v2/chat?"},
 	}
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		for i, stream := range []bool{false, true} {

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 )
@@ -27,16 +25,14 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 		client.BaseURL = c.env(b.baseVariables()...)
 	}
 	client.Auth, client.setKey = c.auth(s, b), howToSetKey(s, b)
-	switch b.names[0] {
-	case "openai", "openai-chat":
-		setHeader(client, "OpenAI-Organization", c.env("OPENAI_ORG_ID"))
-		setHeader(client, "OpenAI-Project", c.env("OPENAI_PROJECT_ID"))
-	case "ollama":
-		client.BaseURL = ollamaURL(client.BaseURL)
-	case "vertex":
-		c.placeVertex(client, s)
-	case "bedrock":
-		c.placeBedrock(client, s)
+	for _, h := range b.Headers {
+		setHeader(client, h.Name, c.env(h.Env))
+	}
+	if b.CompleteBase != nil {
+		client.BaseURL = b.CompleteBase(client.BaseURL)
+	}
+	if b.Place != nil {
+		c.locate(client, s, b)
 	}
 	if client.BaseURL == "" {
 		client.BaseURL = b.base
@@ -53,7 +49,7 @@ func (c *Config) place(client *Client, s Settings, b builtin) error {
 
 // auth is the credential of a provider. It is looked for when it is needed.
 func (c *Config) auth(s Settings, b builtin) Auth {
-	variables, header := b.keyEnv, b.header
+	variables, header := b.KeyEnv, b.KeyHeader
 	if len(s.APIKeyEnv) > 0 {
 		variables = s.APIKeyEnv
 	}
@@ -61,16 +57,18 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 		header = s.KeyHeader
 	}
 	switch {
-	case b.names[0] == "vertex" && len(s.APIKeyEnv) == 0 && c.Token != nil:
+	case b.AccessToken && len(s.APIKeyEnv) == 0 && c.Token != nil:
 		return Token(c.Token)
-	case b.names[0] == "vertex":
+	case b.AccessToken:
 		return Token(c.key(variables))
+	case b.Signature != "" && len(s.APIKeyEnv) == 0:
+		return tokenOrSignature{c.signature(s, b)}
 	case len(variables) == 0:
 		return nil
-	case b.keyless && len(s.APIKeyEnv) == 0:
+	case b.Keyless && len(s.APIKeyEnv) == 0:
 		return optionalAuth{c.keyAuth(header, variables), func() bool { return c.env(variables...) != "" }}
-	case b.names[0] == "anthropic" && len(s.APIKeyEnv) == 0 && s.KeyHeader == "":
-		return anthropicAuth{c}
+	case b.TokenEnv != "" && len(s.APIKeyEnv) == 0 && s.KeyHeader == "":
+		return keyOrToken{c, b}
 	}
 	return c.keyAuth(header, variables)
 }
@@ -78,33 +76,72 @@ func (c *Config) auth(s Settings, b builtin) Auth {
 // misplaced returns a setting that has no effect on a provider of this type, and the reason;
 // empty if all settings have an effect.
 func misplaced(s Settings, b builtin) (setting, reason string) {
-	typ := b.names[0]
+	for _, name := range placeSettings {
+		if s.place(name) != "" && !b.uses(name) {
+			return name, "only providers of type " + strings.Join(typesWith(name), " or ") + " use it"
+		}
+	}
 	switch {
-	case s.Region != "" && typ != "bedrock":
-		return "region", "only providers of type bedrock use it"
-	case s.Project != "" && typ != "vertex":
-		return "project", "only providers of type vertex use it"
-	case s.Location != "" && typ != "vertex":
-		return "location", "only providers of type vertex use it"
 	case s.KeyHeader == "":
 		return "", ""
-	case typ == "vertex":
-		return "key_header", "providers of type vertex send their token in Authorization"
-	case len(s.APIKeyEnv) == 0 && len(b.keyEnv) == 0:
+	case b.AccessToken:
+		return "key_header", "providers of type " + b.name() + " send their token in Authorization"
+	case len(s.APIKeyEnv) == 0 && len(b.KeyEnv) == 0:
 		return "key_header", "the provider has no key; set api_key_env to the variable that holds it"
 	default:
 		return "", ""
 	}
 }
 
+// placeSettings are the settings that name the place of a provider.
+var placeSettings = []string{"region", "project", "location"}
+
+// place returns a setting of placeSettings.
+func (s Settings) place(name string) string {
+	switch name {
+	case "region":
+		return s.Region
+	case "project":
+		return s.Project
+	default:
+		return s.Location
+	}
+}
+
+// uses reports whether the provider has a setting of placeSettings.
+func (b builtin) uses(setting string) bool { return len(b.placeVariables(setting)) > 0 }
+
+// placeVariables are the variables of a setting of placeSettings.
+func (b builtin) placeVariables(setting string) []string {
+	if b.Place == nil {
+		return nil
+	}
+	for _, s := range b.Place.Settings {
+		if s.Name == setting {
+			return s.Env
+		}
+	}
+	return nil
+}
+
+// typesWith returns the types of providers that have a setting of placeSettings.
+func typesWith(setting string) (types []string) {
+	for _, b := range builtins() {
+		if b.uses(setting) {
+			types = append(types, b.name())
+		}
+	}
+	return types
+}
+
 // howToSetKey returns advice on how to set the credential of a provider that works without
 // one. It is empty for other providers, whose requests fail before they are sent.
 func howToSetKey(s Settings, b builtin) string {
 	switch {
-	case !b.keyless || len(s.APIKeyEnv) > 0:
+	case !b.Keyless || len(s.APIKeyEnv) > 0:
 		return ""
-	case len(b.keyEnv) > 0:
-		return "set " + strings.Join(b.keyEnv, " or ")
+	case len(b.KeyEnv) > 0:
+		return "set " + strings.Join(b.KeyEnv, " or ")
 	default:
 		return "set api_key_env of the provider to the variable that holds it"
 	}
@@ -141,27 +178,25 @@ func (a optionalAuth) Authorize(ctx context.Context, req *http.Request, body []b
 	return a.headerAuth.Authorize(ctx, req, body)
 }
 
-// anthropicAuth is a key of Anthropic's, or a token of an account's.
-type anthropicAuth struct{ config *Config }
+// keyOrToken sends the key of a provider, or its token if only that is set.
+type keyOrToken struct {
+	config *Config
+	b      builtin
+}
 
-const (
-	envAnthropicKey   = "ANTHROPIC_API_KEY"
-	envAnthropicToken = "ANTHROPIC_AUTH_TOKEN"
-)
-
-func (a anthropicAuth) chosen() headerAuth {
-	if a.config.env(envAnthropicKey) == "" && a.config.env(envAnthropicToken) != "" {
-		return a.config.keyAuth("", []string{envAnthropicToken})
+func (a keyOrToken) chosen() headerAuth {
+	if a.config.env(a.b.KeyEnv...) == "" && a.config.env(a.b.TokenEnv) != "" {
+		return a.config.keyAuth("", []string{a.b.TokenEnv})
 	}
-	return a.config.keyAuth("X-Api-Key", []string{envAnthropicKey})
+	return a.config.keyAuth(a.b.KeyHeader, a.b.KeyEnv)
 }
 
 // Authorize implements [Auth].
-func (a anthropicAuth) Authorize(ctx context.Context, req *http.Request, body []byte) error {
+func (a keyOrToken) Authorize(ctx context.Context, req *http.Request, body []byte) error {
 	return a.chosen().Authorize(ctx, req, body)
 }
 
-func (a anthropicAuth) account(ctx context.Context) string { return a.chosen().account(ctx) }
+func (a keyOrToken) account(ctx context.Context) string { return a.chosen().account(ctx) }
 
 // refusing is the credential of a provider that lacks a setting: like a
 // credential that is missing, it is an error of the request.
@@ -170,77 +205,45 @@ type refusing struct{ err error }
 // Authorize implements [Auth].
 func (a refusing) Authorize(context.Context, *http.Request, []byte) error { return a.err }
 
-// ollamaURL reads OLLAMA_HOST, which may lack the scheme, the port or the host.
-func ollamaURL(s string) string {
-	if s == "" || strings.Contains(s, "://") {
-		return s
-	}
-	host, path, _ := strings.Cut(s, "/")
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		name, port = strings.Trim(host, "[]"), "11434"
-	}
-	if name == "" || name == "0.0.0.0" || name == "::" { // where it listens, not where it is
-		name = "127.0.0.1"
-	}
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(name, port), Path: path}
-	return u.String()
-}
-
-// placeVertex sends to a project and a location of Google Cloud.
-func (c *Config) placeVertex(client *Client, s Settings) {
+// locate sends to the place that the settings or the environment name.
+func (c *Config) locate(client *Client, s Settings, b builtin) {
 	if client.Path == "" {
-		client.Path, client.StreamPath = "/models/{model}:generateContent", "/models/{model}:streamGenerateContent?alt=sse"
+		client.Path, client.StreamPath = b.Place.Path, b.Place.StreamPath
 	}
 	if s.BaseURL != "" {
 		return
 	}
-	project, location := s.Project, s.Location
-	if project == "" {
-		project = c.env("GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
+	base, missing := b.Place.BaseURL(client.BaseURL, func(setting string) string { return c.placed(s, b, setting) })
+	if missing != "" {
+		client.Auth = refusing{noPlace(b, missing)}
 	}
-	if location == "" {
-		location = c.env("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION")
-	}
-	host := client.BaseURL
-	switch {
-	case host != "":
-	case location == "" || location == "global":
-		location, host = "global", "https://aiplatform.googleapis.com"
-	default:
-		host = "https://" + url.PathEscape(location) + "-aiplatform.googleapis.com"
-	}
-	if project == "" {
-		client.Auth = refusing{&SettingError{Setting: "project", Reason: "it is missing; set GOOGLE_CLOUD_PROJECT"}}
-	}
-	client.BaseURL = strings.TrimRight(host, "/") + "/v1/projects/" + url.PathEscape(project) + "/locations/" + url.PathEscape(location) + "/publishers/google"
+	client.BaseURL = base
 }
 
-// placeBedrock sends to a region of AWS.
-func (c *Config) placeBedrock(client *Client, s Settings) {
+// placed returns the value of a setting of placeSettings.
+func (c *Config) placed(s Settings, b builtin, setting string) string {
+	value := s.place(setting)
+	if value == "" && b.Signature != "" && setting == "region" {
+		value = c.AWSKeys.Region
+	}
+	if value == "" {
+		value = c.env(b.placeVariables(setting)...)
+	}
+	return value
+}
+
+// noPlace is the error for a missing setting of placeSettings.
+func noPlace(b builtin, setting string) error {
+	return &SettingError{Setting: setting, Reason: "it is missing; set " + strings.Join(b.placeVariables(setting), " or ")}
+}
+
+// signature returns what signs the requests of a provider.
+func (c *Config) signature(s Settings, b builtin) SigV4 {
 	sign := c.AWSKeys
 	sign.getenv = func(name string) string { return c.env(name) }
-	if s.Region != "" {
-		sign.Region = s.Region
-	}
-	if sign.Region == "" {
-		sign.Region = c.env(envAWSRegion...)
-	}
+	sign.Region = c.placed(s, b, "region")
 	if sign.Now == nil && c.Clock != nil {
 		sign.Now = c.Clock.Now
 	}
-	if len(s.APIKeyEnv) == 0 {
-		client.Auth = Bedrock(sign)
-	}
-	if client.BaseURL != "" {
-		return
-	}
-	if sign.Region == "" {
-		client.Auth = refusing{&SettingError{Setting: "region", Reason: "it is missing; set " + strings.Join(envAWSRegion, " or ")}}
-	}
-	domain := ".amazonaws.com"
-	if strings.HasPrefix(sign.Region, "cn-") {
-		domain = ".amazonaws.com.cn"
-	}
-	client.BaseURL = "https://bedrock-runtime." + url.PathEscape(sign.Region) + domain
+	return sign
 }

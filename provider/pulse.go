@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/framing"
+	"github.com/dragoman-go/dragoman/internal/framing/sse"
 )
 
 // Servers send heartbeats while a model is silent: comments and ping events in a stream,
@@ -131,16 +132,8 @@ func (p *pulse) open(b []byte) bool {
 // lineHasContent reports whether a line has content. Comments, blank lines and the names of
 // events do not. A line that is not part of an event stream counts as content.
 func (p *pulse) lineHasContent(line []byte) bool {
-	line = bytes.TrimPrefix(line, []byte("\ufeff"))
-	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		return p.dataHasContent(data)
-	}
-	for _, field := range [...]string{":", "event:", "id:", "retry:"} {
-		if bytes.HasPrefix(line, []byte(field)) {
-			return false
-		}
-	}
-	return p.dataHasContent(line) // of a stream of JSON values, or of an answer that is none
+	data, ok := sse.LineData(line)
+	return ok && p.dataHasContent(data)
 }
 
 func (p *pulse) dataHasContent(data []byte) bool {

@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
 // Retry says when a request is sent again, after an error that is [Retryable]
@@ -154,24 +157,22 @@ func (x *exchange) readAsked(h http.Header, e *dragoman.APIError) asked {
 	return asked{should: strings.ToLower(strings.TrimSpace(h.Get("X-Should-Retry")))}
 }
 
-// limitHeaders are the pairs in which servers tell what is left of a limit, and
-// when there will be more.
-var limitHeaders = [...]struct{ remaining, reset string }{
-	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
-	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
-	{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset"},
-	{"Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset"},
-	{"Anthropic-Ratelimit-Input-Tokens-Remaining", "Anthropic-Ratelimit-Input-Tokens-Reset"},
-	{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
-	{"X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
-	{"Ratelimit-Remaining", "Ratelimit-Reset"},
-}
+// limitHeaders returns the headers about limits: those of the dialects, and those that
+// other servers send.
+var limitHeaders = sync.OnceValue(func() (all []wire.RateLimit) {
+	for _, codec := range dialects.All() {
+		all = append(all, wire.Of(codec).Headers.RateLimits...)
+	}
+	return append(all,
+		wire.RateLimit{Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset"},
+		wire.RateLimit{Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"})
+})
 
 // resetAfter is when the last of the limits that are used up begins anew.
 func resetAfter(h http.Header, now time.Time) (wait time.Duration) {
-	for _, l := range limitHeaders {
-		if left := strings.TrimSpace(h.Get(l.remaining)); left == "0" {
-			wait = max(wait, untilReset(strings.TrimSpace(h.Get(l.reset)), now))
+	for _, l := range limitHeaders() {
+		if left := strings.TrimSpace(h.Get(l.Remaining)); left == "0" {
+			wait = max(wait, untilReset(strings.TrimSpace(h.Get(l.Reset)), now))
 		}
 	}
 	return wait

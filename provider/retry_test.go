@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -217,7 +218,7 @@ func thoughtful(codec dialect.Codec) *dragoman.Request {
 		dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Parts: []dragoman.Part{
 			&dragoman.Reasoning{Text: "Hm.", Signature: "c2ln", Encrypted: "ZW5j", Origin: origin},
 			&dragoman.Text{Text: "Let me look.", Signature: "c2ln"},
-			&dragoman.ToolCall{ID: "call_a", Name: "get_weather", Payload: dragoman.PayloadObject, Arguments: `{"city":"Oslo"}`, Signature: "c2ln"},
+			&dragoman.ToolCall{ID: "call_a", Name: "get_weather", Payload: codes.PayloadObject, Arguments: `{"city":"Oslo"}`, Signature: "c2ln"},
 		}},
 		dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{
 			&dragoman.ToolResult{CallID: "call_a", Name: "get_weather", Content: []dragoman.Part{&dragoman.Text{Text: "-3"}}},

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
@@ -27,8 +28,13 @@ const (
 	minSetting = 8
 )
 
-// publicHeaders may be seen by anybody.
-var publicHeaders = []string{"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta", "User-Agent"}
+// publicHeaders may be seen by anybody, and those of the dialects.
+var publicHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent"}
+
+// isPublic reports whether a header, by its canonical name, holds no secret.
+func isPublic(name string) bool {
+	return slices.Contains(publicHeaders, name) || slices.Contains(dialects.PublicHeaders(), name)
+}
 
 // secrets are the texts that no log and no error may tell. In how many ways they
 // are written is found out when there is something to tell: most requests succeed
@@ -68,7 +74,7 @@ func (s *secrets) all() []string {
 // headers takes the values that are not in before and at least so long.
 func (s *secrets) headers(h, before http.Header, least int) {
 	for name, values := range h {
-		if slices.Contains(publicHeaders, http.CanonicalHeaderKey(name)) || slices.Equal(before[name], values) {
+		if isPublic(http.CanonicalHeaderKey(name)) || slices.Equal(before[name], values) {
 			continue
 		}
 		for _, v := range values {

@@ -8,12 +8,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
 // losing is a request whose output format Anthropic has no place for, a serious loss.
 func losing() *dragoman.Request {
-	return &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputJSON}}
+	return &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}, Output: &dragoman.OutputFormat{Kind: codes.OutputJSON}}
 }
 
 func TestR11_StrictClientSendsNothingThatLoses(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // ThinkTags says how a server marks thinking within its text (quirk G7).
@@ -259,7 +260,7 @@ func (c *splitChoice) feed(text string, choice int, emit func(dragoman.Event) bo
 	if c.phase == inThinking {
 		before, behind, found, held := endOfThinking(c.held + text)
 		c.held = before[len(before)-held:]
-		if !c.delta(choice, c.thinking, dragoman.KindReasoning, before[:len(before)-held], emit) {
+		if !c.delta(choice, c.thinking, codes.KindReasoning, before[:len(before)-held], emit) {
 			return false
 		}
 		if !found {
@@ -280,10 +281,10 @@ func (c *splitChoice) say(choice int, text string, emit func(dragoman.Event) boo
 			return false
 		}
 	}
-	return c.delta(choice, c.places[c.text], dragoman.KindText, text, emit)
+	return c.delta(choice, c.places[c.text], codes.KindText, text, emit)
 }
 
-func (c *splitChoice) delta(choice, index int, kind dragoman.PartKind, text string, emit func(dragoman.Event) bool) bool {
+func (c *splitChoice) delta(choice, index int, kind string, text string, emit func(dragoman.Event) bool) bool {
 	if text == "" {
 		return true
 	}
@@ -326,12 +327,12 @@ func (c *splitChoice) end(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) 
 		if !thinks && (!c.begin(emit) || !c.say(ev.Choice, text.Text, emit)) {
 			return false
 		}
-		if thinks && !c.delta(ev.Choice, c.thinking, dragoman.KindReasoning, thought, emit) {
+		if thinks && !c.delta(ev.Choice, c.thinking, codes.KindReasoning, thought, emit) {
 			return false
 		}
 		c.held = ""
 	}
-	if c.phase == inThinking && !c.delta(ev.Choice, c.thinking, dragoman.KindReasoning, c.held, emit) {
+	if c.phase == inThinking && !c.delta(ev.Choice, c.thinking, codes.KindReasoning, c.held, emit) {
 		return false
 	}
 	if thinks {

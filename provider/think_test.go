@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -88,7 +89,7 @@ func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 						t.Errorf("%q: the header is at part %d", tc.text, last)
 					}
 				case *dragoman.PartDelta:
-					if ev.Kind != dragoman.KindToolCall {
+					if ev.Kind != codes.KindToolCall {
 						shown.WriteString(ev.Text)
 					}
 				}
@@ -131,7 +132,7 @@ func TestQuirkG7_ThinkTagsAreSplitInEveryDialectAndLeftAnywhere(t *testing.T) {
 				t.Errorf("left at %d, told %d", stop, n)
 			}
 		}
-		if !slices.Contains(kinds, string("response_end")) {
+		if !slices.Contains(kinds, "response_end") {
 			t.Errorf("%q", kinds)
 		}
 	})

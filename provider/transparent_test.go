@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -91,10 +92,10 @@ func TestAClientOfOnesOwnIsTransparentWhereNothingIsSet(t *testing.T) {
 }
 
 func TestADialectIsThatOfTheCodec(t *testing.T) {
-	if got := (&provider.Client{}).Dialect(); got != dragoman.OpenAIChat {
+	if got := (&provider.Client{}).Dialect(); got != dialectname.OpenAIChat {
 		t.Errorf("of none: %s", got)
 	}
-	if got := (&provider.Client{Codec: anthropic.Codec{}}).Dialect(); got != dragoman.Anthropic {
+	if got := (&provider.Client{Codec: anthropic.Codec{}}).Dialect(); got != dialectname.Anthropic {
 		t.Errorf("of Anthropic's: %s", got)
 	}
 }

@@ -318,7 +318,7 @@ func (a *answer) failed(err error) error {
 // bare reports whether a request was sent without a credential.
 func bare(r *http.Request) bool {
 	for name := range r.Header {
-		if !slices.Contains(publicHeaders, name) {
+		if !isPublic(name) {
 			return false
 		}
 	}

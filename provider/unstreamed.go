@@ -37,9 +37,10 @@ func (a *answer) peek() byte {
 	return 0
 }
 
-// tell reads the whole answer and hands it out as a stream would. One that is no
-// answer is left to the decoder of streams, which knows what errors look like.
-func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Event) bool) error {
+// streamWhole reads the whole response, and adds the events to out that a stream would have.
+// A body that is not a response is left to the decoder of streams, which knows what errors
+// look like.
+func (x *exchange) streamWhole(ctx context.Context, a *answer, out *startBuffer) error {
 	body, err := a.body(x.client.maxResponse())
 	if err != nil {
 		return broken(err, nil)
@@ -47,16 +48,16 @@ func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Even
 	resp, err := x.understand(ctx, a, body)
 	switch {
 	case resp == nil && ctx.Err() == nil && !isExtensionError(err):
-		return x.decode(ctx, a, bytes.NewReader(body), yield)
+		return x.decode(ctx, a, bytes.NewReader(body), out)
 	case resp == nil:
 		return err
 	}
 	for ev := range stream.Told(resp, x.lost(dragoman.Report{})) {
-		if !yield(ev) {
+		if !out.add(ev) {
 			return errLeft
 		}
 	}
-	if resp.Error != nil && !yield(&dragoman.StreamError{Err: resp.Error, Usage: resp.Usage}) {
+	if resp.Error != nil && !out.add(&dragoman.StreamError{Err: resp.Error, Usage: resp.Usage}) {
 		return errLeft
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -28,7 +29,7 @@ func sayWhole(resp *dragoman.Response, contentType string) step {
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		if s.codec.Dialect() != dragoman.Ollama { // whose lines are not blank
+		if s.codec.Dialect() != dialectname.Ollama { // whose lines are not blank
 			_, _ = io.WriteString(w, " \r\n")
 			w.(http.Flusher).Flush()
 		}
@@ -76,10 +77,10 @@ func TestAWholeAnswerWhereAStreamWasAskedForIsToldAsOne(t *testing.T) {
 						t.Errorf("%s as %q: %+v, want %+v", name, contentType, a[i], b[i])
 					}
 				}
-				if kinds[0] != "response_start" || !slices.Contains(kinds, "part_delta") && codec.Dialect() != dragoman.Ollama || kinds[len(kinds)-1] != "response_end" {
+				if kinds[0] != "response_start" || !slices.Contains(kinds, "part_delta") && codec.Dialect() != dialectname.Ollama || kinds[len(kinds)-1] != "response_end" {
 					t.Errorf("%s as %q: the events are %q", name, contentType, kinds)
 				}
-				if !slices.Contains([]dragoman.Dialect{dragoman.Ollama}, codec.Dialect()) && !reflect.DeepEqual(streamed.Output, whole.Output) {
+				if !slices.Contains([]dragoman.Dialect{dialectname.Ollama}, codec.Dialect()) && !reflect.DeepEqual(streamed.Output, whole.Output) {
 					t.Errorf("%s as %q: collected\n%+v\nwant\n%+v", name, contentType, streamed.Output, whole.Output)
 				}
 			}

@@ -2,9 +2,11 @@ package provider
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -39,32 +41,40 @@ func unwrapResponse(reg *interop.Registry, resp *dragoman.Response) {
 	}
 }
 
-// unwrapper does it for a stream: the text of an answer is held until it is
-// whole.
-type unwrapper struct{ on bool }
-
-func newUnwrapper(reg *interop.Registry) unwrapper { return unwrapper{on: reg.AnswerWrapped()} }
-
-// pass hands an event on.
-func (u unwrapper) pass(ev dragoman.Event, yield func(dragoman.Event) bool) bool {
-	if !u.on {
-		return yield(ev)
+// unwrapEvents does it for a stream: the text of the response is held until it is whole.
+// A stream that needs no change is returned itself.
+func unwrapEvents(reg *interop.Registry, events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
+	if !reg.AnswerWrapped() {
+		return events
 	}
-	switch e := ev.(type) {
-	case *dragoman.PartDelta:
-		if e.Kind == dragoman.KindText {
-			fields := *e
-			fields.Text = ""
-			return e.Extra == nil || yield(&fields)
+	return func(yield func(dragoman.Event, error) bool) {
+		for ev, err := range events {
+			switch e := ev.(type) {
+			case *dragoman.PartDelta:
+				if e.Kind != codes.KindText {
+					break
+				}
+				if e.Extra == nil {
+					continue
+				}
+				fields := *e
+				fields.Text = ""
+				ev = &fields
+			case *dragoman.PartEnd:
+				t, ok := unwrapped(e.Part).(*dragoman.Text)
+				if !ok {
+					break
+				}
+				if !yield(&dragoman.PartDelta{Choice: e.Choice, Index: e.Index, Kind: codes.KindText, Text: t.Text}, nil) {
+					return
+				}
+				end := *e
+				end.Part = t
+				ev = &end
+			}
+			if !yield(ev, err) {
+				return
+			}
 		}
-	case *dragoman.PartEnd:
-		t, ok := unwrapped(e.Part).(*dragoman.Text)
-		if !ok {
-			break
-		}
-		end := *e
-		end.Part = t
-		return yield(&dragoman.PartDelta{Choice: e.Choice, Index: e.Index, Kind: dragoman.KindText, Text: t.Text}) && yield(&end)
 	}
-	return yield(ev)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/provider"
@@ -27,7 +28,7 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 	// It waits for the second half once both words of the first are told, and not
 	// between them; only then the server goes on.
 	words, waits := 0, 0
-	ctx := callcontext.WithWaiting(t.Context(), func() {
+	ctx := callcontext.WithRelay(t.Context(), &callcontext.Relay{Waiting: func() {
 		if words > 0 && words%2 == 0 && waits < words/2 {
 			waits++
 			more <- struct{}{}
@@ -35,7 +36,7 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 		if words%2 != 0 {
 			t.Errorf("it waits behind %d words", words)
 		}
-	})
+	}})
 	client := &provider.Client{BaseURL: s.URL, Model: "m"}
 	for ev, err := range client.Stream(ctx, &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}}) {
 		if err != nil {
@@ -59,7 +60,7 @@ func TestReencodingInAnotherDialectLeavesTheNativeFormOut(t *testing.T) {
 		client := &provider.Client{BaseURL: s.URL, Model: "m"}
 		ctx := t.Context()
 		if without {
-			ctx = wirekit.WithReencode(ctx, dragoman.Anthropic)
+			ctx = wirekit.WithReencode(ctx, dialectname.Anthropic)
 		}
 		resp, err := client.Generate(ctx, &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}})
 		if err != nil || len(resp.Output) != 1 {

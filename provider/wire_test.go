@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -94,9 +95,9 @@ func TestX13_TheEndOfAStreamIsNotWaitedForLong(t *testing.T) {
 // writes is a contribution that writes tools in a form of its own.
 type writes string
 
-func (writes) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
-func (writes) From() dragoman.Format     { return "acme.tool" }
-func (writes) To() dragoman.Format       { return toolformat.ChatFunction }
+func (writes) Kind() string          { return codes.SchemaObject }
+func (writes) From() dragoman.Format { return "acme.tool" }
+func (writes) To() dragoman.Format   { return toolformat.ChatFunction }
 func (w writes) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	return json.RawMessage(`{"type":"function","function":{"name":"look","by":"` + string(w) + `"}}`), dragoman.Report{}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // lowering is one case: a source, a profile, and what must come out. An empty
@@ -758,19 +759,19 @@ func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
 	for _, p := range all() {
 		for _, bad := range []string{`{`, `[]`, `7`, `"object"`, `{"type":"string"}`, `{"type":"array","items":{}}`, `{"type":"object"}{}`, strings.Repeat(`{"items":`, 5000)} {
 			v := Lint(dragoman.ToolSpec{Name: "bad", Parameters: json.RawMessage(bad)}, p)
-			if v.Status != Dropped || v.Err == nil || v.Schema != nil || !strings.Contains(v.String(), "dropped: ") {
+			if v.Status != codes.LintDropped || v.Err == nil || v.Schema != nil || !strings.Contains(v.String(), "dropped: ") {
 				t.Errorf("%s: %.40s: %v", p.Name(), bad, v)
 			}
-			if v := Lint(good, p); v.Status != OK || string(v.Schema) != string(good.Parameters) || v.String() != "ok" {
+			if v := Lint(good, p); v.Status != codes.LintOK || string(v.Schema) != string(good.Parameters) || v.String() != "ok" {
 				t.Errorf("%s: the good tool beside %.40s: %v", p.Name(), bad, v)
 			}
 		}
 		repaired := Lint(dragoman.ToolSpec{Parameters: json.RawMessage(`{"type":"dict","properties":{}}`)}, p)
-		if repaired.Status != Repaired || len(repaired.Report.Losses) == 0 || repaired.Schema == nil {
+		if repaired.Status != codes.LintRepaired || len(repaired.Report.Losses) == 0 || repaired.Schema == nil {
 			t.Errorf("%s: %v", p.Name(), repaired)
 		}
-		for _, kind := range []dragoman.ToolKind{dragoman.ToolFreeform, dragoman.ToolHosted} {
-			if v := Lint(dragoman.ToolSpec{Kind: kind}, p); v.Status != OK || v.Schema != nil {
+		for _, kind := range []string{codes.ToolFreeform, codes.ToolHosted} {
+			if v := Lint(dragoman.ToolSpec{Kind: kind}, p); v.Status != codes.LintOK || v.Schema != nil {
 				t.Errorf("%s %s: %v", p.Name(), kind, v)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -83,8 +84,8 @@ func simplify(r *dragoman.Response) {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
 				p.Namespace, p.Synthetic = "", false
-				if p.Payload == dragoman.PayloadText {
-					p.Payload, p.Arguments = dragoman.PayloadObject, "{}"
+				if p.Payload == codes.PayloadText {
+					p.Payload, p.Arguments = codes.PayloadObject, "{}"
 				}
 			case *dragoman.Refusal:
 				r.Output = r.Output[i : i+1]

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -27,7 +28,7 @@ func picture(seed byte, size int) *dragoman.Media {
 // withMedia is a conversation with images in a prompt and in a result.
 func withMedia(seed byte) []dragoman.Message {
 	ms := exchange("q", string('a'+seed), "r")
-	ms[0].Parts = append(ms[0].Parts, picture(seed, 30_000), &dragoman.Media{Media: dragoman.MediaFile, MIME: "text/plain", Text: strings.Repeat("text ", 1000), Name: "a.txt"})
+	ms[0].Parts = append(ms[0].Parts, picture(seed, 30_000), &dragoman.Media{Media: codes.MediaFile, MIME: "text/plain", Text: strings.Repeat("text ", 1000), Name: "a.txt"})
 	ms[2].Parts[0].(*dragoman.ToolResult).Content = []dragoman.Part{&dragoman.Text{Text: "seen"}, picture(seed, 30_000), picture(seed, 10)}
 	return ms
 }
@@ -122,7 +123,7 @@ func TestDecision35_AnAttachmentThatIsNotThereIsAnError(t *testing.T) {
 	if out, err := s.Expand(t.Context(), ask); err != nil || out[0].Parts[0].(*dragoman.Media).Base64 != picture(1, 5000).Base64 {
 		t.Error(err)
 	}
-	missing := []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, Attachment: "att_gone"}}})}
+	missing := []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, Attachment: "att_gone"}}})}
 	for name, s := range map[string]*session.Session{"unknown": s, "another session": created(t, &session.Memory{})} {
 		ms := missing
 		if name != "unknown" {

@@ -16,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
@@ -87,16 +88,16 @@ func TestDecision17_MediaFromMinAttachmentOnIsStoredApart(t *testing.T) {
 	s := created(t, &session.Memory{})
 	for name, media := range map[string]func(n int) *dragoman.Media{
 		"base64": func(n int) *dragoman.Media {
-			return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", n)}
+			return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", n)}
 		},
 		"text": func(n int) *dragoman.Media {
-			return &dragoman.Media{Media: dragoman.MediaFile, MIME: "text/plain", Text: strings.Repeat("t", n)}
+			return &dragoman.Media{Media: codes.MediaFile, MIME: "text/plain", Text: strings.Repeat("t", n)}
 		},
 		"data URL": func(n int) *dragoman.Media {
-			return &dragoman.Media{Media: dragoman.MediaImage, URL: "data:" + strings.Repeat("u", n-5)}
+			return &dragoman.Media{Media: codes.MediaImage, URL: "data:" + strings.Repeat("u", n-5)}
 		},
 		"other URL": func(n int) *dragoman.Media {
-			return &dragoman.Media{Media: dragoman.MediaImage, URL: "https:" + strings.Repeat("u", n-6)}
+			return &dragoman.Media{Media: codes.MediaImage, URL: "https:" + strings.Repeat("u", n-6)}
 		},
 	} {
 		for n, want := range map[int]bool{1<<10 - 1: false, 1 << 10: name != "other URL"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -285,13 +286,13 @@ func (a acting) Actions(extension.Env) []extension.Action {
 
 func TestX9_AnActionMayWriteNativeMessagesOfItsOwn(t *testing.T) {
 	summary := map[dragoman.Dialect]string{
-		dragoman.Anthropic:       `{"role":"user","content":[{"type":"text","text":"summary"}], "odd": 1.0}`,
-		dragoman.Bedrock:         `{"role":"user","content":[{"text":"summary"}]}`,
-		dragoman.Gemini:          `{"role":"user","parts":[{"text":"summary"}]}`,
-		dragoman.Ollama:          `{"role":"user","content":"summary"}`,
-		"cohere.chat":            `{"role":"user","content":"summary"}`,
-		dragoman.OpenAIChat:      `{"role":"user","content":"summary", "odd": 1.0}`,
-		dragoman.OpenAIResponses: `{"type":"message","role":"user","content":[{"type":"input_text","text":"summary"}]}`,
+		dialectname.Anthropic:       `{"role":"user","content":[{"type":"text","text":"summary"}], "odd": 1.0}`,
+		dialectname.Bedrock:         `{"role":"user","content":[{"text":"summary"}]}`,
+		dialectname.Gemini:          `{"role":"user","parts":[{"text":"summary"}]}`,
+		dialectname.Ollama:          `{"role":"user","content":"summary"}`,
+		"cohere.chat":               `{"role":"user","content":"summary"}`,
+		dialectname.OpenAIChat:      `{"role":"user","content":"summary", "odd": 1.0}`,
+		dialectname.OpenAIResponses: `{"type":"message","role":"user","content":[{"type":"input_text","text":"summary"}]}`,
 	}
 	for _, c := range codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {

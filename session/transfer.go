@@ -11,7 +11,8 @@ import (
 
 // Branch makes a session that begins as another one was when entry at was its last
 // one, with all that came before, its journal too, and opens it. The two go
-// separate ways from there.
+// separate ways from there, but for background work that both wait for: its outcome is
+// delivered once, to the session that runs first.
 func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, error) {
 	head, err := s.known()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // reasoningField is the member in which a compatible server tells reasoning; empty
@@ -45,7 +46,7 @@ func think(req *dragoman.Request, on bool, effort string) {
 	}
 	s.Effort = cmp.Or(effort, s.Effort)
 	if !on {
-		s.Mode = dragoman.ReasoningOff
+		s.Mode = codes.ReasoningOff
 	}
 	req.Reasoning = &s
 }

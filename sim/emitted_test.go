@@ -11,6 +11,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -18,7 +20,7 @@ import (
 // prompts are requests for every kind of answer.
 func prompts() map[string]*dragoman.Request {
 	structured := ask("Ann is 42 🙂")
-	structured.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "person", Schema: json.RawMessage(
+	structured.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "person", Schema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"],"additionalProperties":false}`)}
 	thinks := ask("What's the weather in Oslo?", toolbox()...)
 	thinks.Reasoning = &dragoman.ReasoningSettings{Effort: "high", Summary: "auto"}
@@ -30,7 +32,7 @@ func prompts() map[string]*dragoman.Request {
 		"parallel calls":    ask("What's the weather in Oslo and Bergen?", toolbox()...),
 		"reasoning":         thinks,
 		"structured output": structured,
-		"freeform":          ask(`Run the code "print(1)"`, dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code", Description: "Runs code."}),
+		"freeform":          ask(`Run the code "print(1)"`, dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Description: "Runs code."}),
 		"cut short":         cut,
 	}
 }
@@ -71,7 +73,7 @@ func TestZ1_StrictClientsTakeWhateverTheSimulatorEmits(t *testing.T) {
 				if err := emitcheck.Whole(c.Dialect(), status, header, body); err != nil {
 					t.Errorf("%s, %s, whole: %v\n%s", c.Dialect(), name, err, body)
 				}
-				if c.Dialect() == dragoman.OpenAIResponses {
+				if c.Dialect() == dialectname.OpenAIResponses {
 					if err := document.Whole(body); err != nil {
 						t.Errorf("%s, whole: %v\n%s", name, err, body)
 					}
@@ -83,7 +85,7 @@ func TestZ1_StrictClientsTakeWhateverTheSimulatorEmits(t *testing.T) {
 						t.Errorf("%s, %s, stream: %v\n%s", c.Dialect(), name, err, body)
 					}
 				}
-				if c.Dialect() == dragoman.OpenAIResponses {
+				if c.Dialect() == dialectname.OpenAIResponses {
 					if err := document.Stream(body); err != nil {
 						t.Errorf("%s, stream: %v\n%s", name, err, body)
 					}

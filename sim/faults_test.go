@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -108,7 +109,7 @@ func judge(t *testing.T, f sim.Fault, want, resp *dragoman.Response, err error) 
 		text := want.Text()
 		got := resp.Text()
 		if f.ID == "c17" {
-			if n := strings.Count(got, "\uFFFD"); n > 1 || n == 0 && resp.Origin != nil && resp.Origin.Dialect != dragoman.OpenAIResponses { // which says all again
+			if n := strings.Count(got, "\uFFFD"); n > 1 || n == 0 && resp.Origin != nil && resp.Origin.Dialect != dialectname.OpenAIResponses { // which says all again
 				t.Errorf("%q", got)
 			}
 			got = strings.Replace(got, "\uFFFD", "", 1)
@@ -194,7 +195,7 @@ func TestFaultsOfModelsInProcessAreThoseOfAWire(t *testing.T) {
 				} else {
 					resp, err = m.Generate(ctx, req)
 				}
-				if f.Dialects[0] == dragoman.OpenAIChat && resp != nil && err == nil && thinking(resp) == "" {
+				if f.Dialects[0] == dialectname.OpenAIChat && resp != nil && err == nil && thinking(resp) == "" {
 					want.Usage.Reasoning = dragoman.Count{}
 					want.Output[0].Parts = want.Output[0].Parts[1:] // which that wire does not tell
 				}
@@ -350,7 +351,7 @@ func TestAnErrorInAStreamIsToldOnce(t *testing.T) {
 		raw, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		want := 1
-		if c.Dialect() == dragoman.OpenAIResponses {
+		if c.Dialect() == dialectname.OpenAIResponses {
 			want = 2
 		}
 		if n := strings.Count(string(raw), "Enough of it."); err != nil || n != want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/lark"
 )
 
@@ -49,7 +50,7 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 	same := map[string]int{}
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		if t.Kind == dragoman.ToolHosted || !allowed(req.ToolChoice, t) || t.Name == outputReader && !mentioned(req.Messages, outputReader) {
+		if t.Kind == codes.ToolHosted || !allowed(req.ToolChoice, t) || t.Name == outputReader && !mentioned(req.Messages, outputReader) {
 			continue
 		}
 		if len(out) == maxCandidateTools {
@@ -363,7 +364,7 @@ func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 		})
 	}
 	said := valuesIn(s.text, known)
-	if s.tool.spec.Kind == dragoman.ToolFreeform {
+	if s.tool.spec.Kind == codes.ToolFreeform {
 		return []*dragoman.ToolCall{newCall(s.tool.spec, freeInput(s.tool.spec.Grammar, said))}, true
 	}
 	args, ok := fillObject(s.tool.spec.Parameters, said)
@@ -414,8 +415,8 @@ func (v *values) further() []*values {
 
 func newCall(t *dragoman.ToolSpec, arguments string) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{Name: t.Name, Namespace: t.Namespace, Arguments: arguments}
-	if t.Kind == dragoman.ToolFreeform {
-		c.Payload = dragoman.PayloadText
+	if t.Kind == codes.ToolFreeform {
+		c.Payload = codes.PayloadText
 	}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // Planner picks tools by what the user said and fills their arguments from it,
@@ -81,7 +82,7 @@ func plan(req *dragoman.Request, m mint) (answer, error) {
 // thinks reports whether the request asks for reasoning.
 func thinks(req *dragoman.Request) bool {
 	r := req.Reasoning
-	return r != nil && r.Mode != dragoman.ReasoningOff && r.Effort != "none"
+	return r != nil && r.Mode != codes.ReasoningOff && r.Effort != "none"
 }
 
 // mintReasoning is a thought with the opaque state that replays it: a signature,

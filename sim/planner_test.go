@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/lark"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -213,10 +214,10 @@ func TestThePlannerWritesTextForFreeformTools(t *testing.T) {
 		{"no grammar at all", &dragoman.Grammar{Syntax: "lark", Definition: `nonsense`}, `Run the code "print(1)"`, "print(1)"},
 		{"an expression of others", &dragoman.Grammar{Syntax: "regex", Definition: `(?=x)y`}, `Run the code "print(1)"`, "print(1)"},
 	} {
-		spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code", Grammar: tc.grammar}
+		spec := dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Grammar: tc.grammar}
 		resp := generate(t, sim.Planner{}, ask(tc.prompt, spec))
 		calls := resp.ToolCalls()
-		if len(calls) != 1 || calls[0].Arguments != tc.want || calls[0].Payload != dragoman.PayloadText {
+		if len(calls) != 1 || calls[0].Arguments != tc.want || calls[0].Payload != codes.PayloadText {
 			t.Errorf("%s: %s", tc.about, told(resp))
 		}
 	}
@@ -242,7 +243,7 @@ func TestThePlannerCallsToolsOfNamespacesAndDeferredOnes(t *testing.T) {
 }
 
 func TestAHostedToolIsNotCalled(t *testing.T) {
-	hosted := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "openai.responses.web_search", JSON: json.RawMessage(`{"type":"web_search"}`)}}
+	hosted := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "openai.responses.web_search", JSON: json.RawMessage(`{"type":"web_search"}`)}}
 	if resp := generate(t, sim.Planner{}, ask("web search for cats", hosted)); len(resp.ToolCalls()) > 0 {
 		t.Error(told(resp))
 	}
@@ -271,13 +272,13 @@ func TestStructuredOutputIsValidAndSaysWhatWasSaid(t *testing.T) {
 		{"text", "", "Hi", "You said: Hi"},
 	} {
 		req := ask(tc.prompt)
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputKind(tc.kind), Schema: json.RawMessage(tc.schema)}
+		req.Output = &dragoman.OutputFormat{Kind: tc.kind, Schema: json.RawMessage(tc.schema)}
 		if got := generate(t, sim.Planner{}, req).Text(); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.prompt, got, tc.want)
 		}
 	}
 	req := ask("Hi")
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: json.RawMessage(`{"not":{}}`)}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"not":{}}`)}
 	_, err := sim.Planner{}.Generate(context.Background(), req)
 	if e := new(dragoman.APIError); !asError(err, &e) || e.Class != dragoman.ErrorBadRequest {
 		t.Error(err)
@@ -286,7 +287,7 @@ func TestStructuredOutputIsValidAndSaysWhatWasSaid(t *testing.T) {
 
 func TestStructuredOutputComesBehindTheTools(t *testing.T) {
 	req := ask("What's the weather in Oslo?", toolbox()...)
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"degrees":{"type":"number"}},"required":["degrees"]}`)}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"degrees":{"type":"number"}},"required":["degrees"]}`)}
 	resp := generate(t, sim.Planner{}, req)
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(resp.ToolCalls()[0].ResultText("It is 14 degrees.")))
@@ -305,7 +306,7 @@ func TestReasoningComesWhereItIsAskedFor(t *testing.T) {
 	if !ok || r.Text == "" || r.Signature == "" {
 		t.Errorf("%+v", r)
 	}
-	for _, off := range []*dragoman.ReasoningSettings{{Mode: dragoman.ReasoningOff}, {Effort: "none"}} {
+	for _, off := range []*dragoman.ReasoningSettings{{Mode: codes.ReasoningOff}, {Effort: "none"}} {
 		req.Reasoning = off
 		if parts := generate(t, sim.Planner{}, req).Output[0].Parts; len(parts) != 1 {
 			t.Errorf("%+v: %d parts", off, len(parts))

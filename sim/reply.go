@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // reply is the text of an answer without calls: the results, what was said, or
@@ -27,11 +28,11 @@ func reply(req *dragoman.Request, ex exchange, unfilled []string) (string, error
 	}
 	inWords := schemaInWords(req)
 	switch {
-	case f.Kind == dragoman.OutputSchema:
+	case f.Kind == codes.OutputSchema:
 		return structured(f.Schema, ex, text)
-	case f.Kind != dragoman.OutputText && inWords != nil:
+	case f.Kind != codes.OutputText && inWords != nil:
 		return structured(inWords, ex, text)
-	case f.Kind == dragoman.OutputJSON:
+	case f.Kind == codes.OutputJSON:
 		return string(appendTree(nil, newObject("answer", text))), nil
 	default:
 		return text, nil
@@ -92,7 +93,7 @@ func tellResults(ex exchange) string {
 	var lines []string
 	for _, r := range ex.results {
 		verb := "says"
-		if r.Outcome == dragoman.OutcomeError {
+		if r.Outcome == codes.OutcomeError {
 			verb = "failed"
 		}
 		lines = append(lines, fmt.Sprintf("%s %s: %s", ex.nameOf(r), verb, tellContent(r)))

@@ -240,9 +240,9 @@ func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
 				continue
 			}
 			c.Namespace, c.Name = t.Namespace, t.Name
-			if member := onlyText(t); c.Payload == dragoman.PayloadText && member != "" {
+			if member := onlyText(t); c.Payload == codes.PayloadText && member != "" {
 				b, _ := json.Marshal(map[string]string{member: c.Arguments}) // strings cannot fail
-				c.Arguments, c.Payload = string(b), dragoman.PayloadObject
+				c.Arguments, c.Payload = string(b), codes.PayloadObject
 			}
 			return
 		}
@@ -251,7 +251,7 @@ func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
 
 // onlyText is the name of the member of a function that has one, which is a text.
 func onlyText(t *dragoman.ToolSpec) string {
-	if t.Kind != dragoman.ToolFunction {
+	if t.Kind != codes.ToolFunction {
 		return ""
 	}
 	root, err := parseTree(t.Parameters)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // SyntaxError says where a script is wrong.
@@ -215,7 +216,7 @@ func (p *scriptParser) call(t *turn, rest string) {
 			p.at = at
 		}
 	default:
-		c.Payload = dragoman.PayloadText
+		c.Payload = codes.PayloadText
 	}
 	t.parts = append(t.parts, c)
 }

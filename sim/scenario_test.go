@@ -67,7 +67,7 @@ func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
 	s.Pace.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	now := function("now", "", "")
 	now.Namespace = "meteo"
-	code := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code"}
+	code := dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code"}
 	req := ask("Do I need a Coat?", function("get_weather", "", cityOnly), now, code)
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be polite."}}
 
@@ -147,10 +147,10 @@ func TestOneScriptCallsToolsAsEveryDialectHasThem(t *testing.T) {
 		want  []dragoman.ToolCall
 	}{
 		"namespaces and freeform tools": {
-			[]dragoman.ToolSpec{{Name: "crm__list_orders"}, {Namespace: "crm", Name: "list_orders"}, {Name: "apply_patch", Kind: dragoman.ToolFreeform}},
+			[]dragoman.ToolSpec{{Name: "crm__list_orders"}, {Namespace: "crm", Name: "list_orders"}, {Name: "apply_patch", Kind: codes.ToolFreeform}},
 			[]dragoman.ToolCall{
 				{Namespace: "crm", Name: "list_orders", Arguments: `{"cust": 3}`},
-				{Name: "apply_patch", Arguments: "*** Begin <Patch>", Payload: dragoman.PayloadText},
+				{Name: "apply_patch", Arguments: "*** Begin <Patch>", Payload: codes.PayloadText},
 			},
 		},
 		"functions alone": {

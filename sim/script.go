@@ -66,7 +66,7 @@ func (s *script) truncate() {
 }
 
 // malform breaks the JSON of the event in the middle, or of the whole answer.
-// Frames of Bedrock are damaged by it, too.
+// Binary frames are damaged by it, too.
 func (s *script) malform(_ dialect.Codec) {
 	if len(s.chunks) == 0 {
 		return

@@ -32,6 +32,7 @@ import (
 //	POST /v1beta/models/{model}:countTokens
 //	POST /api/chat                                       Ollama
 //	GET  /api/tags, POST /api/show, GET /api/version
+//	POST /v2/chat                                        Cohere
 //	POST /model/{model}/converse                         Bedrock
 //	POST /model/{model}/converse-stream
 //	GET  /v1/models, /v1/models/{model}, /v1beta/models

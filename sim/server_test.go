@@ -22,6 +22,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -158,18 +160,18 @@ func TestTextStructuredOutputAndReasoningAreServedInEveryDialect(t *testing.T) {
 		if err != nil || resp.Text() != "You said: Ann is 42 🙂" {
 			t.Errorf("%v %+v", err, resp)
 		}
-		req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "person", Schema: json.RawMessage(
+		req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "person", Schema: json.RawMessage(
 			`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"],"additionalProperties":false}`)}
 		resp, err = c.generate(context.Background(), server.URL, req)
 		if err != nil || resp.Text() != `{"name":"Ann","age":42}` {
 			t.Errorf("%v %+v", err, resp.Text())
 		}
 		req.Output = nil
-		if c.Dialect() == dragoman.OpenAIChat {
+		if c.Dialect() == dialectname.OpenAIChat {
 			return // whose servers tell no reasoning
 		}
-		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2048)), Summary: "auto"}
-		if c.Dialect() == dragoman.OpenAIResponses {
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2048)), Summary: "auto"}
+		if c.Dialect() == dialectname.OpenAIResponses {
 			req.Reasoning = &dragoman.ReasoningSettings{Effort: "high", Summary: "auto"}
 		}
 		resp, err = c.generate(context.Background(), server.URL, req)
@@ -195,13 +197,13 @@ func thinking(resp *dragoman.Response) string {
 func TestFreeformToolsAreServedWhereTheDialectHasThem(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {
-		req := ask(`Run the code "print(1)"`, dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code", Description: "Runs code."})
+		req := ask(`Run the code "print(1)"`, dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Description: "Runs code."})
 		req.Stream = stream
 		resp, err := c.generate(context.Background(), server.URL, req)
 		if err != nil || len(resp.ToolCalls()) != 1 {
 			t.Fatalf("%v %+v", err, resp)
 		}
-		if call := resp.ToolCalls()[0]; call.Payload != dragoman.PayloadText || call.Arguments != "print(1)" {
+		if call := resp.ToolCalls()[0]; call.Payload != codes.PayloadText || call.Arguments != "print(1)" {
 			t.Errorf("%+v", call)
 		}
 	})
@@ -240,7 +242,7 @@ func TestErrorsHaveTheClassAndStatusOfTheCallersDialect(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		large := dragoman.ErrorTooLarge
-		if c.Dialect() == dragoman.Bedrock {
+		if c.Dialect() == dialectname.Bedrock {
 			large = dragoman.ErrorBadRequest // its word for it
 		}
 		fails("sim/echo", strings.Repeat("x", 200_000), large)
@@ -267,9 +269,9 @@ func TestABodyThatIsNoRequestIsABadRequest(t *testing.T) {
 func TestContentTypesAndRequestIDsAreThoseOfTheVendors(t *testing.T) {
 	server := serve(t, sim.Config{})
 	types := map[dragoman.Dialect]string{
-		dragoman.Ollama: "application/x-ndjson", dragoman.Bedrock: "application/vnd.amazon.eventstream",
+		dialectname.Ollama: "application/x-ndjson", dialectname.Bedrock: "application/vnd.amazon.eventstream",
 	}
-	ids := map[dragoman.Dialect]string{dragoman.Anthropic: "request-id", dragoman.Bedrock: "x-amzn-requestid"}
+	ids := map[dragoman.Dialect]string{dialectname.Anthropic: "request-id", dialectname.Bedrock: "x-amzn-requestid"}
 	inModes(t, func(t *testing.T, c client, stream bool) {
 		want := "application/json"
 		if stream {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
@@ -72,12 +73,9 @@ func (r bodyRecord) bytes() ([]byte, error) {
 // redacted stands for what nobody may read.
 const redacted = "REDACTED"
 
-// publicHeaders of a request may be read by anybody. Any other may hold a
-// credential: which one does is up to the server.
-var publicHeaders = []string{
-	"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Connection", "Content-Length", "Content-Type",
-	"Openai-Beta", "User-Agent", faultHeader,
-}
+// publicHeaders of a request may be read by anybody, and those of the dialects. Any other
+// may hold a credential: which one does is up to the server.
+var publicHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "User-Agent", faultHeader}
 
 // secretWords stand in the names of headers and parameters that hold credentials,
 // those of answers too.
@@ -184,7 +182,8 @@ func (s secrets) header(h http.Header, hides func(name string) bool) map[string]
 
 // private reports whether a header of a request is not known to be public.
 func private(name string) bool {
-	return !slices.Contains(publicHeaders, http.CanonicalHeaderKey(name))
+	name = http.CanonicalHeaderKey(name)
+	return !slices.Contains(publicHeaders, name) && !slices.Contains(dialects.PublicHeaders(), name)
 }
 
 // url is a URL without credentials.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/text/charset"
 )
 
 // Target is what a request is encoded for: a dialect and what the model and
@@ -41,7 +43,7 @@ type Capabilities struct {
 	// NoStrict: the server rejects a strict flag; none is sent.
 	NoStrict bool
 	// StrictTools: the model takes a strict flag where the models of its dialect
-	// differ in that (Bedrock); otherwise none is sent there (quirk A31).
+	// differ in that; otherwise none is sent there (quirk A31).
 	StrictTools bool
 	// NoCustomTools: freeform tools are sent as functions.
 	NoCustomTools bool
@@ -104,8 +106,7 @@ type Capabilities struct {
 	OneSampler bool
 	// NoStreamOptions: the server rejects stream_options.
 	NoStreamOptions bool
-	// NoCacheBreakpoints: the model rejects cache breakpoints, as most on Bedrock
-	// do; none is sent.
+	// NoCacheBreakpoints: the model rejects cache breakpoints; none is sent.
 	NoCacheBreakpoints bool
 	// DefaultMaxTokens is the bound of an answer that is written where a request has none
 	// and the wire demands one; zero means the dialect's. The model takes at least that.
@@ -149,8 +150,7 @@ type Capabilities struct {
 	// dialect otherwise demands one (Limits.DummySignature).
 	NoDummySignature bool
 	// ClosedSchemas: the server takes tool and output schemas only in the closed
-	// subset of its dialect (Gemini's parameters and responseSchema, the tools of
-	// Amazon's own models on Bedrock).
+	// subset of its dialect, such as "gemini.parameters" (quirk A2).
 	ClosedSchemas bool
 	// ToolSchema names the subset of JSON Schema that the server takes in a tool
 	// where that is not the dialect's, such as "moonshot.tool": all.Profile gives
@@ -183,7 +183,8 @@ type Capabilities struct {
 	// server that does not use the effort none for that, such as
 	// "thinking.type=disabled" or "enable_thinking=false".
 	ReasoningOff string
-	// NoThinkLevels: the model on Ollama accepts true or false for think, but no level.
+	// NoThinkLevels: the model accepts true or false for think, but no level, where the
+	// models of its dialect differ in that.
 	NoThinkLevels bool
 	// MinThinkingBudget and MaxThinkingBudget bound a thinking budget in tokens; zero
 	// means the bounds of the dialect.
@@ -193,9 +194,9 @@ type Capabilities struct {
 	// "none" is that reasoning can be switched off. Another is sent as the nearest of
 	// them (quirk G10). Empty means all that the dialect has.
 	Efforts string
-	// EffortField is the field of additionalModelRequestFields that takes the effort on
-	// Bedrock: "reasoning_effort" (OpenAI models) or "reasoningConfig" (Amazon Nova). Empty
-	// means the Claude form.
+	// EffortField is the field of additionalModelRequestFields that takes the effort, where
+	// the models of a dialect differ in that: "reasoning_effort" or "reasoningConfig". Empty
+	// means the form of Claude.
 	EffortField string
 	// ID overrides the dialect's rule for call ids; nil keeps it.
 	ID *IDRule
@@ -205,12 +206,12 @@ type Capabilities struct {
 
 // TakesMedia reports whether the model and its server accept a kind of media. A
 // plain-text document ([dragoman.Media].Text) is text, which they always accept.
-func (c *Capabilities) TakesMedia(kind dragoman.MediaKind) bool {
-	if c.NoImages || c.NoFiles && kind == dragoman.MediaFile {
+func (c *Capabilities) TakesMedia(kind string) bool {
+	if c.NoImages || c.NoFiles && kind == codes.MediaFile {
 		return false
 	}
 	for word := range strings.FieldsSeq(c.RefusesMedia) {
-		if word == string(kind) {
+		if word == kind {
 			return false
 		}
 	}
@@ -228,6 +229,27 @@ type NameRule struct {
 	Max int
 }
 
+// Allows reports whether the wire accepts a tool name as it is.
+func (r NameRule) Allows(name string) bool {
+	if name == "" || (r.Max > 0 && len(name) > r.Max) {
+		return false
+	}
+	first := r.First
+	if first == "" {
+		first = r.Rest
+	}
+	for i := 0; i < len(name); i++ {
+		set := r.Rest
+		if i == 0 {
+			set = first
+		}
+		if !charset.Has(set, name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // IDRule says which call ids a wire accepts.
 type IDRule struct {
 	// Chars lists the characters allowed, as ranges; empty allows everything.
@@ -241,6 +263,19 @@ type IDRule struct {
 	// itself are written so, because its model was trained on nothing else
 	// (Kimi K2).
 	Numbered bool
+}
+
+// Allows reports whether the wire accepts a call id as it is.
+func (r IDRule) Allows(id string) bool {
+	if id == "" || (r.Max > 0 && len(id) > r.Max) || (r.Exact > 0 && len(id) != r.Exact) {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		if !charset.Has(r.Chars, id[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Limits are a dialect's rules as data that other packages read.
@@ -322,7 +357,7 @@ type Limits struct {
 	DummySignature string
 	// MediaKinds are the kinds of media the wire has a place for; nil means that
 	// the encoder knows.
-	MediaKinds []dragoman.MediaKind
+	MediaKinds []string
 	// NoMediaURL and NoMediaFileID: media is sent with its content, not by URL,
 	// nor by the id of a file that a provider stores.
 	NoMediaURL    bool

@@ -68,7 +68,7 @@ func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
 	if p := c.Problem; p != nil && p.Code != codes.ProblemInvalidJSON && p.Code != codes.ProblemNotObject {
 		return Input{}, []Step{{stepParse, p.Code}}, notRun(e, p)
 	}
-	if e.spec.Kind == dragoman.ToolFreeform {
+	if e.spec.Kind == codes.ToolFreeform {
 		return x.readText(ctx)
 	}
 	// What is sound is found so by its validation, which parses as strictly.
@@ -117,7 +117,7 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 // complete leaves out what stands for nothing, fills in defaults, and coerces where
 // the tool allows it. It tells what it did.
 func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told []string) {
-	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
+	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto {
 		if omitted := schema.OmitNulls(e.spec.Parameters, args); len(omitted) != len(args) {
 			args = omitted
 			told = append(told, "null left out where it stands for nothing")
@@ -182,7 +182,7 @@ func (x *execution) readText(ctx context.Context) (Input, []Step, *failure) {
 	e, c := x.entry, x.call
 	in := Input{Text: c.Arguments}
 	var steps []Step
-	if c.Payload != dragoman.PayloadText {
+	if c.Payload != codes.PayloadText {
 		// A target without freeform tools sends {"input": "…"}.
 		text, ok := wrappedText(c.Arguments)
 		if !ok {
@@ -211,7 +211,7 @@ func wrappedText(args string) (string, bool) {
 func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failure {
 	e := x.entry
 	in.bound = nil
-	if e.spec.Kind == dragoman.ToolFreeform {
+	if e.spec.Kind == codes.ToolFreeform {
 		if in.Arguments != nil {
 			return failf(ErrorArguments, "%s takes text, not arguments", e.key.QualifiedName())
 		}
@@ -291,9 +291,9 @@ func (e *entry) badArguments(what string) *failure {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The arguments of %s were not accepted, and it did not run:\n%s", e.key.QualifiedName(), what)
 	switch {
-	case e.spec.Kind == dragoman.ToolFreeform && e.spec.Grammar != nil:
+	case e.spec.Kind == codes.ToolFreeform && e.spec.Grammar != nil:
 		fmt.Fprintf(&b, "\nThe input must match this %s grammar: %s", e.spec.Grammar.Syntax, cutAt(e.spec.Grammar.Definition, maxExpected))
-	case e.spec.Kind != dragoman.ToolFreeform && len(e.spec.Parameters) > 0:
+	case e.spec.Kind != codes.ToolFreeform && len(e.spec.Parameters) > 0:
 		fmt.Fprintf(&b, "\nExpected a JSON object that fits: %s", e.expected())
 	}
 	b.WriteString("\nCorrect the arguments and call the tool again.")

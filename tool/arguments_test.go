@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
 )
@@ -54,9 +55,9 @@ func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
 		{"wrapped, with text for a number", `{"arguments":{"n":"1"}}`, []tool.Option{coerce}, `{"n":1,"d":"x"}`, []string{"unwrap", "complete", "complete"}},
 		{"wrapped, with what is no number", `{"arguments":{"n":"one"}}`, []tool.Option{coerce}, "", []string{"complete", "validate"}},
 		{"encoded twice and wrapped, with text for a number", `"{\"args\":{\"n\":\"1\",\"d\":\"y\"}}"`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []string{"unwrap", "unwrap", "complete"}},
-		{"wrapped, with text for a number, and null as strict decoding has it", `{"input":{"n":"1","s":null,"d":"y"}}`, []tool.Option{coerce, tool.Strict(dragoman.StrictOn)}, `{"n":1,"d":"y"}`, []string{"unwrap", "complete", "complete"}},
+		{"wrapped, with text for a number, and null as strict decoding has it", `{"input":{"n":"1","s":null,"d":"y"}}`, []tool.Option{coerce, toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"unwrap", "complete", "complete"}},
 		{"nothing", "", nil, "", []string{"complete", "validate"}},
-		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{tool.Strict(dragoman.StrictOn)}, `{"n":1,"d":"y"}`, []string{"complete"}},
+		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{toolopt.Strict(codes.StrictOn)}, `{"n":1,"d":"y"}`, []string{"complete"}},
 	} {
 		box := mustBox(t, given(n, tc.opts...))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", tc.args))

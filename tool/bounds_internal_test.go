@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
@@ -85,7 +86,7 @@ func TestT8_ANativeResultFitsUpToAllLimitsTogether(t *testing.T) {
 
 func TestT8_EveryBoundIsInclusive(t *testing.T) {
 	image := func(n int) dragoman.Part {
-		return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", n/3*4)}
+		return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: strings.Repeat("A", n/3*4)}
 	}
 	data := func(n int) dragoman.Part {
 		return &dragoman.Data{JSON: json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`)}
@@ -438,15 +439,15 @@ func TestT14_APrivateKeyWithoutABodyEnds(t *testing.T) {
 func TestChangedToolPinsHaveEveryField(t *testing.T) {
 	yes := true
 	full := dragoman.ToolSpec{
-		Kind: dragoman.ToolFreeform, Description: "d", NamespaceDescription: "n", Parameters: json.RawMessage(`{ "type": "object" }`),
+		Kind: codes.ToolFreeform, Description: "d", NamespaceDescription: "n", Parameters: json.RawMessage(`{ "type": "object" }`),
 		OutputSchema: json.RawMessage(`{ }`), Examples: []json.RawMessage{json.RawMessage(`{"\u0061": 1}`)},
-		Annotations: dragoman.Annotations{Title: "t", ReadOnly: &yes}, Strict: dragoman.StrictOn, Deferred: true,
+		Annotations: dragoman.Annotations{Title: "t", ReadOnly: &yes}, Strict: codes.StrictOn, Deferred: true,
 		Source: &dragoman.ToolSource{Format: "f", JSON: json.RawMessage(`{"b": 2}`)},
 		Extra:  &dragoman.Extra{Dialect: "x", Fields: []dragoman.Field{{Path: "y", Value: json.RawMessage(`1`)}}}, NamespaceExtra: &dragoman.Extra{Dialect: "z"},
 	}
 	got := pinOf(&full)
 	for field, want := range map[string]string{
-		"kind": strconv.Quote(string(dragoman.ToolFreeform)), "description": `"d"`, "namespace_description": `"n"`, "parameters": `{"type":"object"}`, "output_schema": `{}`,
+		"kind": strconv.Quote(codes.ToolFreeform), "description": `"d"`, "namespace_description": `"n"`, "parameters": `{"type":"object"}`, "output_schema": `{}`,
 		"examples": `[{"a":1}]`, "strict": `"on"`, "deferred": `true`,
 	} {
 		if string(got[field]) != want {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/lark"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -173,13 +174,13 @@ func prepareEntry(t Tool) (*entry, error) {
 		return nil, fmt.Errorf("%w: %s: %s: %w", ErrDefinition, e.key.QualifiedName(), what, err)
 	}
 	switch {
-	case spec.Kind == dragoman.ToolHosted:
+	case spec.Kind == codes.ToolHosted:
 		return nil, fmt.Errorf("%w: %s: the provider runs it; it belongs into the request, not into a toolbox", ErrDefinition, e.key.QualifiedName())
-	case spec.Kind == dragoman.ToolFreeform:
+	case spec.Kind == codes.ToolFreeform:
 		if err = e.compileGrammar(spec.Grammar); err != nil {
 			return wrong("its grammar", err)
 		}
-	case spec.Kind == dragoman.ToolFunction:
+	case spec.Kind == codes.ToolFunction:
 		var opts []schema.Option
 		if _, own := t.(binder); own { // others use format loosely
 			opts = append(opts, schema.AssertFormats())
@@ -202,7 +203,7 @@ func prepareEntry(t Tool) (*entry, error) {
 			return wrong("the schema of its output", err)
 		}
 	}
-	if err := e.settings.Failure.check(); err != nil {
+	if err := checkFailure(e.settings.Failure); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.key.QualifiedName(), err)
 	}
 	e.breaker = newBreaker(e.settings.Breaker)
@@ -306,19 +307,19 @@ func (b *Box) ApprovalKeys(k Key) []string {
 type Listing struct {
 	Name        string               `json:"name"`
 	Key         Key                  `json:"key"`
-	Kind        dragoman.ToolKind    `json:"kind,omitempty"`
+	Kind        string               `json:"kind,omitempty"`
 	Description string               `json:"description,omitempty"`
 	Annotations dragoman.Annotations `json:"annotations,omitzero"`
 	Deferred    bool                 `json:"deferred,omitempty"`
 	Tags        []string             `json:"tags,omitempty"`
-	Source      Source               `json:"source,omitempty"`
+	Source      string               `json:"source,omitempty"`
 	Timeout     time.Duration        `json:"timeout,omitempty"`
 	Limits      Limits               `json:"limits,omitzero"`
 	// Approval is "always", "by arguments", or empty.
-	Approval  string  `json:"approval,omitempty"`
-	Exclusive bool    `json:"exclusive,omitempty"`
-	Trusted   bool    `json:"trusted,omitempty"`
-	Failure   Failure `json:"failure,omitempty"`
+	Approval  string `json:"approval,omitempty"`
+	Exclusive bool   `json:"exclusive,omitempty"`
+	Trusted   bool   `json:"trusted,omitempty"`
+	Failure   string `json:"failure,omitempty"`
 	// Fingerprint changes whenever the definition does.
 	Fingerprint dragoman.Fingerprint `json:"fingerprint"`
 }

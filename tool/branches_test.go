@@ -13,6 +13,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -44,7 +46,7 @@ func (leaf) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Re
 		Name: in.Name, Description: in.Text, Namespace: "leaves", NamespaceDescription: "of the source",
 		Parameters:   json.RawMessage(`{"type":"object","properties":{"` + in.Needs + `":{"type":"string"}}}`),
 		OutputSchema: json.RawMessage(`{"title":"of the source"}`),
-		Annotations:  dragoman.Annotations{ReadOnly: &yes}, Strict: dragoman.StrictAuto,
+		Annotations:  dragoman.Annotations{ReadOnly: &yes}, Strict: codes.StrictAuto,
 		Examples: []json.RawMessage{json.RawMessage(`{"of":"the source"}`)}, Cache: &dragoman.CacheHint{},
 	}
 	if in.Needs == "" {
@@ -76,7 +78,7 @@ func TestR10_ASourceFillsInWhatASpecLeavesOut(t *testing.T) {
 	}
 	bare := get(dragoman.ToolSpec{})
 	if bare.Name != "tree" || bare.Description != "of the source" || bare.Namespace != "leaves" || bare.NamespaceDescription != "of the source" ||
-		!strings.Contains(string(bare.Parameters), `"water"`) || bare.OutputSchema == nil || bare.Annotations.ReadOnly == nil || bare.Strict != dragoman.StrictAuto ||
+		!strings.Contains(string(bare.Parameters), `"water"`) || bare.OutputSchema == nil || bare.Annotations.ReadOnly == nil || bare.Strict != codes.StrictAuto ||
 		len(bare.Examples) != 1 || bare.Cache == nil || bare.Deferred {
 		t.Errorf("%+v", bare)
 	}
@@ -84,11 +86,11 @@ func TestR10_ASourceFillsInWhatASpecLeavesOut(t *testing.T) {
 	cache := &dragoman.CacheHint{}
 	own := get(dragoman.ToolSpec{
 		Name: "bush", Description: "own", Namespace: "bushes", NamespaceDescription: "own", OutputSchema: json.RawMessage(`{"title":"own"}`),
-		Annotations: dragoman.Annotations{ReadOnly: &no}, Strict: dragoman.StrictOn, Deferred: true, Cache: cache,
+		Annotations: dragoman.Annotations{ReadOnly: &no}, Strict: codes.StrictOn, Deferred: true, Cache: cache,
 		Examples: []json.RawMessage{json.RawMessage(`{"own":1}`)},
 	})
 	if own.Name != "bush" || own.Description != "own" || own.Namespace != "bushes" || own.NamespaceDescription != "own" ||
-		!strings.Contains(string(own.Parameters), `"water"`) || string(own.OutputSchema) != `{"title":"own"}` || *own.Annotations.ReadOnly || own.Strict != dragoman.StrictOn ||
+		!strings.Contains(string(own.Parameters), `"water"`) || string(own.OutputSchema) != `{"title":"own"}` || *own.Annotations.ReadOnly || own.Strict != codes.StrictOn ||
 		len(own.Examples) != 2 || own.Cache != cache || !own.Deferred {
 		t.Errorf("%+v", own)
 	}
@@ -130,11 +132,11 @@ func TestP3_AHandoffIsAQuestionOfItsOwn(t *testing.T) {
 		asked = append(asked, *q)
 		return tool.Decision{Effect: tool.Allow}, nil
 	})}
-	handoff := echo("transfer", tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo = tool.FromHandoff, "refunds" }))
+	handoff := echo("transfer", tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo = codes.FromHandoff, "refunds" }))
 	box := mustBox(t, echo("plain"), handoff)
 	do(t, r, box, call("1", "plain", "{}"))
 	do(t, r, box, call("2", "transfer", "{}"))
-	if len(asked) != 2 || asked[0].Subject != tool.SubjectToolCall || asked[0].Target != "" || asked[1].Subject != tool.SubjectHandoff || asked[1].Target != "refunds" {
+	if len(asked) != 2 || asked[0].Subject != codes.SubjectToolCall || asked[0].Target != "" || asked[1].Subject != codes.SubjectHandoff || asked[1].Target != "refunds" {
 		t.Errorf("%+v", asked)
 	}
 }
@@ -166,7 +168,7 @@ func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", tc.decision, err, tc.want)
 		}
 		d, ok := events[0].(tool.Decided)
-		if len(events) != 1 || !ok || d.Subject != tool.SubjectModelCall || d.Turn != 3 || (d.Failed != nil) != (tc.err != nil) {
+		if len(events) != 1 || !ok || d.Subject != codes.SubjectModelCall || d.Turn != 3 || (d.Failed != nil) != (tc.err != nil) {
 			t.Errorf("%+v: events %+v", tc.decision, events)
 		}
 	}
@@ -292,7 +294,7 @@ func TestA7_OnlyToolsWithAPreviewHaveOne(t *testing.T) {
 		previews = append(previews, text)
 		return tool.Answer{Verdict: tool.Approved}, nil
 	})}
-	with := tool.WithPreview(func(context.Context, tool.Input) (string, error) { return "a preview", nil })
+	with := toolopt.WithPreview(func(context.Context, tool.Input) (string, error) { return "a preview", nil })
 	box := mustBox(t, echo("a", tool.NeedsApproval()), echo("b", tool.NeedsApproval(), with))
 	do(t, r, box, call("1", "a", "{}"))
 	do(t, r, box, call("2", "b", "{}"))
@@ -347,7 +349,7 @@ func TestR9_OnlyToolsOfThisProgramReturnNativeResults(t *testing.T) {
 		"a remote tool":                 {tool.Remote(spec, data), false},
 		"a remote tool that is trusted": {tool.Remote(spec, data, set(func(s *tool.Settings) { s.Trusted = true })), true},
 		"a tool of an MCP server": {tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) { return data(nil, tool.Input{}) },
-			set(func(s *tool.Settings) { s.Source = tool.FromMCP })), false},
+			set(func(s *tool.Settings) { s.Source = codes.FromMCP })), false},
 	} {
 		res, _ := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}, mustBox(t, tc.tool), call("1", "f", "{}"))
 		if got := res.Envelope != nil; got != tc.want {
@@ -421,8 +423,8 @@ func TestA7_ARefusalWithoutAnApproverSaysSo(t *testing.T) {
 // Nulls of optional arguments are left out only where the schema is strict.
 func TestT4_NullsAreOmittedInStrictSchemasAlone(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`
-	for strict, kind := range map[dragoman.Strictness]tool.ErrorKind{dragoman.StrictOff: tool.ErrorArguments, dragoman.StrictOn: "", dragoman.StrictAuto: ""} {
-		box := mustBox(t, given(schema, tool.Strict(strict)))
+	for strict, kind := range map[string]tool.ErrorKind{codes.StrictOff: tool.ErrorArguments, codes.StrictOn: "", codes.StrictAuto: ""} {
+		box := mustBox(t, given(schema, toolopt.Strict(strict)))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "f", `{"a":null}`))
 		if rec.ErrorKind != kind {
 			t.Errorf("strict %q: %q: %s", strict, rec.ErrorKind, res.Text())
@@ -728,7 +730,7 @@ func TestT7_RecordHasTheInputHash(t *testing.T) {
 func TestT7_RecordHasTheErrorThatStoppedTheCall(t *testing.T) {
 	own := errors.New("its own error")
 	fails := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, own })
-	refuses := tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, own })
+	refuses := toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, own })
 	var discard bytes.Buffer
 	for name, tc := range map[string]struct {
 		r    *tool.Runner
@@ -968,7 +970,7 @@ func TestA6_MiddlewareCannotEndASuspendedCall(t *testing.T) {
 	waits := tool.New("wait", "", func(context.Context, struct{}) (string, error) {
 		ran++
 		return "", &tool.Suspended{State: json.RawMessage(`1`)}
-	}, tool.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
+	}, toolopt.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
 		for range 3 {
 			if out, err := next(ctx, in); err == nil {
 				return out, nil
@@ -991,7 +993,7 @@ func TestA6_SuspendingWithoutAStateIsAnError(t *testing.T) {
 			return "", &tool.Suspended{}
 		}
 		return "done", nil
-	}, tool.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
+	}, toolopt.Use(middleware(func(ctx context.Context, in tool.Input, next tool.Handler) (tool.Output, error) {
 		if out, err := next(ctx, in); err == nil {
 			return out, nil
 		}
@@ -1006,7 +1008,7 @@ func TestA6_SuspendingWithoutAStateIsAnError(t *testing.T) {
 func TestT12_RaisedErrorWrapsTheErrorOfTheTool(t *testing.T) {
 	own := errors.New("its own error")
 	fails := tool.New("fails", "", func(context.Context, struct{}) (string, error) { return "", own })
-	post := tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, own })
+	post := toolopt.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { return tool.Output{}, own })
 	box := mustBox(t, echo("works"), echo("hook", post), fails)
 	for name, raised := range map[string]bool{"works": false, "unknown": false, "fails": true, "hook": true} {
 		b, err := (&tool.Runner{RaiseOnError: true}).Start("r").Do(t.Context(), box, turn(1, call("1", name, "{}")))
@@ -1080,7 +1082,7 @@ func TestA4_ApprovalRequestDescribesChangeOfItsTool(t *testing.T) {
 	}
 	changed := resume(after, asked)
 	c := changed.Changed
-	if c == nil || c.Kind != tool.ChangedWhilePending || c.Tool != "pay" || len(c.Fields) != 1 || c.Fields[0].Field != "description" ||
+	if c == nil || c.Kind != codes.ChangedWhilePending || c.Tool != "pay" || len(c.Fields) != 1 || c.Fields[0].Field != "description" ||
 		string(c.Fields[0].Was) != `"Pays once."` || string(c.Fields[0].Is) != `"Pays twice."` {
 		t.Fatalf("%+v", c)
 	}

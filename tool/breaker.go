@@ -8,7 +8,7 @@ import (
 
 // Breaker stops calls of a tool that fails again and again: after Failures within
 // Window it is open, and calls are answered with an error at once, which is a failure
-// of the tool as its [Failure] has it; after Pause one call is let through to try.
+// of the tool as its Failure has it; after Pause one call is let through to try.
 // The zero value never opens. Time is that of the system, not of [Runner.Now].
 //
 // A tool made by this package has one breaker, shared by all toolboxes and runs. A tool of

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -92,7 +94,7 @@ func TestATurnThatIsBeingRunIsNotRunBesideItself(t *testing.T) {
 
 func TestMiddlewareThatCallsTwiceIsToldAsWhatItDid(t *testing.T) {
 	var n atomic.Int32
-	twice := tool.Use(func(next tool.Handler) tool.Handler {
+	twice := toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
 			if _, err := next(ctx, in); err != nil {
 				return tool.Output{}, err
@@ -271,17 +273,17 @@ func TestT6_ErrorsAndPanicsWhoseOwnCodeNeverReturnsAreNotWaitedFor(t *testing.T)
 	returns := func(once bool) func(context.Context, struct{}) (string, error) {
 		return func(context.Context, struct{}) (string, error) { return "", &stuck{once: once, end: end} }
 	}
-	pass := tool.Use(func(next tool.Handler) tool.Handler { return next })
+	pass := toolopt.Use(func(next tool.Handler) tool.Handler { return next })
 	box := mustBox(t,
 		tool.New("never", "", returns(false), short),
 		tool.New("once", "", returns(true), short),
 		tool.New("wrapped", "", returns(true), short, pass),
 		tool.New("panics", "", func(context.Context, struct{}) (string, error) { panic(&stuck{end: end}) }, short),
-		echo("pre", short, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, &stuck{once: true, end: end} })),
-		echo("post", short, tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+		echo("pre", short, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, &stuck{once: true, end: end} })),
+		echo("post", short, toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
 			return out, &stuck{once: true, end: end}
 		})),
-		echo("asks", short, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, &stuck{once: true, end: end} })),
+		echo("asks", short, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, &stuck{once: true, end: end} })),
 	)
 	var calls []*dragoman.ToolCall
 	for _, l := range box.List() {
@@ -322,7 +324,7 @@ func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
 				t.Fatalf("%v, and it ran %d times", err, n.Load())
 			}
 			for i, res := range b.Results {
-				if res == nil || res.Outcome != dragoman.OutcomeError || b.Records[i].OK {
+				if res == nil || res.Outcome != codes.OutcomeError || b.Records[i].OK {
 					t.Errorf("call %d has the result %v", i+1, res)
 				}
 			}

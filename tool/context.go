@@ -35,6 +35,9 @@ type runningCall struct {
 	// tell passes progress on, until the call has ended.
 	mu   sync.Mutex
 	tell func(parts []dragoman.Part)
+	// over says that the call has ended; ticket is the ticket that it opened, or empty.
+	over   bool
+	ticket string
 }
 
 type contextKey struct{}
@@ -96,9 +99,20 @@ func Secret(ctx context.Context, name string) (string, error) {
 	return s, nil
 }
 
-// end stops progress.
-func (c *runningCall) end() {
+// end stops progress and tickets, and returns the ticket that the call opened.
+func (c *runningCall) end() (ticket string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell = nil
+	c.tell, c.over = nil, true
+	return c.ticket
+}
+
+// opens notes a ticket of the call, and reports whether the call still runs.
+func (c *runningCall) opens(ticket string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.ticket = ticket
+	}
+	return !c.over
 }

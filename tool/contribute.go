@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -80,7 +81,7 @@ func (d *definition) readSource() (err error) {
 		return nil
 	}
 	d.spec, err = readSource(d.spec, &d.contribution)
-	if d.settings.remote && d.spec.Kind == dragoman.ToolFunction && len(d.spec.Parameters) == 0 {
+	if d.settings.remote && d.spec.Kind == codes.ToolFunction && len(d.spec.Parameters) == 0 {
 		d.settings.Unvalidated = true
 	}
 	return err
@@ -90,8 +91,8 @@ func (d *definition) readSource() (err error) {
 // spec, unless the spec sets them. A source in an unknown format is an error, because a
 // tool without its schema would seem to take no arguments.
 func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpec, error) {
-	if s.Source == nil || s.Kind == dragoman.ToolHosted || s.Source.Mirror != (dragoman.Fingerprint{}) ||
-		s.Name != "" && (s.Kind != dragoman.ToolFunction || len(s.Parameters) > 0) {
+	if s.Source == nil || s.Kind == codes.ToolHosted || s.Source.Mirror != (dragoman.Fingerprint{}) ||
+		s.Name != "" && (s.Kind != codes.ToolFunction || len(s.Parameters) > 0) {
 		return s, nil
 	}
 	reg := all.Registry(interop.Options{Contributions: []dragoman.Contribution{*c}})
@@ -119,7 +120,7 @@ func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpe
 	if s.OutputSchema != nil {
 		out.OutputSchema = s.OutputSchema
 	}
-	if s.Strict != dragoman.StrictOff {
+	if s.Strict != codes.StrictOff {
 		out.Strict = s.Strict
 	}
 	if s.Annotations != (dragoman.Annotations{}) {

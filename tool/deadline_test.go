@@ -7,6 +7,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -21,7 +22,7 @@ func TestP5_ADecisionAfterTheDeadlineDoesNotCount(t *testing.T) {
 		<-ctx.Done()
 		return tool.Answer{Verdict: tool.Approved}, nil
 	})
-	waive := tool.NeedsApprovalFor(func(ctx context.Context, _ tool.Input) (bool, error) {
+	waive := toolopt.NeedsApprovalFor(func(ctx context.Context, _ tool.Input) (bool, error) {
 		<-ctx.Done()
 		return false, nil
 	})

@@ -16,6 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 	"github.com/dragoman-go/dragoman/schema"
@@ -74,7 +75,7 @@ func Make[In, Out any](name, description string, f func(context.Context, In) (Ou
 		d.fail(errors.New("there is no function"))
 	case in == reflect.TypeFor[Text]():
 		t.freeform = true
-		d.spec.Kind = dragoman.ToolFreeform
+		d.spec.Kind = codes.ToolFreeform
 	case !isArguments(in):
 		d.fail(fmt.Errorf("%s cannot be the arguments of a call: use a struct, a map with string keys, or tool.Text", in))
 	default:
@@ -110,10 +111,10 @@ func Raw(name, description string, parameters stdjson.RawMessage, f func(context
 // Freeform makes a tool that takes text, in a grammar (a regular expression, or
 // Lark's language) or in none (nil). Text that does not match is not run: the model
 // reads the grammar and, if that is Lark's, where the text leaves it. Its calls carry
-// the text itself, with [dragoman.PayloadText], or {"input": "…"} from models that only
+// the text itself, as a text payload, or {"input": "…"} from models that only
 // know functions.
 func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
-	spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: name, Description: description, Grammar: grammar}
+	spec := dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: name, Description: description, Grammar: grammar}
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)
 }
 
@@ -125,7 +126,7 @@ func Freeform(name, description string, grammar *dragoman.Grammar, f func(contex
 // Its output cannot be a provider-native result ([interop.EnvelopeType]), unless the tool
 // is [Settings.Trusted]: such a result is not fenced, and the tool's server could write it.
 func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
-	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0 && spec.Source == nil
+	unchecked := spec.Kind == codes.ToolFunction && len(spec.Parameters) == 0 && spec.Source == nil
 	opts = append([]Option{func(d *definition) { d.settings.Unvalidated, d.settings.remote = unchecked, true }}, opts...)
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return call(ctx, in) }, call == nil, opts)
 }
@@ -408,18 +409,8 @@ func Idempotent() Option {
 	return annotate(func(a *dragoman.Annotations) { a.Idempotent = new(true) })
 }
 
-// OpenWorld says that the tool reaches what is not ours.
-func OpenWorld() Option {
-	return annotate(func(a *dragoman.Annotations) { a.OpenWorld = new(true) })
-}
-
 func annotate(f func(*dragoman.Annotations)) Option {
 	return func(d *definition) { f(&d.spec.Annotations) }
-}
-
-// Title is the tool's name for humans.
-func Title(title string) Option {
-	return annotate(func(a *dragoman.Annotations) { a.Title = title })
 }
 
 // InNamespace puts the tool into a namespace, whose tools all give it the same
@@ -431,70 +422,17 @@ func InNamespace(namespace, description string) Option {
 // Deferred hides the tool until a tool search finds it.
 func Deferred() Option { return func(d *definition) { d.spec.Deferred = true } }
 
-// Strict asks for a target's constrained decoding.
-func Strict(s dragoman.Strictness) Option { return func(d *definition) { d.spec.Strict = s } }
-
-// Example shows the model arguments that are right.
-func Example(args ...stdjson.RawMessage) Option {
-	return func(d *definition) { d.spec.Examples = append(d.spec.Examples, args...) }
-}
-
-// Structured declares the output: its schema is made of the function's output
-// type, each output is checked against it, and it is not fenced.
-func Structured() Option { return func(d *definition) { d.settings.Structured = true } }
-
-// Tagged adds tags for policies and listings.
-func Tagged(tags ...string) Option {
-	return func(d *definition) { d.settings.Tags = append(slices.Clip(d.settings.Tags), tags...) }
-}
-
 // Timeout bounds a call of the tool.
 func Timeout(d time.Duration) Option { return func(def *definition) { def.settings.Timeout = d } }
-
-// Immediately says that the tool returns by itself and at once, whatever it is given:
-// it waits for nothing and has little to compute, as one that looks into memory. It
-// runs in place then, where others are watched from another goroutine and abandoned
-// when their time is over, which costs more than such a tool does. That takes that the
-// hooks after it, and middleware, are immediate too: see [Hooks].
-func Immediately() Option { return func(d *definition) { d.settings.Immediate = true } }
 
 // NeedsApproval makes every call of the tool wait for a human, unless a rule of the
 // [Runner]'s policy allows or denies the call. A default of allow does not waive the
 // approval.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = approvalAlways } }
 
-// NeedsApprovalFor makes those calls wait for which f says so. Where f fails,
-// panics or takes too long, the call waits.
-func NeedsApprovalFor(f func(ctx context.Context, in Input) (bool, error)) Option {
-	return func(d *definition) { d.settings.ApprovalFor = f }
-}
-
-// WithPreview lets f describe a call to the human who must approve it, such as the
-// diff of a write. Its text takes the place of the arguments in the question, so it
-// must show everything that matters about them. It may hold any bytes: approvers
-// escape what they show.
-//
-// f runs when an approver asks for the preview, on the validated input, before the
-// call has any effect. It must not have an effect of its own. If f fails, panics or
-// takes longer than [Runner.PolicyTimeout], approvers show the input instead.
-func WithPreview(f func(ctx context.Context, in Input) (string, error)) Option {
-	return func(d *definition) { d.settings.Preview = f }
-}
-
-// Pre adds hooks on the input.
-func Pre(hooks ...PreHook) Option {
-	return func(d *definition) { d.settings.Hooks.Pre = append(d.settings.Hooks.Pre, hooks...) }
-}
-
-// Use adds middleware, the first outermost.
-func Use(m ...Middleware) Option {
-	return func(d *definition) { d.settings.Hooks.Use = append(d.settings.Hooks.Use, m...) }
-}
-
-// Post adds hooks on the output.
-func Post(hooks ...PostHook) Option {
-	return func(d *definition) { d.settings.Hooks.Post = append(d.settings.Hooks.Post, hooks...) }
-}
+// Describe changes what no option does in the definition that models get, such as its
+// examples, its title or Strict.
+func Describe(f func(*dragoman.ToolSpec)) Option { return func(d *definition) { f(&d.spec) } }
 
 // Set changes the settings that have no option of their own.
 func Set(f func(*Settings)) Option { return func(d *definition) { f(&d.settings) } }

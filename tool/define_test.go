@@ -19,6 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -79,8 +81,8 @@ func TestT1_AMalformedDefinitionIsAnErrorOfTheToolbox(t *testing.T) {
 		"a regular expression in pieces":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "a)|(?:b"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a Lark grammar without a start":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "lark", Definition: "x: y"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a grammar of no syntax":          tool.Freeform("a", "", &dragoman.Grammar{Syntax: "peg", Definition: "x"}, func(context.Context, string) (any, error) { return nil, nil }),
-		"a hosted tool":                   tool.Remote(dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "a"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }),
-		"structured without a schema":     tool.Raw("a", "", nil, func(context.Context, json.RawMessage) (any, error) { return nil, nil }, tool.Structured()),
+		"a hosted tool":                   tool.Remote(dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "a"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }),
+		"structured without a schema":     tool.Raw("a", "", nil, func(context.Context, json.RawMessage) (any, error) { return nil, nil }, toolopt.Structured()),
 		"nil":                             nil,
 		"one that panics":                 panicky{},
 	} {
@@ -105,25 +107,25 @@ func TestT1_ResultsOfEveryTypePassAsWhatTheyAre(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		out  any
-		want []dragoman.PartKind
+		want []string
 		text string
 	}{
 		{"nothing", nil, nil, ""},
 		{"an empty struct", struct{}{}, nil, ""},
-		{"a string", "hi", []dragoman.PartKind{dragoman.KindText}, "hi"},
-		{"text", tool.Text("hi"), []dragoman.PartKind{dragoman.KindText}, "hi"},
-		{"a struct", city{"<Oslo>"}, []dragoman.PartKind{dragoman.KindText}, `{"name":"<Oslo>"}`},
-		{"a number", 5, []dragoman.PartKind{dragoman.KindText}, "5"},
-		{"raw JSON", json.RawMessage(`{"b":1,"a":2}`), []dragoman.PartKind{dragoman.KindText}, `{"b":1,"a":2}`},
-		{"a part", image, []dragoman.PartKind{image.Kind()}, ""},
-		{"parts", []dragoman.Part{&dragoman.Text{Text: "hi"}, image}, []dragoman.PartKind{dragoman.KindText, image.Kind()}, "hi"},
-		{"an output", tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "hi"}}, Display: "shown"}, []dragoman.PartKind{dragoman.KindText}, "hi"},
-		{"a result", dragoman.ToolResult{CallID: "another", Content: []dragoman.Part{&dragoman.Text{Text: "hi"}}}, []dragoman.PartKind{dragoman.KindText}, "hi"},
+		{"a string", "hi", []string{codes.KindText}, "hi"},
+		{"text", tool.Text("hi"), []string{codes.KindText}, "hi"},
+		{"a struct", city{"<Oslo>"}, []string{codes.KindText}, `{"name":"<Oslo>"}`},
+		{"a number", 5, []string{codes.KindText}, "5"},
+		{"raw JSON", json.RawMessage(`{"b":1,"a":2}`), []string{codes.KindText}, `{"b":1,"a":2}`},
+		{"a part", image, []string{image.Kind()}, ""},
+		{"parts", []dragoman.Part{&dragoman.Text{Text: "hi"}, image}, []string{codes.KindText, image.Kind()}, "hi"},
+		{"an output", tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "hi"}}, Display: "shown"}, []string{codes.KindText}, "hi"},
+		{"a result", dragoman.ToolResult{CallID: "another", Content: []dragoman.Part{&dragoman.Text{Text: "hi"}}}, []string{codes.KindText}, "hi"},
 	} {
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (any, error) { return tc.out, nil }))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "a", ""))
 		wantKind(t, res, rec, "")
-		var kinds []dragoman.PartKind
+		var kinds []string
 		for _, p := range res.Content {
 			kinds = append(kinds, p.Kind())
 			if x, ok := p.(*dragoman.Text); ok {
@@ -152,7 +154,7 @@ func TestT1_RawFreeformAndRemoteToolsRun(t *testing.T) {
 		})
 	box := mustBox(t, raw, free, sums, typed, remote)
 	text := func(id, name, in string) *dragoman.ToolCall {
-		return &dragoman.ToolCall{ID: id, Name: name, Arguments: in, Payload: dragoman.PayloadText}
+		return &dragoman.ToolCall{ID: id, Name: name, Arguments: in, Payload: codes.PayloadText}
 	}
 	for _, tc := range []struct {
 		call *dragoman.ToolCall
@@ -181,10 +183,10 @@ func TestT1_RawFreeformAndRemoteToolsRun(t *testing.T) {
 
 func TestT2_WhatIsSetWhereAToolIsDefinedIsListed(t *testing.T) {
 	box, err := tool.Config{Timeout: time.Hour, Limits: tool.Limits{Items: 3}}.Box(
-		echo("a", tool.Destructive(), tool.OpenWorld(), tool.Title("A"), tool.Tagged("x", "y"), tool.Timeout(time.Second),
+		echo("a", tool.Destructive(), toolopt.OpenWorld(), toolopt.Title("A"), toolopt.Tagged("x", "y"), tool.Timeout(time.Second),
 			tool.NeedsApproval(), tool.InNamespace("n", "d"), tool.Deferred(),
 			tool.Set(func(s *tool.Settings) { s.Limits.Chars, s.Exclusive = 5, true })),
-		echo("b", tool.ReadOnly(), tool.Idempotent(), tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, nil })),
+		echo("b", tool.ReadOnly(), tool.Idempotent(), toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, nil })),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -83,8 +83,8 @@ func ExampleFreeform() {
 		panic(err)
 	}
 	batch, err := (&tool.Runner{}).Start("run-1").Do(context.Background(), box, tool.Turn{Calls: []*dragoman.ToolCall{
-		{ID: "1", Name: "query", Payload: dragoman.PayloadText, Arguments: "SELECT name FROM cities"},
-		{ID: "2", Name: "query", Payload: dragoman.PayloadText, Arguments: "DROP TABLE cities"},
+		{ID: "1", Name: "query", Payload: "text", Arguments: "SELECT name FROM cities"},
+		{ID: "2", Name: "query", Payload: "text", Arguments: "DROP TABLE cities"},
 	}})
 	if err != nil {
 		panic(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 )
 
@@ -67,7 +68,7 @@ func (x *execution) given(res *dragoman.ToolResult, kind ErrorKind) *failure {
 	}
 	x.result = res
 	var f *failure
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		f = &failure{kind: cmp.Or(kind, ErrorFailed), message: res.PlainText()}
 	}
 	*x.record = x.newRecord(f)
@@ -176,11 +177,11 @@ func (x *execution) takeResumed(ctx context.Context) *failure {
 
 func (x *execution) question() *Question {
 	q := &Question{
-		Subject: SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input.clone(),
+		Subject: codes.SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input.clone(),
 		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent, Metadata: x.run.Metadata,
 	}
-	if x.entry.settings.Source == FromHandoff {
-		q.Subject, q.Target = SubjectHandoff, x.entry.settings.HandoffTo
+	if x.entry.settings.Source == codes.FromHandoff {
+		q.Subject, q.Target = codes.SubjectHandoff, x.entry.settings.HandoffTo
 	}
 	return q
 }
@@ -203,7 +204,8 @@ func (x *execution) decide(ctx context.Context) *failure {
 	}
 	x.decision = &d
 	x.tell(func() Event {
-		return Decided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: d, Failed: err}
+		shown, failed := x.redactor().decided(&d, err)
+		return Decided{CallRef: x.ref(), Subject: q.Subject, Agent: x.run.Agent, Target: q.Target, Input: q.Input, Decision: shown, Failed: failed}
 	})
 	if d.Effect == Deny {
 		return x.denied(d)
@@ -236,7 +238,7 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 }
 
 // valid returns the decision, or a denial if it cannot be carried out.
-func (d Decision) valid(about Subject) Decision {
+func (d Decision) valid(about string) Decision {
 	deny := func(format string, args ...any) Decision {
 		return Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -245,9 +247,9 @@ func (d Decision) valid(about Subject) Decision {
 		return deny("the policy returned the unknown effect %q", d.Effect)
 	case d.Effect == AskInput && (d.Input == nil || d.Input.Argument == ""):
 		return deny("the policy asks for input without naming an argument")
-	case about == SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
+	case about == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
 		return deny("the policy asks a human, but a model call cannot wait for one")
-	case about == SubjectModelCall && len(d.Edits) > 0:
+	case about == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
@@ -283,7 +285,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	if p == nil {
 		return nil
 	}
-	q := &Question{Subject: SubjectModelCall, Model: model, Run: r.ID, Turn: turn, Agent: r.Agent, Metadata: r.Metadata}
+	q := &Question{Subject: codes.SubjectModelCall, Model: model, Run: r.ID, Turn: turn, Agent: r.Agent, Metadata: r.Metadata}
 	d, _, err := r.runner.judge(ctx, p, q)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -293,7 +295,8 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	}
 	b := &batch{run: r, runner: r.runner}
 	b.tell(func() Event {
-		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: d, Failed: err}
+		shown, failed := r.redactor().decided(&d, err)
+		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Agent: r.Agent, Model: model, Decision: shown, Failed: failed}
 	})
 	if d.Effect == Allow {
 		return nil
@@ -456,12 +459,12 @@ func (x *execution) changedWhilePending() *PinChange {
 	case x.resume == nil || x.continued():
 		return nil
 	case x.resume.Binding.Tool != x.entry.fingerprint:
-		c := &PinChange{Tool: x.key.ApprovalKey(), Kind: ChangedWhilePending}
+		c := &PinChange{Tool: x.key.ApprovalKey(), Kind: codes.ChangedWhilePending}
 		if x.resume.Definition != nil {
 			c.Fields = difference(x.resume.Definition, x.entry.pin())
 		}
 		return c
-	case x.resume.Changed != nil && x.resume.Changed.Kind == ChangedWhilePending:
+	case x.resume.Changed != nil && x.resume.Changed.Kind == codes.ChangedWhilePending:
 		return x.resume.Changed
 	default:
 		return nil
@@ -478,7 +481,7 @@ func because(c *PinChange, reason string) string {
 
 // askTool asks the tool's own function.
 func (x *execution) askTool(ctx context.Context) (reason string) {
-	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
+	if x.entry.spec.Kind == codes.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
 	}
 	needed, err := guardDecision(ctx, x.runner, x.runner.policyTimeout(), func(ctx context.Context) (bool, error) {
@@ -601,7 +604,17 @@ func (x *execution) leavePending() {
 	x.pending = &p
 	*x.record = x.newRecord(nil)
 	x.record.Pending = true
-	x.tell(func() Event { return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: p} })
+	x.emitAsked()
+}
+
+// emitAsked reports that the call is pending. The reason may quote arguments, so the event
+// has it redacted; the caller gets the original in the batch.
+func (x *execution) emitAsked() {
+	x.tell(func() Event {
+		p := *x.pending
+		p.Reason = x.redactor().Redact(p.Reason)
+		return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: p}
+	})
 }
 
 // execute runs the tool and settles the call.

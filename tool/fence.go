@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,7 @@ func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	boundary, err := drawBoundary(random, texts)
+	boundary, err := drawBoundary(random, append(slices.Clip(texts), labels(parts)...))
 	if err != nil {
 		return err
 	}
@@ -38,6 +39,16 @@ func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 		*s = fences.Wrap(*s, plaintext.Token(tool), boundary)
 	}
 	return nil
+}
+
+// labels returns the names and titles of media, which stand outside of the fence.
+func labels(parts []dragoman.Part) (out []*string) {
+	for _, p := range parts {
+		if m, ok := p.(*dragoman.Media); ok {
+			out = append(out, &m.Name, &m.Title)
+		}
+	}
+	return out
 }
 
 // drawBoundary draws one that none of the texts holds.

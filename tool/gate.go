@@ -10,22 +10,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Subject says what a policy is asked about.
-type Subject string
-
-// The subjects of policies.
-const (
-	SubjectToolCall  Subject = "tool_call"
-	SubjectModelCall Subject = "model_call"
-	SubjectHandoff   Subject = "handoff"
-)
-
 // Question describes the call that a policy decides on. A policy must not change it.
 //
 // A tool call has Key, Spec, Settings and Input. A handoff has these too, and
 // Target. A model call has Model and none of them.
 type Question struct {
-	Subject Subject
+	// Subject is "tool_call", "model_call" or "handoff".
+	Subject string
 	// Key and Spec identify the tool; Settings say how it runs.
 	Key      Key
 	Spec     *dragoman.ToolSpec
@@ -172,7 +163,7 @@ type ApprovalRequest struct {
 	// Wanted is the value that is asked for; nil: a yes or no.
 	Wanted *InputRequest
 	// Preview returns the tool's own description of what the call would do: see
-	// [WithPreview]. It is nil if the tool does not have one. Call it while Approve runs.
+	// Preview of [Settings]. It is nil if the tool does not have one. Call it while Approve runs.
 	// If it fails, show Input.
 	Preview func(ctx context.Context) (string, error)
 }

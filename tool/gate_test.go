@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -126,7 +127,9 @@ func TestP4_AHumansValueIsPutIntoTheArgumentAndValidated(t *testing.T) {
 func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option { return tool.NeedsApprovalFor(f) }
+	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option {
+		return toolopt.NeedsApprovalFor(f)
+	}
 	remote := func(params string) tool.Tool {
 		return tool.Remote(dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(params)}, func(context.Context, tool.Input) (tool.Output, error) {
 			return tool.Output{}, nil
@@ -171,7 +174,7 @@ func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t
 		asked = true
 		return tool.Decision{Effect: tool.Ask}, nil
 	})}
-	res, rec := do(t, r, mustBox(t, given(`{"required":["n"]}`, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
+	res, rec := do(t, r, mustBox(t, given(`{"required":["n"]}`, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
 	if wantKind(t, res, rec, tool.ErrorArguments); asked {
 		t.Error("somebody was asked about invalid arguments")
 	}
@@ -236,7 +239,7 @@ func TestA3_AHumanRejectsEditsAndApproves(t *testing.T) {
 		{"edited to a key twice", edit(`{"n":5,"n":6}`), tool.ErrorArguments, ""},
 	} {
 		hooked := 0
-		box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"}}}`, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+		box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"}}}`, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 			hooked++
 			return in, nil
 		})))
@@ -342,7 +345,7 @@ func TestA4_MiddlewareThatChangesApprovedArgumentsMakesAnErrorEvenIfItSwallowsIt
 		box := mustBox(t, tool.Raw("f", "", json.RawMessage(`{"type":"object"}`), func(_ context.Context, args json.RawMessage) (any, error) {
 			ran = string(args)
 			return nil, nil
-		}, tool.NeedsApproval(), tool.Use(m)))
+		}, tool.NeedsApproval(), toolopt.Use(m)))
 		res, rec := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}, box, call("1", "f", `{"n":1}`))
 		if ran != "" || rec.ErrorKind != tool.ErrorMismatch || rec.Executed || res.Display != "" {
 			t.Errorf("%s: %q ran, %s, %q", name, ran, rec.ErrorKind, res.Display)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -23,7 +24,7 @@ var (
 
 // runTool runs the handler within its middleware, and the post-hooks, which see the
 // failure of a handler too. With a failure the output tells the model of it.
-func (x *execution) runTool(ctx context.Context) (Output, *failure) {
+func (x *execution) runTool(ctx context.Context) (out Output, f *failure) {
 	running := &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata}
 	if x.runner.Observe != nil {
 		running.tell = func(parts []dragoman.Part) {
@@ -33,14 +34,13 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 	if x.continued() {
 		running.state = x.resume.State
 	}
-	defer running.end()
+	defer func() { x.endTicket(ctx, running.end(), f) }()
 	ctx = context.WithValue(ctx, contextKey{}, running)
 	lasting := context.WithoutCancel(ctx)
 	run := x.chain(ctx)
 	all := x.postHooks(lasting, run.task)
 	out, at, err := guardAll(x.runner, Output{}, all)
 	run.over.Store(true)
-	var f *failure
 	if err != nil && at == 0 {
 		if f = run.failure(ctx, err); f.kind == ErrorMismatch || suspended(f) != nil {
 			return Output{}, f
@@ -55,6 +55,16 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 		f = &failure{kind: ErrorFailed}
 	}
 	return out, f
+}
+
+// endTicket withdraws the ticket of a call that failed, unless the call may continue later.
+func (x *execution) endTicket(ctx context.Context, ticket string, f *failure) {
+	if ticket == "" || f == nil || f.kind == ErrorCancelled || suspended(f) != nil {
+		return
+	}
+	if err := x.runner.Tickets.withdraw(ctx, ticket); err != nil {
+		x.logFailure("the ticket of a failed call could not be withdrawn", err)
+	}
 }
 
 // chain is the running of the tool within the toolbox's middleware and its own. The
@@ -302,7 +312,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		res.Envelope = &e
 	}
 	if f != nil {
-		res.Outcome = dragoman.OutcomeError
+		res.Outcome = codes.OutcomeError
 		if f.message == "" {
 			f.message = res.Text()
 		}
@@ -429,16 +439,16 @@ func (x *execution) applyFailure(f *failure) {
 		return
 	}
 	policy := x.runner.Failure
-	if x.entry != nil && x.entry.settings.Failure != FailureDefault {
+	if x.entry != nil && x.entry.settings.Failure != codes.FailureDefault {
 		policy = x.entry.settings.Failure
 	}
 	if raise {
-		policy = FailureFail
+		policy = codes.FailureFail
 	}
 	switch policy {
-	case FailureDegrade:
+	case codes.FailureDegrade:
 		x.run.Degrade(x.key)
-	case FailureFail:
+	case codes.FailureFail:
 		x.mu.Lock()
 		if x.failed == nil {
 			x.failed = x
@@ -525,7 +535,7 @@ func (r *Run) isDegraded(k Key) bool {
 	return slices.Contains(r.degraded, k)
 }
 
-// Degraded lists the tools that [FailureDegrade] removed from the run, in the order in
+// Degraded lists the tools that the failure policy "degrade" removed from the run, in the order in
 // which they failed.
 func (r *Run) Degraded() []Key {
 	r.mu.Lock()
@@ -533,7 +543,7 @@ func (r *Run) Degraded() []Key {
 	return slices.Clone(r.degraded)
 }
 
-// Degrade removes tools from the run, as [FailureDegrade] does after a failure. Use it to
+// Degrade removes tools from the run, as the failure policy "degrade" does after a failure. Use it to
 // restore the removed tools of a run that is resumed in another process.
 func (r *Run) Degrade(keys ...Key) {
 	r.mu.Lock()

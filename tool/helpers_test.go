@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -56,9 +57,9 @@ func do(t testing.TB, r *tool.Runner, box *tool.Box, c *dragoman.ToolCall) (*dra
 // wantKind fails unless the call came to an error result of the kind.
 func wantKind(t testing.TB, res *dragoman.ToolResult, rec tool.Record, kind tool.ErrorKind) {
 	t.Helper()
-	outcome := dragoman.OutcomeOK
+	outcome := codes.OutcomeOK
 	if kind != "" {
-		outcome = dragoman.OutcomeError
+		outcome = codes.OutcomeError
 	}
 	if rec.ErrorKind != kind || res.Outcome != outcome || rec.OK != (kind == "") {
 		t.Fatalf("%s, %q, ok %v: %s", res.Outcome, rec.ErrorKind, rec.OK, res.Text())

@@ -35,7 +35,7 @@ type Hooks struct {
 	Timeout time.Duration
 	// Immediate says that the hooks, and what the middleware adds, return by
 	// themselves and at once, whatever they are given: they wait for nothing and
-	// have little to compute. Then they need not be watched: see [Immediately].
+	// have little to compute. Then they need not be watched: see Immediate of [Settings].
 	Immediate bool
 }
 

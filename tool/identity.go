@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/plaintext"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
@@ -188,25 +189,12 @@ func (k Key) String() string {
 	return string(b)
 }
 
-// Source says where a tool comes from, which decides who wins where two have one
-// name.
-type Source string
-
-// The sources, the one that wins last.
-const (
-	FromMCP     Source = "mcp"
-	FromLocal   Source = ""
-	FromHandoff Source = "handoff"
-	// FromAgent marks a tool that an agent adds by itself, such as its tool search. It
-	// ranks as a local tool.
-	FromAgent Source = "agent"
-)
-
-func (s Source) rank() int {
+// sourceRank orders the sources of tools: of two tools with one name the higher rank wins.
+func sourceRank(s string) int {
 	switch s {
-	case FromHandoff:
+	case codes.FromHandoff:
 		return 2
-	case FromMCP:
+	case codes.FromMCP:
 		return 0
 	default:
 		return 1
@@ -220,7 +208,7 @@ var ErrNames = errors.New("tool: names collide")
 // named is what the identity of one tool consists of.
 type named struct {
 	Spec   *dragoman.ToolSpec
-	Source Source
+	Source string
 }
 
 // checkNames validates the names of a whole configuration and says everything
@@ -233,7 +221,7 @@ func checkNames(tools []named) error {
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrNames}, args...)...))
 	}
-	keys := make(map[Key]Source, len(tools))
+	keys := make(map[Key]string, len(tools))
 	reached := make(map[string]Key, len(tools))
 	approved := make(map[string]Key, len(tools))
 	described := map[string]string{}
@@ -305,11 +293,11 @@ func winners(tools []named) (stay []int, lost []string) {
 	best := map[string]int{}
 	for _, t := range tools {
 		name := KeyOf(t.Spec).ApprovalKey()
-		best[name] = max(best[name], t.Source.rank())
+		best[name] = max(best[name], sourceRank(t.Source))
 	}
 	for i, t := range tools {
 		k := KeyOf(t.Spec)
-		if t.Source.rank() < best[k.ApprovalKey()] {
+		if sourceRank(t.Source) < best[k.ApprovalKey()] {
 			lost = append(lost, fmt.Sprintf("%s (%s) gives way to a tool of the same name", k.QualifiedName(), sourceName(t.Source)))
 			continue
 		}
@@ -318,11 +306,11 @@ func winners(tools []named) (stay []int, lost []string) {
 	return stay, lost
 }
 
-func sourceName(s Source) string {
-	if s == FromLocal {
+func sourceName(s string) string {
+	if s == codes.FromLocal {
 		return "local"
 	}
-	return string(s)
+	return s
 }
 
 // nearest are the names of keys that look most like the one asked for, best

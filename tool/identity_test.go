@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
@@ -51,7 +52,7 @@ func TestI4_NamesThatCannotStandBesideEachOtherAreErrors(t *testing.T) {
 	deferred := func(n string) tool.Named {
 		return tool.Named{Spec: &dragoman.ToolSpec{Name: n, Deferred: true}}
 	}
-	from := func(s tool.Source, n tool.Named) tool.Named { n.Source = s; return n }
+	from := func(s string, n tool.Named) tool.Named { n.Source = s; return n }
 	other := in("n", "b")
 	other.Spec.NamespaceDescription = "another"
 	later := in("n", "b")
@@ -76,13 +77,13 @@ func TestI4_NamesThatCannotStandBesideEachOtherAreErrors(t *testing.T) {
 		{"two descriptions of a namespace", []tool.Named{in("n", "a"), other}, "give all its tools one description", 2},
 		{"immediate and deferred members of a namespace", []tool.Named{in("n", "a"), later}, "", 2},
 		{"no name", []tool.Named{bare("")}, "has no name", 1},
-		{"MCP against local", []tool.Named{from(tool.FromMCP, bare("a")), bare("a")}, "(mcp and local)", 1},
-		{"handoff against local", []tool.Named{bare("a"), from(tool.FromHandoff, bare("a"))}, "(local and handoff)", 1},
-		{"handoff against MCP", []tool.Named{from(tool.FromMCP, bare("a")), from(tool.FromHandoff, bare("a"))}, "(mcp and handoff)", 1},
-		{"all three", []tool.Named{from(tool.FromMCP, bare("a")), bare("a"), from(tool.FromHandoff, bare("a"))}, "two tools", 1},
-		{"two of MCP", []tool.Named{from(tool.FromMCP, bare("a")), from(tool.FromMCP, bare("a"))}, "(mcp and mcp)", 2},
-		{"a dotted MCP name against a local namespace", []tool.Named{from(tool.FromMCP, bare("n.a")), in("n", "a")}, "two ways", 1},
-		{"MCP deferred against local bare", []tool.Named{from(tool.FromMCP, deferred("a")), bare("a")}, "", 2},
+		{"MCP against local", []tool.Named{from(codes.FromMCP, bare("a")), bare("a")}, "(mcp and local)", 1},
+		{"handoff against local", []tool.Named{bare("a"), from(codes.FromHandoff, bare("a"))}, "(local and handoff)", 1},
+		{"handoff against MCP", []tool.Named{from(codes.FromMCP, bare("a")), from(codes.FromHandoff, bare("a"))}, "(mcp and handoff)", 1},
+		{"all three", []tool.Named{from(codes.FromMCP, bare("a")), bare("a"), from(codes.FromHandoff, bare("a"))}, "two tools", 1},
+		{"two of MCP", []tool.Named{from(codes.FromMCP, bare("a")), from(codes.FromMCP, bare("a"))}, "(mcp and mcp)", 2},
+		{"a dotted MCP name against a local namespace", []tool.Named{from(codes.FromMCP, bare("n.a")), in("n", "a")}, "two ways", 1},
+		{"MCP deferred against local bare", []tool.Named{from(codes.FromMCP, deferred("a")), bare("a")}, "", 2},
 	} {
 		err := tool.CheckNames(tc.tools)
 		if tc.want == "" && err != nil || tc.want != "" && (!errors.Is(err, tool.ErrNames) || !strings.Contains(err.Error(), tc.want)) {
@@ -119,7 +120,7 @@ func TestI4_EverythingWrongWithTheNamesIsToldAtOnce(t *testing.T) {
 }
 
 func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
-	mcp := func(s *tool.Settings) { s.Source = tool.FromMCP }
+	mcp := func(s *tool.Settings) { s.Source = codes.FromMCP }
 	box, err := tool.Config{Collisions: "win"}.Box(echo("a", tool.Set(mcp)), echo("b", tool.Set(mcp)))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
 	}
 	names := func(b *tool.Box) (out []string) {
 		for _, l := range b.List() {
-			out = append(out, string(l.Source)+":"+l.Name)
+			out = append(out, l.Source+":"+l.Name)
 		}
 		return out
 	}

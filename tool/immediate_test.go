@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -72,7 +73,7 @@ func TestT6_WhatIsImmediateRunsInPlaceIfAllThatItRunsWithIsToo(t *testing.T) {
 
 func TestT6_AnImmediateToolHasAnOptionOfItsOwn(t *testing.T) {
 	placed := false
-	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = inPlace(); return "", nil }, tool.Immediately()))
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = inPlace(); return "", nil }, toolopt.Immediately()))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
 	if wantKind(t, res, rec, ""); !placed {
 		t.Error("it ran on another goroutine")
@@ -83,7 +84,7 @@ func TestT6_AHookThatIsNotImmediateIsStillGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box, err := tool.Config{Hooks: tool.Hooks{Immediate: true, Pre: []tool.PreHook{
 			func(_ context.Context, in tool.Input) (tool.Input, error) { return in, nil },
-		}}}.Box(echo("a", tool.Immediately(), tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
+		}}}.Box(echo("a", toolopt.Immediately(), toolopt.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
 			return in, hangFor(time.Minute)
 		})))
 		if err != nil {
@@ -107,21 +108,21 @@ func TestT6_WhatIsImmediateFailsAsWhatIsWatchedDoes(t *testing.T) {
 		opt  tool.Option
 		want tool.ErrorKind
 	}{
-		"a refusal before": {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("no") }), tool.ErrorDenied},
-		"a panic before":   {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }), tool.ErrorHook},
-		"invalid arguments from a hook": {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+		"a refusal before": {toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("no") }), tool.ErrorDenied},
+		"a panic before":   {toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }), tool.ErrorHook},
+		"invalid arguments from a hook": {toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			return tool.Input{Arguments: []byte(`{"text":7}`)}, nil
 		}), tool.ErrorArguments},
-		"a panic around": {tool.Use(func(tool.Handler) tool.Handler {
+		"a panic around": {toolopt.Use(func(tool.Handler) tool.Handler {
 			return func(context.Context, tool.Input) (tool.Output, error) { panic("secret value") }
 		}), tool.ErrorPanic},
-		"other arguments around": {tool.Use(func(next tool.Handler) tool.Handler {
+		"other arguments around": {toolopt.Use(func(next tool.Handler) tool.Handler {
 			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
 				_, _ = next(ctx, tool.Input{Arguments: []byte(`{"text":"other"}`)})
 				return out, nil
 			}
 		}), tool.ErrorMismatch},
-		"a panic after": {tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }), tool.ErrorHook},
+		"a panic after": {toolopt.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }), tool.ErrorHook},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, rec := do(t, &tool.Runner{}, mustBox(t, echo("a", immediate, tc.opt)), call("1", "a", `{"text":"x"}`))
@@ -134,7 +135,7 @@ func TestT6_WhatIsImmediateFailsAsWhatIsWatchedDoes(t *testing.T) {
 	t.Run("a panic of the tool, which post-hooks see", func(t *testing.T) {
 		seen := false
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { panic("secret value") }, immediate,
-			tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
 				seen = out.Failed
 				return out, nil
 			})))

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -31,7 +33,7 @@ func TestT4_WhoeverChangesArgumentsIsOnTheRecord(t *testing.T) {
 			return d, nil
 		}
 	}
-	hook := tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+	hook := toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 		in.Arguments = bytes.ReplaceAll(in.Arguments, []byte("2"), []byte("3"))
 		return in, nil
 	})
@@ -68,7 +70,7 @@ func TestA2_PreHooksDoNotRunAgainOnResume(t *testing.T) {
 		in.Arguments = json.RawMessage(strings.Replace(string(in.Arguments), `"x`, `"xx`, 1))
 		return in, nil
 	}
-	box, err := tool.Config{Hooks: tool.Hooks{Pre: []tool.PreHook{more}}}.Box(given(`{"type":"object"}`, tool.NeedsApproval(), tool.Pre(more)))
+	box, err := tool.Config{Hooks: tool.Hooks{Pre: []tool.PreHook{more}}}.Box(given(`{"type":"object"}`, tool.NeedsApproval(), toolopt.Pre(more)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +105,9 @@ func TestT5_AHookRefusesInItsOwnWords(t *testing.T) {
 			kind = tool.ErrorDenied
 		}
 		box := mustBox(t,
-			echo("pre", tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, hook() }), tool.NeedsApproval(),
+			echo("pre", toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, hook() }), tool.NeedsApproval(),
 				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = limit })),
-			echo("post", tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, hook() }),
+			echo("post", toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, hook() }),
 				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = limit })))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "pre", "")) // and nobody is asked
 		if wantKind(t, res, rec, kind); res.Text() != "pre did not run: "+want || rec.Executed {
@@ -122,8 +124,8 @@ func TestA1_AnApprovalFunctionIsNotAskedAboutABlankText(t *testing.T) {
 	for text, asks := range map[string]bool{"": false, " \n": false, "x": true} {
 		asked := false
 		box := mustBox(t, tool.Freeform("f", "", nil, func(context.Context, string) (any, error) { return nil, nil },
-			tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return false, nil })))
-		c := &dragoman.ToolCall{ID: "1", Name: "f", Arguments: text, Payload: dragoman.PayloadText}
+			toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return false, nil })))
+		c := &dragoman.ToolCall{ID: "1", Name: "f", Arguments: text, Payload: codes.PayloadText}
 		b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, turn(1, c))
 		if err != nil || asked != asks || (len(b.Pending) == 0) != asks {
 			t.Errorf("%q: %v, asked %v, %d pending", text, err, asked, len(b.Pending))
@@ -136,8 +138,8 @@ func TestA1_NobodyIsAskedAboutWhatIsNoObjectHoweverLittleTheSchemaSays(t *testin
 		for args, want := range map[string]string{`[1]`: "", `null`: "", `"x"`: "", "": "{}", " ": "{}", ` {"n":1}`: ` {"n":1}`} {
 			asked := "" // what approval functions and policies saw
 			see := func(in tool.Input) { asked = string(in.Arguments) }
-			by := tool.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) { see(in); return true, nil })
-			hook := tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+			by := toolopt.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) { see(in); return true, nil })
+			hook := toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 				in.Arguments = json.RawMessage(args)
 				return in, nil
 			})
@@ -168,7 +170,7 @@ func TestA1_NobodyIsAskedAboutWhatIsNoObjectHoweverLittleTheSchemaSays(t *testin
 }
 
 func TestT1_AFullResultThatFailedIsAnErrorResult(t *testing.T) {
-	failed := dragoman.ToolResult{Outcome: dragoman.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "no luck"}}, Display: "shown"}
+	failed := dragoman.ToolResult{Outcome: codes.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "no luck"}}, Display: "shown"}
 	for _, out := range []any{failed, &failed, tool.Output{Failed: true, Content: failed.Content, Display: "shown"}} {
 		res, rec := do(t, &tool.Runner{}, mustBox(t, returns(out)), call("1", "f", ""))
 		if wantKind(t, res, rec, tool.ErrorFailed); unfenced(t, res.Text()) != "no luck" || res.Display != "shown" || !rec.Executed {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/interop"
@@ -197,7 +198,7 @@ func fromResult(r *dragoman.ToolResult) Output {
 	if r == nil {
 		return Output{}
 	}
-	return Output{Content: r.Content, Failed: r.Outcome == dragoman.OutcomeError, Display: r.Display, Envelope: r.Envelope}
+	return Output{Content: r.Content, Failed: r.Outcome == codes.OutcomeError, Display: r.Display, Envelope: r.Envelope}
 }
 
 // bounder makes an output fit its limits.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -42,9 +43,6 @@ const (
 	pinNew     = "new"
 	pinChanged = "changed"
 	pinRemoved = "removed"
-	// ChangedWhilePending is a tool that changed after approval of a call was requested.
-	// Fields lists the differences from the definition at that time.
-	ChangedWhilePending = "changed_while_pending"
 )
 
 // PinChange is a tool that differs from its pin, or from the tool that approval was
@@ -81,7 +79,7 @@ func (c PinChange) String() string {
 		return c.Tool + " is pinned, but not in the toolbox"
 	}
 	text := c.Tool + " changed since it was pinned"
-	if c.Kind == ChangedWhilePending {
+	if c.Kind == codes.ChangedWhilePending {
 		text = c.Tool + " changed since approval was requested"
 	}
 	names := make([]string, len(c.Fields))
@@ -97,7 +95,7 @@ func (c PinChange) String() string {
 // pinnable reports whether a tool can be pinned: tools of the program and of servers can,
 // tools that an agent makes cannot.
 func (e *entry) pinnable() bool {
-	return e.settings.Source != FromHandoff && e.settings.Source != FromAgent && !e.settings.readsOutput
+	return e.settings.Source != codes.FromHandoff && e.settings.Source != codes.FromAgent && !e.settings.readsOutput
 }
 
 // pin returns the definition of a tool by field.
@@ -130,14 +128,14 @@ func pinOf(s *dragoman.ToolSpec) pinned {
 			text(field, string(v))
 		}
 	}
-	text("kind", string(s.Kind))
+	text("kind", s.Kind)
 	text("description", s.Description)
 	text("namespace_description", s.NamespaceDescription)
 	raw("parameters", s.Parameters)
 	if s.Grammar != nil {
 		value("grammar", map[string]string{"syntax": s.Grammar.Syntax, "definition": s.Grammar.Definition})
 	}
-	text("strict", string(s.Strict))
+	text("strict", s.Strict)
 	if s.Deferred {
 		value("deferred", true)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 	"pgregory.net/rapid"
 )
@@ -103,7 +104,7 @@ func TestNothingMakesExecutionPanicHangDisorderOrSkipAGate(t *testing.T) {
 				}},
 			}
 			box, err := tool.Config{Hooks: hooks, Timeout: 2 * time.Second}.Box(
-				tool.Raw("f", "", json.RawMessage(schema), body, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, approval.do(release) })),
+				tool.Raw("f", "", json.RawMessage(schema), body, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, approval.do(release) })),
 				tool.Raw("x", "", json.RawMessage(schema), body, tool.Set(func(s *tool.Settings) { s.Exclusive = true })))
 			if err != nil {
 				t.Fatal(err)

@@ -132,11 +132,11 @@ type Progress struct {
 }
 
 // Decided is a policy's decision, allow included. A decision on a model call has no CallID
-// and no Key.
+// and no Key. The texts of Decision and Failed are redacted.
 type Decided struct {
 	CallRef
 	// Subject is the kind of call.
-	Subject Subject
+	Subject string
 	// Agent is the path of agents that made the call, outermost first.
 	Agent []string
 	// Model is the model of a model call, Target the agent of a handoff.
@@ -148,7 +148,8 @@ type Decided struct {
 	Failed error
 }
 
-// Asked is a call that waits for a human.
+// Asked is a call that waits for a human. Pending.Reason is redacted; the [Pending] of the
+// batch has the original.
 type Asked struct {
 	CallRef
 	// Agent is the path of agents that made the call, outermost first.

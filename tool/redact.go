@@ -37,39 +37,42 @@ type shape struct {
 	min    int
 	// digit wants a digit among the characters: words have none.
 	digit bool
+	// plain wants min letters and digits in a row: identifiers such as
+	// npm_package_config_name have other characters between words.
+	plain bool
 }
 
 // shapes are the beginnings that services give their keys so that they can be
 // recognised.
 var shapes = [...]shape{
-	{"sk-", 20, true},
-	{"sk_live_", 16, false},
-	{"rk_live_", 16, false},
-	{"whsec_", 20, true},
-	{"ghp_", 30, false},
-	{"gho_", 30, false},
-	{"ghu_", 30, false},
-	{"ghs_", 30, false},
-	{"ghr_", 30, false},
-	{"github_pat_", 40, false},
-	{"glpat-", 20, false},
-	{"xoxb-", 20, true},
-	{"xoxp-", 20, true},
-	{"xoxa-", 20, true},
-	{"xapp-", 20, true},
-	{"AKIA", 16, true},
-	{"ASIA", 16, true},
-	{"AIza", 35, false},
-	{"ya29.", 30, true},
-	{"hf_", 30, false},
-	{"gsk_", 30, true},
-	{"xai-", 40, true},
-	{"npm_", 36, false},
-	{"pypi-", 50, true},
-	{"dop_v1_", 60, false},
-	{"SG.", 40, true},
-	{"Bearer ", 20, true},
-	{"eyJ", 60, true}, // a JSON Web Token
+	{begins: "sk-", min: 20, digit: true},
+	{begins: "sk_live_", min: 16},
+	{begins: "rk_live_", min: 16},
+	{begins: "whsec_", min: 20, digit: true},
+	{begins: "ghp_", min: 30},
+	{begins: "gho_", min: 30},
+	{begins: "ghu_", min: 30},
+	{begins: "ghs_", min: 30},
+	{begins: "ghr_", min: 30},
+	{begins: "github_pat_", min: 40},
+	{begins: "glpat-", min: 20},
+	{begins: "xoxb-", min: 20, digit: true},
+	{begins: "xoxp-", min: 20, digit: true},
+	{begins: "xoxa-", min: 20, digit: true},
+	{begins: "xapp-", min: 20, digit: true},
+	{begins: "AKIA", min: 16, digit: true},
+	{begins: "ASIA", min: 16, digit: true},
+	{begins: "AIza", min: 35},
+	{begins: "ya29.", min: 30, digit: true},
+	{begins: "hf_", min: 30, plain: true},
+	{begins: "gsk_", min: 30, digit: true},
+	{begins: "xai-", min: 40, digit: true},
+	{begins: "npm_", min: 36, plain: true},
+	{begins: "pypi-", min: 50, digit: true},
+	{begins: "dop_v1_", min: 60},
+	{begins: "SG.", min: 40, digit: true},
+	{begins: "Bearer ", min: 20, digit: true},
+	{begins: "eyJ", min: 60, digit: true}, // a JSON Web Token
 }
 
 // with adds secrets.
@@ -247,7 +250,7 @@ func (r *keyRun) keyAt(s string, i int) (shape, int) {
 		}
 		begin := i + len(k.begins)
 		r.read(s, begin)
-		if r.end-begin >= k.min && (r.digit >= begin || !k.digit) {
+		if r.end-begin >= k.min && (r.digit >= begin || !k.digit) && !(k.plain && strings.ContainsAny(s[begin:begin+k.min], "_-.")) {
 			return k, r.end
 		}
 	}
@@ -362,6 +365,17 @@ func (r *Redactor) decision(d *Decision) *Decision {
 		out.Edits[i].Value = r.json(out.Edits[i].Value)
 	}
 	return &out
+}
+
+// decided redacts a policy's decision and error for an event. The error still wraps the
+// original.
+func (r *Redactor) decided(d *Decision, failed error) (Decision, error) {
+	if failed != nil {
+		if text := failed.Error(); r.Redact(text) != text {
+			failed = &causeError{r.Redact(text), failed}
+		}
+	}
+	return *r.decision(d), failed
 }
 
 // extra redacts native members.

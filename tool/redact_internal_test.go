@@ -33,3 +33,21 @@ func TestT9_RedactionIsLinear(t *testing.T) {
 		t.Error("not every block of a private key was taken out")
 	}
 }
+
+// Identifiers that begin as a key does are ordinary text.
+func TestT9_IdentifiersAreNotKeys(t *testing.T) {
+	for _, text := range []string{
+		"npm_package_devDependencies_typescript_eslint_parser=1",
+		"npm_config_user_agent_and_other_long_settings",
+		"from hf_transformers_pipeline_configuration import defaults",
+	} {
+		if got := (*Redactor)(nil).Redact(text); got != text {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+	for _, key := range []string{"npm_" + strings.Repeat("aB3d", 9), "hf_" + strings.Repeat("aBcD", 8) + "eF", "hf_" + strings.Repeat("aBcD", 8) + "_x"} {
+		if got := (*Redactor)(nil).Redact("the key " + key + "."); strings.Contains(got, "aB") {
+			t.Errorf("%q is %q", key, got)
+		}
+	}
+}

@@ -52,9 +52,12 @@ type Runner struct {
 	Timeout time.Duration
 	// Parallel is how many calls of a turn run at once; zero means 8.
 	Parallel int
-	// Failure says what a failed call does where its tool does not; zero means
-	// [FailureContinue].
-	Failure Failure
+	// Failure says what a failed call does where its tool does not:
+	//   - "continue" gives the model the error result; the others go on. Empty means this.
+	//   - "degrade" takes the tool out of the run after its first failure: the model gets the
+	//     error result, later calls are told that it is unavailable.
+	//   - "fail" cancels the other calls of the turn and ends it with an error.
+	Failure string
 	// RaiseOnError ends a turn with a [*CallError] when code fails: a tool that
 	// returns an error, panics, times out or has an invalid output, and a hook,
 	// middleware or journal that fails. It overrides Failure and the failure settings
@@ -210,7 +213,7 @@ var (
 	ErrFailed = errors.New("tool: a call failed, and the run ends with its failure")
 )
 
-// CallError is the failed call that ended a turn: see [FailureFail] and
+// CallError is the failed call that ended a turn: see Failure and
 // [Runner.RaiseOnError]. It wraps [ErrFailed] and Record.Cause, the error that the
 // tool returned or a [*PanicError].
 type CallError struct {
@@ -291,7 +294,7 @@ func (e *CallError) Unwrap() []error {
 // Do runs the calls of a turn and returns when each has its result or is pending,
 // also when ctx ends: what did not run then is answered so. An error comes with
 // whatever of the batch there is. Failures of tools are results, not errors, unless
-// [FailureFail] or RaiseOnError makes one a [*CallError].
+// The failure policy "fail" or RaiseOnError makes one a [*CallError].
 func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	b, err := r.begin(box, turn)
 	if err != nil {
@@ -300,6 +303,9 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	ctx, cancel := b.cancellable(ctx)
 	defer cancel(nil)
 	defer b.leave()
+	if err := b.checkStates(ctx); err != nil {
+		return &Batch{}, err
+	}
 	b.parallel(b.calls, func(x *execution) { x.step(ctx, (*execution).prepare) })
 	for _, x := range b.calls {
 		x.step(ctx, (*execution).approve)
@@ -340,7 +346,7 @@ type batch struct {
 // begin starts a turn. It refuses calls whose ids were seen with other content (quirk I5), and
 // calls that would run a second time.
 func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
-	if err := r.runner.Failure.check(); err != nil {
+	if err := checkFailure(r.runner.Failure); err != nil {
 		return nil, fmt.Errorf("Runner.Failure: %w", err)
 	}
 	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), records: make([]Record, len(turn.Calls))}
@@ -452,7 +458,7 @@ func (b *batch) takeResumed() (wrong []error) {
 func contentOf(c *dragoman.ToolCall) Hash {
 	var room [512]byte // enough for most calls
 	all := room[:0]
-	for _, s := range [...]string{c.Name, c.Namespace, string(c.Payload), c.Arguments} {
+	for _, s := range [...]string{c.Name, c.Namespace, c.Payload, c.Arguments} {
 		all = binary.AppendUvarint(all, uint64(len(s)))
 		all = append(all, s...)
 	}

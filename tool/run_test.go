@@ -18,6 +18,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -46,7 +48,7 @@ func TestT5_HooksAndMiddlewareGoAroundTheToolInOrder(t *testing.T) {
 	}
 	box, err := tool.Config{Hooks: tool.Hooks{Pre: []tool.PreHook{pre("box1"), pre("box2")}, Use: []tool.Middleware{use("box1"), use("box2")}, Post: []tool.PostHook{post("box")}}}.Box(
 		tool.New("a", "", func(context.Context, struct{}) (string, error) { log("tool"); return "", nil },
-			tool.Pre(pre("tool")), tool.Use(use("tool")), tool.Post(post("tool"))))
+			toolopt.Pre(pre("tool")), toolopt.Use(use("tool")), toolopt.Post(post("tool"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestT5_HooksAndMiddlewareGoAroundTheToolInOrder(t *testing.T) {
 
 func TestT5_WhatAPreHookReturnsIsValidatedAndJudgedAgain(t *testing.T) {
 	to := func(args string) tool.Option {
-		return tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+		return toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			return tool.Input{Arguments: json.RawMessage(args)}, nil
 		})
 	}
@@ -98,7 +100,7 @@ func TestT5_WhatAPreHookReturnsIsValidatedAndJudgedAgain(t *testing.T) {
 
 func TestT5_PostHooksTransformOutputAndSeeFailures(t *testing.T) {
 	var seen []bool
-	mark := tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+	mark := toolopt.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
 		seen = append(seen, out.Failed)
 		out.Content = append(out.Content, &dragoman.Text{Text: "hooked"})
 		return out, nil
@@ -125,17 +127,17 @@ func TestT5_AFailingHookIsATypedErrorResultAndHasATimeout(t *testing.T) {
 		return nil
 	}
 	for name, opt := range map[string]tool.Option{
-		"an error before": tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("broken") }),
-		"a panic before":  tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }),
-		"a hang before": tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
+		"an error before": toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("broken") }),
+		"a panic before":  toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }),
+		"a hang before": toolopt.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
 			return in, hang(ctx)
 		}),
-		"an error after": tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
+		"an error after": toolopt.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
 			return tool.Output{}, errors.New("broken")
 		}),
-		"a panic after": tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }),
-		"a hang after":  tool.Post(func(ctx context.Context, _ tool.Input, o tool.Output) (tool.Output, error) { return o, hang(ctx) }),
-		"the end of a goroutine": tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+		"a panic after": toolopt.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }),
+		"a hang after":  toolopt.Post(func(ctx context.Context, _ tool.Input, o tool.Output) (tool.Output, error) { return o, hang(ctx) }),
+		"the end of a goroutine": toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			runtime.Goexit()
 			return tool.Input{}, nil
 		}),
@@ -189,7 +191,7 @@ func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(began); took != s(tc.want) || b.Results[0].Outcome != dragoman.OutcomeError {
+			if took := time.Since(began); took != s(tc.want) || b.Results[0].Outcome != codes.OutcomeError {
 				t.Errorf("%s: %v, %s", tc.name, took, b.Results[0].Text())
 			}
 			synctest.Wait()
@@ -199,7 +201,7 @@ func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.
 
 func TestT6_TheLargestOfDurationsIsNoneThatIsOver(t *testing.T) {
 	next := func(h tool.Handler) tool.Handler { return h }
-	box := mustBox(t, echo("a", tool.Timeout(math.MaxInt64), tool.Use(next)))
+	box := mustBox(t, echo("a", tool.Timeout(math.MaxInt64), toolopt.Use(next)))
 	res, rec := do(t, &tool.Runner{}, box, call("1", "a", ""))
 	wantKind(t, res, rec, "")
 }
@@ -429,7 +431,7 @@ func TestT14_SecretsReachTheHandlerAndNobodyElse(t *testing.T) {
 }
 
 func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
-	fails := func(f tool.Failure) tool.Tool {
+	fails := func(f string) tool.Tool {
 		return tool.New("bad", "", func(context.Context, struct{}) (string, error) { return "", errors.New("no luck") }, tool.Set(func(s *tool.Settings) { s.Failure = f }))
 	}
 	slow := tool.New("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
@@ -442,15 +444,15 @@ func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
 	}, tool.Timeout(2*time.Hour))
 	for _, tc := range []struct {
 		name      string
-		run, tool tool.Failure
+		run, tool string
 		err       error
 		slow      tool.ErrorKind
 		again     tool.ErrorKind
 	}{
 		{"continue is the default", "", "", nil, "", tool.ErrorFailed},
-		{"degrade", tool.FailureDegrade, "", nil, "", tool.ErrorUnavailable},
-		{"fail", tool.FailureFail, "", tool.ErrFailed, tool.ErrorCancelled, tool.ErrorFailed},
-		{"the tool's own", tool.FailureFail, tool.FailureContinue, nil, "", tool.ErrorFailed},
+		{"degrade", codes.FailureDegrade, "", nil, "", tool.ErrorUnavailable},
+		{"fail", codes.FailureFail, "", tool.ErrFailed, tool.ErrorCancelled, tool.ErrorFailed},
+		{"the tool's own", codes.FailureFail, codes.FailureContinue, nil, "", tool.ErrorFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			box := mustBox(t, slow, fails(tc.tool))
@@ -467,7 +469,7 @@ func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
 		})
 	}
 	// What never ran is no failure of the tool.
-	run := (&tool.Runner{Failure: tool.FailureFail}).Start("r")
+	run := (&tool.Runner{Failure: codes.FailureFail}).Start("r")
 	if _, err := run.Do(t.Context(), mustBox(t, fails("")), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "bad", "[]"), call("2", "nobody", "")}}); err != nil {
 		t.Errorf("invalid arguments and an unknown tool: %v", err)
 	}
@@ -512,14 +514,14 @@ func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
 // policies are about under them.
 func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
 	for _, tc := range []struct {
-		policy tool.Failure
+		policy string
 		err    error
 		slow   tool.ErrorKind
 		later  tool.ErrorKind // when the breaker would let a call through
 	}{
-		{tool.FailureContinue, nil, "", ""},
-		{tool.FailureDegrade, nil, "", tool.ErrorUnavailable},
-		{tool.FailureFail, tool.ErrFailed, tool.ErrorCancelled, ""},
+		{codes.FailureContinue, nil, "", ""},
+		{codes.FailureDegrade, nil, "", tool.ErrorUnavailable},
+		{codes.FailureFail, tool.ErrFailed, tool.ErrorCancelled, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			healthy := false
@@ -659,7 +661,7 @@ func TestT7_ErrorsAndTypesThatPanicAreContained(t *testing.T) {
 	var none *nilError
 	box := mustBox(t,
 		tool.New("error", "", func(context.Context, struct{}) (string, error) { return "", none }),
-		tool.New("hook", "", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, none })),
+		tool.New("hook", "", func(context.Context, struct{}) (string, error) { return "", nil }, toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, none })),
 		tool.New("type", "", func(context.Context, map[string]touchy) (string, error) { return "", nil }))
 	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
 		if q.CallID == "4" {
@@ -685,7 +687,7 @@ func TestA4_ARetryRunsWhatWasApprovedToo(t *testing.T) {
 		Items []string `json:"items"`
 	}
 	var got []string
-	retry := tool.Use(func(next tool.Handler) tool.Handler {
+	retry := toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
 			_, _ = next(ctx, in)
 			return next(ctx, in)

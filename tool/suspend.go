@@ -50,7 +50,28 @@ func (x *execution) suspend(s *Suspended) {
 	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State, Attempt: x.attempt}
 	*x.record = x.newRecord(nil)
 	x.record.Pending, x.record.Executed = true, true
-	x.tell(func() Event { return Asked{CallRef: x.ref(), Agent: x.run.Agent, Pending: *x.pending} })
+	x.emitAsked()
+}
+
+// checkStates refuses a turn with a call whose tool cannot continue from the state that it
+// left.
+func (b *batch) checkStates(ctx context.Context) error {
+	for _, x := range b.calls {
+		if x.settled() || !x.continued() {
+			continue
+		}
+		e := b.box.find(x.key)
+		if e == nil || e.settings.CheckState == nil {
+			continue
+		}
+		_, err := guard(ctx, b.runner, b.runner.policyTimeout(), nil, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, e.settings.CheckState(ctx, x.resume.State)
+		})
+		if err != nil {
+			return fmt.Errorf("tool: %s cannot continue: %w", x.key.QualifiedName(), err)
+		}
+	}
+	return nil
 }
 
 // continued reports whether the call goes on with what its tool left.

@@ -47,6 +47,43 @@ func TestA6_AToolThatIsSuspendedIsPendingAndGoesOnWithItsState(t *testing.T) {
 	}
 }
 
+// A turn with a call that cannot continue is refused before another call of it runs, also
+// if the check panics.
+func TestL13_AStateThatIsRefusedStopsTheTurn(t *testing.T) {
+	refused := errors.New("of a newer version")
+	for name, check := range map[string]func(json.RawMessage) error{
+		"error": func(state json.RawMessage) error {
+			if string(state) != `{"at":1}` {
+				t.Errorf("the check gets %s", state)
+			}
+			return refused
+		},
+		"panic": func(json.RawMessage) error { panic("broken") },
+	} {
+		ran := 0
+		effect := tool.New("effect", "Acts.", func(context.Context, struct{}) (string, error) { ran++; return "", nil })
+		waits := tool.New("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+			if _, ok := tool.Resumed(ctx); ok {
+				ran++
+			}
+			return "", &tool.Suspended{State: json.RawMessage(`{"at":1}`)}
+		}, tool.Set(func(s *tool.Settings) {
+			s.CheckState = func(_ context.Context, state json.RawMessage) error { return check(state) }
+		}))
+		box := mustBox(t, effect, waits)
+		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("a", "wait", "")}}
+		batch, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, turn)
+		if err != nil || len(batch.Pending) != 1 {
+			t.Fatalf("%v %+v", err, batch)
+		}
+		turn.Calls, turn.Resume = append(turn.Calls, call("b", "effect", "")), batch.Pending
+		batch, err = (&tool.Runner{}).Start("r").Do(t.Context(), box, turn)
+		if panicked := new(*tool.PanicError); !errors.Is(err, refused) && !errors.As(err, panicked) || len(batch.Results) != 0 || ran != 0 {
+			t.Errorf("%s: %v, %d results, %d runs", name, err, len(batch.Results), ran)
+		}
+	}
+}
+
 // What a state says does not stand for a human's word: a tool that needs approval
 // needs it also to go on.
 func TestA6_AStateIsNoApproval(t *testing.T) {
@@ -175,4 +212,81 @@ func (j *onceJournal) End(_ context.Context, _ tool.Intent, res *dragoman.ToolRe
 	}
 	j.prior.Result = res
 	return nil
+}
+
+// A turn that is handed in again must be the same. A human may have changed the arguments of
+// an approved call.
+func TestL14_TurnWithOtherArgumentsIsRefused(t *testing.T) {
+	before := tool.Input{Arguments: json.RawMessage(`{"text":"before"}`)}.Hash()
+	for name, tc := range map[string]struct {
+		prior    tool.Prior
+		fails    error
+		approves bool
+		conflict bool
+	}{
+		"begun with other arguments":               {prior: tool.Prior{Attempts: 1, Arguments: before}, conflict: true},
+		"not begun":                                {},
+		"a journal that cannot be read":            {prior: tool.Prior{Attempts: 1, Arguments: before}, fails: errors.New("disk")},
+		"approved, and begun with other arguments": {prior: tool.Prior{Attempts: 1, Arguments: before}, approves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &conflictingJournal{prior: tc.prior, fails: tc.fails}
+			r := &tool.Runner{Journal: j}
+			var opts []tool.Option
+			if tc.approves {
+				opts = append(opts, tool.NeedsApproval())
+				r.Approver = approverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+					return tool.Answer{Verdict: tool.Approved}, nil
+				})
+			}
+			box := mustBox(t, echo("a", opts...))
+			_, err := r.Start("r").Do(t.Context(), box, tool.Turn{Again: true, Calls: []*dragoman.ToolCall{call("1", "a", `{"text":"now"}`)}})
+			if errors.Is(err, tool.ErrConflict) != tc.conflict || (j.begun == 0) != tc.conflict {
+				t.Errorf("%v, begun %d times", err, j.begun)
+			}
+		})
+	}
+}
+
+// conflictingJournal returns the same prior attempts for every call that it is asked about.
+type conflictingJournal struct {
+	prior tool.Prior
+	fails error
+	begun int
+}
+
+func (j *conflictingJournal) Recall(context.Context, tool.CallRef) (tool.Prior, error) {
+	return j.prior, j.fails
+}
+
+func (j *conflictingJournal) Begin(context.Context, tool.Intent) (tool.Prior, error) {
+	j.begun++
+	return tool.Prior{}, nil
+}
+
+func (j *conflictingJournal) End(context.Context, tool.Intent, *dragoman.ToolResult) error {
+	return nil
+}
+
+func TestT14_ErrorsOfAPolicyAreRedactedInEvents(t *testing.T) {
+	const key = "ghp_0123456789012345678901234567890123"
+	for text, redacted := range map[string]bool{"the server refused " + key: true, "the server is down": false} {
+		broken := errors.New(text)
+		var failed error
+		r := &tool.Runner{
+			Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, broken }),
+			Observe: func(ev tool.Event) {
+				if d, ok := ev.(tool.Decided); ok {
+					failed = d.Failed
+				}
+			},
+		}
+		do(t, r, mustBox(t, echo("a")), call("1", "a", "{}"))
+		if failed == nil {
+			t.Fatal("the event has no error")
+		}
+		if got := failed.Error(); strings.Contains(got, key) || !redacted && !strings.Contains(got, text) {
+			t.Errorf("the event has the error %q", got)
+		}
+	}
 }

@@ -84,6 +84,10 @@ func (t *Tickets) now() time.Time {
 // Background opens a ticket for the call that ctx belongs to. The handler starts
 // the work, returns the ticket, and whoever does the work settles it with
 // [Tickets.Resolve] or [Tickets.Fail]. After ttl it expires.
+//
+// The ticket of a call that fails or is abandoned at its timeout is withdrawn: it is
+// settled as failed, and no outcome is delivered. After the call has ended, Background
+// returns an error that wraps [ErrNoTicket].
 func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	c := callFrom(ctx)
 	if c == nil || c.of.runner.Tickets == nil || c.of.runner.Tickets.Store == nil {
@@ -95,14 +99,33 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	tickets, of := c.of.runner.Tickets, c.of.ref()
 	sum := sha256.Sum256([]byte(idempotencyKey(of)))
 	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: of, Expires: tickets.now().Add(ttl)}
+	if !c.opens(t.ID) {
+		return nil, fmt.Errorf("%w: %w", ErrNoTicket, errOver)
+	}
 	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
-		if s.State == "" {
+		if s.State == "" || s.Delivered { // one of an attempt that failed was withdrawn
 			*s = StoredTicket{Ticket: *t, State: ticketOpen}
 		}
 		*t = s.Ticket
 		return nil
 	})
+	if err == nil && !c.opens(t.ID) { // the call ended meanwhile
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoTicket, errOver), tickets.withdraw(ctx, t.ID))
+	}
 	return t, err
+}
+
+// withdraw settles a ticket whose call failed: the model got the error, and gets no
+// outcome.
+func (t *Tickets) withdraw(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	return t.Store.Update(ctx, id, func(s *StoredTicket) error {
+		if s.State != "" {
+			s.State, s.Delivered = ticketFailed, true
+		}
+		return nil
+	})
 }
 
 // Resolve gives a ticket its outcome. Only out.Content and out.Failed are stored: the

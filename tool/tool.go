@@ -8,6 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // Tool is something a model may call and this program runs. Its spec must not
@@ -108,10 +109,12 @@ type Text string
 type Settings struct {
 	// Tags group tools for policies and listings.
 	Tags []string
-	// Source says where the tool comes from; zero means from this program. A call of
-	// a tool from [FromHandoff] is a handoff to policies, not a tool call.
-	Source Source
-	// HandoffTo is the agent that a tool from [FromHandoff] hands over to.
+	// Source says where the tool comes from: "mcp", "handoff", "agent" for a tool that an
+	// agent adds by itself, such as its tool search, or empty for this program. It decides
+	// which of two tools with one name wins: a handoff, then a tool of this program or an
+	// agent, then one of MCP. A call of a handoff is a handoff to policies, not a tool call.
+	Source string
+	// HandoffTo is the agent that a tool with the source "handoff" hands over to.
 	HandoffTo string
 	// TraceName is the tool's name in traces; empty means the qualified name.
 	TraceName string
@@ -126,10 +129,20 @@ type Settings struct {
 	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
 	// Where it fails, panics or takes too long, approval is needed.
 	ApprovalFor func(ctx context.Context, in Input) (bool, error)
-	// Preview describes what a call would do, for the human who approves it: see
-	// [WithPreview]. Nil means that approvers show the input itself.
+	// Preview describes what a call would do, for the human who approves it, such as the
+	// diff of a write. Nil means that approvers show the input itself. Its text takes the
+	// place of the arguments in the question, so it must show everything that matters about
+	// them. It may hold any bytes: approvers escape what they show.
+	//
+	// It runs when an approver asks for the preview, on the validated input, before the call
+	// has any effect. It must not have an effect of its own. If it fails, panics or takes
+	// longer than [Runner.PolicyTimeout], approvers show the input instead.
 	Preview func(ctx context.Context, in Input) (string, error)
-	// Immediate tools return by themselves and at once: see [Immediately].
+	// Immediate tools return by themselves and at once, whatever they are given: they wait
+	// for nothing and have little to compute, as one that looks into memory. They run in
+	// place, where others are watched from another goroutine and abandoned when their time
+	// is over, which costs more than such a tool does. The hooks after it, and middleware,
+	// must be immediate too: see [Hooks].
 	Immediate bool
 	// Exclusive tools run alone: not beside any other call of their turn. Turns that run
 	// at the same time do not wait for each other.
@@ -150,10 +163,14 @@ type Settings struct {
 	Polling bool
 	// Failure says what a failed call does to its turn; zero means as the run
 	// has it.
-	Failure Failure
+	Failure string
 	// Breaker stops calls after repeated failures; the zero value never does.
 	Breaker Breaker
 	Hooks   Hooks
+	// CheckState reports whether the tool can continue from a state that it left in
+	// [Suspended]. It is called when the turn is resumed, before any call of the turn runs:
+	// an error refuses the whole turn. Nil accepts every state.
+	CheckState func(ctx context.Context, state json.RawMessage) error
 	// Unvalidated says that the arguments cannot be checked here, as those of a
 	// tool that runs elsewhere and gave no schema. Such calls need approval
 	// unless a rule of the policy allows them; its default does not count.
@@ -169,7 +186,7 @@ type Settings struct {
 // Such a result is not fenced, so only tools of this program and trusted ones may
 // return it.
 func (s *Settings) nativeResults() bool {
-	return s.Trusted || !s.remote && s.Source != FromMCP
+	return s.Trusted || !s.remote && s.Source != codes.FromMCP
 }
 
 // The settings of approval.
@@ -178,29 +195,13 @@ const (
 	approvalAlways = "always"
 )
 
-// Failure says what becomes of a turn when a call of it fails.
-type Failure string
-
-// The failure policies. The zero value asks whoever is one wider: the tool the
-// run, the run [FailureContinue].
-const (
-	FailureDefault Failure = ""
-	// FailureContinue gives the model the error result; the others go on.
-	FailureContinue Failure = "continue"
-	// FailureDegrade takes the tool out of the run after its first failure: the
-	// model gets the error result, later calls are told that it is unavailable.
-	FailureDegrade Failure = "degrade"
-	// FailureFail cancels the other calls of the turn and ends it with an error.
-	FailureFail Failure = "fail"
-)
-
-// check refuses unknown policies: a misspelled one must not mean [FailureContinue].
-func (f Failure) check() error {
+// checkFailure refuses unknown policies: a misspelled one must not mean "continue".
+func checkFailure(f string) error {
 	switch f {
-	case FailureDefault, FailureContinue, FailureDegrade, FailureFail:
+	case codes.FailureDefault, codes.FailureContinue, codes.FailureDegrade, codes.FailureFail:
 		return nil
 	default:
-		return fmt.Errorf("%w: unknown failure policy %q; use continue, degrade or fail", ErrDefinition, string(f))
+		return fmt.Errorf("%w: unknown failure policy %q; use continue, degrade or fail", ErrDefinition, f)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
@@ -48,19 +49,19 @@ func translations(tb testing.TB) []translation {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	answer, err := anthropic.Codec{}.EncodeResponse(collect(tb, dragoman.Anthropic, stream(dragoman.Anthropic)), dialect.EncodeOptions{})
+	answer, err := anthropic.Codec{}.EncodeResponse(collect(tb, dialectname.Anthropic, stream(dialectname.Anthropic)), dialect.EncodeOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var schemas interop.SchemaCache
 	ours := atOnce(func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) })
 	return []translation{
-		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, saysRequest},
+		{"request, Chat to Anthropic: a tool and two messages", request(dialectname.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, saysRequest},
 		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, saysRequest},
 		{"whole answer, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.7, saysResponse},
 		{
-			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dragoman.Anthropic), ourStream, bifrostStream, 2.8,
-			func(tb testing.TB, b []byte) string { return said(collect(tb, dragoman.OpenAIChat, b)) },
+			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dialectname.Anthropic), ourStream, bifrostStream, 2.8,
+			func(tb testing.TB, b []byte) string { return said(collect(tb, dialectname.OpenAIChat, b)) },
 		},
 	}
 }
@@ -83,7 +84,7 @@ func ourRequest(body []byte, schemas *interop.SchemaCache) ([]byte, error) {
 		return nil, err
 	}
 	codec := anthropic.Codec{}
-	target := targets.Target{Dialect: dragoman.Anthropic, Model: req.Model}
+	target := targets.Target{Dialect: dialectname.Anthropic, Model: req.Model}
 	req, _, err = history.Normalize(req, history.Options{Target: target, Limits: codec.Limits()})
 	if err != nil {
 		return nil, err

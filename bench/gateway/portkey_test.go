@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // The versions that are measured. Later ones of honoVersion, which npm would choose, have
@@ -79,7 +79,7 @@ func portkey(tb testing.TB) (url string, pid int, reason string) {
 // portkeyContender asks Portkey's gateway, which is told of the model in headers.
 func portkeyContender(at string, pid int, w way, pace, upstream string) contender {
 	provider, base := "openai", upstream+"/"+pace+"/v1"
-	if w.model == dragoman.Anthropic {
+	if w.model == dialectname.Anthropic {
 		provider = "anthropic"
 	}
 	return contender{"Portkey", pid, func(ctx context.Context, c *http.Client) ([]byte, error) {
@@ -90,7 +90,7 @@ func portkeyContender(at string, pid int, w way, pace, upstream string) contende
 		req.Header.Set("X-Portkey-Provider", provider)
 		req.Header.Set("X-Portkey-Custom-Host", base)
 		req.Header.Set("Authorization", "Bearer "+modelKey)
-		if w.client == dragoman.Anthropic {
+		if w.client == dialectname.Anthropic {
 			req.Header.Set("X-Api-Key", modelKey)
 		}
 		body, err := answered(c, req, func() {})

@@ -20,6 +20,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	ours "github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
@@ -138,9 +139,9 @@ const (
 
 // dialectOf is what is spoken at a path.
 var dialectOf = map[string]dragoman.Dialect{
-	"/v1/chat/completions": dragoman.OpenAIChat,
-	"/v1/responses":        dragoman.OpenAIResponses,
-	"/v1/messages":         dragoman.Anthropic,
+	"/v1/chat/completions": dialectname.OpenAIChat,
+	"/v1/responses":        dialectname.OpenAIResponses,
+	"/v1/messages":         dialectname.Anthropic,
 }
 
 const events = 500 // of a stream, about

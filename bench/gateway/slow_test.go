@@ -27,6 +27,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
@@ -125,7 +126,7 @@ func numbered(d dragoman.Dialect) [][]byte {
 	var begin, end []byte
 	var word func(string) []byte
 	switch d {
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		begin = sse.Append(nil, "message_start", []byte(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":8,"output_tokens":1}}}`))
 		begin = sse.Append(begin, "content_block_start", []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`))
 		word = func(s string) []byte {
@@ -162,7 +163,7 @@ func told(answer []byte, d dragoman.Dialect) error {
 		}
 		rest = after
 	}
-	if last := map[dragoman.Dialect]string{dragoman.Anthropic: "message_stop", dragoman.OpenAIChat: "[DONE]"}[d]; !bytes.Contains(rest, []byte(last)) {
+	if last := map[dragoman.Dialect]string{dialectname.Anthropic: "message_stop", dialectname.OpenAIChat: "[DONE]"}[d]; !bytes.Contains(rest, []byte(last)) {
 		return errors.New("the end is lost")
 	}
 	return nil

@@ -21,20 +21,21 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // way is from the dialect of a client to that of a model.
 type way struct{ client, model dragoman.Dialect }
 
 var (
-	anthropicToAnthropic = way{dragoman.Anthropic, dragoman.Anthropic}
-	responsesToResponses = way{dragoman.OpenAIResponses, dragoman.OpenAIResponses}
-	chatToChat           = way{dragoman.OpenAIChat, dragoman.OpenAIChat}
-	chatToAnthropic      = way{dragoman.OpenAIChat, dragoman.Anthropic}
-	anthropicToChat      = way{dragoman.Anthropic, dragoman.OpenAIChat}
+	anthropicToAnthropic = way{dialectname.Anthropic, dialectname.Anthropic}
+	responsesToResponses = way{dialectname.OpenAIResponses, dialectname.OpenAIResponses}
+	chatToChat           = way{dialectname.OpenAIChat, dialectname.OpenAIChat}
+	chatToAnthropic      = way{dialectname.OpenAIChat, dialectname.Anthropic}
+	anthropicToChat      = way{dialectname.Anthropic, dialectname.OpenAIChat}
 )
 
-var names = map[dragoman.Dialect]string{dragoman.Anthropic: "Anthropic", dragoman.OpenAIChat: "Chat", dragoman.OpenAIResponses: "Responses"}
+var names = map[dragoman.Dialect]string{dialectname.Anthropic: "Anthropic", dialectname.OpenAIChat: "Chat", dialectname.OpenAIResponses: "Responses"}
 
 func (w way) String() string { return names[w.client] + " to " + names[w.model] }
 
@@ -43,9 +44,9 @@ func (w way) translated() bool { return w.client != w.model }
 
 func codecOf(d dragoman.Dialect) dialect.Codec {
 	switch d {
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return anthropic.Codec{}
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return openairesponses.Codec{}
 	default:
 		return openaichat.Codec{}
@@ -68,10 +69,10 @@ func request(d dragoman.Dialect, model string) []byte {
 	const schema = `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`
 	const system, user = "You write programs. You answer with calls.", "Write a parser of server-sent events in Go, and its tests."
 	switch d {
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return []byte(`{"model":"` + model + `","max_tokens":4096,"stream":true,"system":"` + system + `","messages":[{"role":"user","content":"` + user +
 			`"}],"tools":[{` + tool + `"input_schema":` + schema + `}]}`)
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return []byte(`{"model":"` + model + `","stream":true,"store":false,"instructions":"` + system + `","input":"` + user + `","tools":[{"type":"function",` + tool +
 			`"parameters":` + schema + `,"strict":false}]}`)
 	default:
@@ -82,7 +83,7 @@ func request(d dragoman.Dialect, model string) []byte {
 
 // modelName is the model that a gateway is asked for.
 func (w way) modelName(pace string) string {
-	return map[dragoman.Dialect]string{dragoman.Anthropic: "anthropic-", dragoman.OpenAIChat: "chat-", dragoman.OpenAIResponses: "responses-"}[w.model] + pace + "/some-model"
+	return map[dragoman.Dialect]string{dialectname.Anthropic: "anthropic-", dialectname.OpenAIChat: "chat-", dialectname.OpenAIResponses: "responses-"}[w.model] + pace + "/some-model"
 }
 
 // ask asks the gateway, says when the answer has begun, and returns all of it.
@@ -196,7 +197,7 @@ func check(tb testing.TB, c contender, client *http.Client) {
 		tb.Fatal(c.name, err)
 	}
 	got := calls(tb, c.client, body)
-	if want := calls(tb, dragoman.Anthropic, stream(dragoman.Anthropic)); got != want {
+	if want := calls(tb, dialectname.Anthropic, stream(dialectname.Anthropic)); got != want {
 		tb.Fatalf("%s: the call has %d bytes of arguments, want %d", c.name, len(got), len(want))
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 )
 
@@ -44,9 +46,9 @@ Languages:` + helpLanguages() + `
 Models of one language differ in what they accept. A request, messages or tools are
 written for the model that --model names, or else the request: settings that it is
 known to refuse are dropped, for example (docs/providers.md, "Models"). --model also
-names the model in the result; requests to Gemini and Bedrock have it in the URL, and
-name none. --capability sets a capability, or with name=false unsets one that the
-model is known to have:` + helpCapabilities() + `.
+names the model in the result; APIs that have it in the URL name none in the body.
+--capability sets a capability, or with name=false unsets one that the model is known
+to have:` + helpCapabilities() + `.
 
 Tools are also read as MCP servers list them (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json
@@ -244,9 +246,9 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := history.Options{Target: target, Limits: c.to.Limits(), Abandon: history.AbandonPassed}
+	o := history.Options{Target: target, Limits: c.to.Limits(), Abandon: codes.AbandonPassed}
 	if c.abandon {
-		o.Abandon = history.AbandonAll
+		o.Abandon = codes.AbandonAll
 	}
 	req, rep, err = history.Normalize(req, o)
 	c.lost(normalising, rep)
@@ -256,7 +258,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
+	enc, err := wirekit.EncodeNormalized(c.to, req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
 	c.lost(writing, enc.Report)
 	if err != nil {
 		return enc.Body, err

@@ -95,3 +95,37 @@ func TestC4_ASecondInterruptEndsTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// A call that a killed process had begun is neither run again nor refused.
+func TestL14_KilledCommandIsNotRefusedWithoutATerminal(t *testing.T) {
+	dir, sessions := t.TempDir(), filepath.Join(t.TempDir(), "s.db")
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), self(t), append([]string{"run", "--model", "sim/planner", "--dir", dir}, args...)...)
+		cmd.Env = append(os.Environ(), "DRAGOMAN_SESSIONS="+sessions)
+		return cmd
+	}
+	cmd := run("--allow", "shell", `Run the command "mkdir begun; sleep 600"`)
+	var first bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &first, &first
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = cmd.Wait() }()
+	for { // until the command has begun
+		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
+			break
+		}
+		select {
+		case <-done:
+			t.Fatalf("the command did not run:\n%s", first.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	_ = cmd.Process.Kill()
+	<-done
+	out, err := run("--continue").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "was begun before") || strings.Contains(string(out), "no approver") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

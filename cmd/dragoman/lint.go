@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 	"github.com/dragoman-go/dragoman/internal/text/words"
@@ -190,7 +191,7 @@ func meantFor(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
 func saysAll(el json.RawMessage, from dragoman.Dialect) bool {
 	specs, _, err := readTools(slices.Concat([]byte{'['}, el, []byte{']'}), from)
 	return err == nil && len(specs) > 0 && !slices.ContainsFunc(specs, func(s dragoman.ToolSpec) bool {
-		return s.Kind == dragoman.ToolHosted || s.Name == "" || s.Kind == dragoman.ToolFunction && len(s.Parameters) == 0
+		return s.Kind == codes.ToolHosted || s.Name == "" || s.Kind == codes.ToolFunction && len(s.Parameters) == 0
 	})
 }
 
@@ -276,8 +277,8 @@ func (l linted) losses() []dragoman.Loss {
 
 // verdict is what becomes of one tool at a target.
 type verdict struct {
-	Tool   string        `json:"tool"`
-	Status schema.Status `json:"status"`
+	Tool   string `json:"tool"`
+	Status string `json:"status"`
 	// Losses have the reason for dropping the tool, too.
 	Losses []dragoman.Loss `json:"losses"`
 	Why    string          `json:"why,omitempty"`
@@ -288,7 +289,7 @@ type verdict struct {
 
 // drop makes the verdict that a tool is not sent.
 func (v *verdict) drop(severity dragoman.Severity, why string) {
-	v.Status, v.Why, v.Sent = schema.Dropped, why, nil
+	v.Status, v.Why, v.Sent = codes.LintDropped, why, nil
 	v.Losses = append(v.Losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: severity, Detail: why})
 }
 
@@ -302,7 +303,7 @@ func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict,
 		if err != nil {
 			return nil, err
 		}
-		if s.Kind != dragoman.ToolHosted {
+		if s.Kind != codes.ToolHosted {
 			other := first[s.QualifiedName()]
 			switch {
 			case other == nil:
@@ -325,7 +326,7 @@ func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict,
 // unsourced is a tool without the form it came in, so that the target's rules are
 // applied to it even where that form is the target's own.
 func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
-	if s.Kind != dragoman.ToolHosted {
+	if s.Kind != codes.ToolHosted {
 		s.Source = nil
 	}
 	return s
@@ -353,7 +354,7 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	}
 	return func(s dragoman.ToolSpec) (verdict, error) {
 		l, takesTools := wireOf(p.Name())
-		if takesTools && s.Kind == dragoman.ToolHosted { // its language takes it or not; it has no schema
+		if takesTools && s.Kind == codes.ToolHosted { // its language takes it or not; it has no schema
 			return judgeByWire(l, targets.Target{}, s)
 		}
 		v := judgeBySchema(p, s)
@@ -368,11 +369,11 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 // unmix drops the provider's own tools beside functions (quirk A44), which no
 // tool shows that is judged by itself.
 func unmix(verdicts []verdict, specs []dragoman.ToolSpec) {
-	function := func(i int) bool { return specs[i].Kind != dragoman.ToolHosted }
+	function := func(i int) bool { return specs[i].Kind != codes.ToolHosted }
 	for i := range verdicts {
-		if function(i) && verdicts[i].Status != schema.Dropped {
+		if function(i) && verdicts[i].Status != codes.LintDropped {
 			for j := range verdicts {
-				if v := &verdicts[j]; !function(j) && v.Status != schema.Dropped {
+				if v := &verdicts[j]; !function(j) && v.Status != codes.LintDropped {
 					v.drop(dragoman.Serious, "the model takes it only without functions, which are kept")
 				}
 			}
@@ -406,12 +407,12 @@ func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 	for _, loss := range named.Losses {
 		switch {
 		case loss.Path != "":
-		case named.Status == schema.Dropped && v.Status != schema.Dropped:
+		case named.Status == codes.LintDropped && v.Status != codes.LintDropped:
 			v.drop(loss.Severity, loss.Detail)
 		case loss.Kind == dragoman.Renamed:
 			v.Losses = append(v.Losses, loss)
-			if v.Status == schema.OK {
-				v.Status = schema.Repaired
+			if v.Status == codes.LintOK {
+				v.Status = codes.LintRepaired
 			}
 		}
 	}
@@ -433,7 +434,7 @@ func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 
 // judgeByWire writes a request with the one tool and looks at what is in it.
 func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdict, error) {
-	v := verdict{Tool: s.QualifiedName(), Status: schema.OK, Schema: s.Parameters}
+	v := verdict{Tool: s.QualifiedName(), Status: codes.LintOK, Schema: s.Parameters}
 	list, rep, err := writeTools(l, target, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses
 	for i := range v.Losses {
@@ -449,18 +450,18 @@ func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdic
 	case err != nil:
 		return v, err
 	case len(sent) == 0:
-		v.Status = schema.Dropped
+		v.Status = codes.LintDropped
 		for _, loss := range v.Losses {
 			if loss.Kind == dragoman.Dropped && loss.Path == "" {
 				v.Why = loss.Detail
 			}
 		}
-	case s.Kind == dragoman.ToolHosted && l.toolTypes != "":
+	case s.Kind == codes.ToolHosted && l.toolTypes != "":
 		v.drop(dragoman.Serious, fmt.Sprintf("%s has only tools of the type %s; a server that does not add %q refuses the request", l.Dialect(), l.toolTypes, s.Name))
 	default:
 		v.Sent = sent[0].Parameters
 		if len(v.Losses) > 0 { // without one, it only says the same in other words
-			v.Status = schema.Repaired
+			v.Status = codes.LintRepaired
 		}
 	}
 	return v, nil
@@ -486,21 +487,21 @@ func (l linted) writeText(w io.Writer, quiet bool) error {
 		b.WriteString(steps[0].title)
 		writeLosses(&b, l.Reading, "  ")
 	}
-	counts := map[schema.Status]int{}
+	counts := map[string]int{}
 	for _, v := range l.Tools {
 		counts[v.Status]++
-		if quiet && v.Status == schema.OK {
+		if quiet && v.Status == codes.LintOK {
 			continue
 		}
 		name := cmp.Or(v.Tool, "(no name)")
 		fmt.Fprintf(&b, "%s: %s\n", name, v.Status)
 		writeLosses(&b, v.Losses, "  ")
-		if v.Status == schema.Repaired && !sameJSON(v.Schema, v.Sent) {
+		if v.Status == codes.LintRepaired && !sameJSON(v.Schema, v.Sent) {
 			b.Write(diff.Diff(name+" as written", indented(v.Schema), name+" for "+l.For, indented(v.Sent)))
 		}
 	}
 	fmt.Fprintf(&b, "%s for %s: %d ok, %d repaired, %d dropped.\n",
-		plural(len(l.Tools), "tool", "tools"), l.For, counts[schema.OK], counts[schema.Repaired], counts[schema.Dropped])
+		plural(len(l.Tools), "tool", "tools"), l.For, counts[codes.LintOK], counts[codes.LintRepaired], counts[codes.LintDropped])
 	_, err := io.WriteString(w, b.String())
 	return err
 }

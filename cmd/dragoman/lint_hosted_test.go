@@ -24,7 +24,7 @@ func TestLintSurfacesAgreeWithTheirLanguageOnHostedTools(t *testing.T) {
 		if err := json.Unmarshal([]byte(out.String()), &l); err != nil || len(l.Tools) != 1 {
 			t.Fatalf("%v: %s", err, out.String())
 		}
-		return string(l.Tools[0].Status)
+		return l.Tools[0].Status
 	}
 	dropped := 0
 	for surface, language := range map[string]string{

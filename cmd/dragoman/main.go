@@ -227,8 +227,8 @@ func newRoot(sandbox *workspace.Sandbox) *cobra.Command {
 		Use:   "dragoman",
 		Short: "Tools and models, in every wire language",
 		Long: `dragoman stands between tools and models: it reads and writes the wire
-languages of OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama
-and Bedrock, and says what a conversion could not keep.
+languages of model APIs, and says what a conversion could not keep. "dragoman convert
+--help" lists the languages.
 
 Exit codes: 0 when all went well, 1 when the input could not be read or
 converted (a stream that broke is written up to there) or a run has no answer, 2

@@ -14,7 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dragoman": main})
+	// Commands run under a supervisor, which is this program under another name.
+	testscript.Main(m, map[string]func(){"dragoman": main, "dragoman-supervisor": main, "dragoman-command": main})
 }
 
 func TestScripts(t *testing.T) {

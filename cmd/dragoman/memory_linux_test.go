@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // chatText is a stream of so many bytes of text.
@@ -89,7 +90,7 @@ func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
 			if os.Getenv("DRAGOMAN_LONG") == "" {
 				limit += 4 << 10 // a busy machine collects garbage later
 			}
-			if l.Dialect() == dragoman.OpenAIResponses {
+			if l.Dialect() == dialectname.OpenAIResponses {
 				limit = short + 12*int64(10*size)>>10
 			}
 			for range 4 { // when the collector comes is chance
@@ -180,7 +181,7 @@ func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
 		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
 	}
 	held := map[dragoman.Dialect]int64{
-		dragoman.OpenAIChat: 4, dragoman.Gemini: 4, dragoman.Anthropic: 8, dragoman.Bedrock: 8, dragoman.Ollama: 10, dragoman.OpenAIResponses: 18, "cohere.chat": 8,
+		dialectname.OpenAIChat: 4, dialectname.Gemini: 4, dialectname.Anthropic: 8, dialectname.Bedrock: 8, dialectname.Ollama: 10, dialectname.OpenAIResponses: 18, "cohere.chat": 8,
 	}
 	size, slack := 50_000, int64(8<<10) // a small heap is collected late
 	if os.Getenv("DRAGOMAN_LONG") != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/gateway"
-	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -116,7 +116,7 @@ func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured
 	if !ok {
 		t.Fatalf("%s is not a client", name)
 	}
-	client.Abandon = history.AbandonPassed
+	client.Abandon = codes.AbandonPassed
 	wire.body = nil
 	_, _ = client.Generate(t.Context(), req)
 	direct := wire.body

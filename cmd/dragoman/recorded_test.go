@@ -10,6 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 	"github.com/dragoman-go/dragoman/internal/testkit"
@@ -23,8 +25,8 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 		step = 1
 	}
 	for file, from := range map[string]dragoman.Dialect{
-		"openai_chat": dragoman.OpenAIChat, "openai_responses": dragoman.OpenAIResponses, "anthropic_messages": dragoman.Anthropic,
-		"gemini_generateContent": dragoman.Gemini, "ollama_chat": dragoman.Ollama, "bedrock_converse": dragoman.Bedrock,
+		"openai_chat": dialectname.OpenAIChat, "openai_responses": dialectname.OpenAIResponses, "anthropic_messages": dialectname.Anthropic,
+		"gemini_generateContent": dialectname.Gemini, "ollama_chat": dialectname.Ollama, "bedrock_converse": dialectname.Bedrock,
 	} {
 		t.Run(file, func(t *testing.T) {
 			xs := testkit.Recordings(t, file)
@@ -65,7 +67,7 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 func asksSomething(l language, body []byte) bool {
 	req, _, err := l.DecodeRequest(body, dialect.DecodeOptions{})
 	return err == nil && slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
-		return len(m.Parts) > 0 && m.Role != dragoman.RoleSystem && m.Role != dragoman.RoleDeveloper && m.Parts[0].Kind() != dragoman.KindOpaque
+		return len(m.Parts) > 0 && m.Role != dragoman.RoleSystem && m.Role != dragoman.RoleDeveloper && m.Parts[0].Kind() != codes.KindOpaque
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -22,6 +22,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/models"
@@ -129,8 +130,8 @@ type runFlags struct {
 	metadata                            map[string]string
 	turns                               int
 	last, forget, abandon, json, debug  bool
-	// unattended counts the calls that were refused because no approver was attached.
-	unattended atomic.Int64
+	// unattended are the ids of calls that needed approval while no approver was attached.
+	unattended sync.Map
 }
 
 func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.Sandbox) error {
@@ -184,10 +185,25 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 		t.notef("Session %s.", k.session.ID())
 	}
 	err = ended(ctx, err, k, model)
-	if n := o.unattended.Load(); err == nil && n > 0 {
+	if n := o.refused(t.result); err == nil && n > 0 {
 		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. %s", n, o.unattendedHelp(cmd))}
 	}
 	return err
+}
+
+// refused counts the calls that were refused because no approver was attached. A call that a
+// killed process had begun is not refused: its result tells what is known of it.
+func (o *runFlags) refused(res *agent.Result) (n int) {
+	if res == nil {
+		return 0
+	}
+	for i := range res.Records {
+		rec := &res.Records[i]
+		if _, asked := o.unattended.Load(rec.CallID); asked && rec.ErrorKind == tool.ErrorRejected {
+			n++
+		}
+	}
+	return n
 }
 
 // takesPrompt reports whether a session accepts a new prompt after a run that ended with
@@ -314,7 +330,7 @@ func joinPrompt(prompt, piped string) string {
 
 // workspaceTools are those that --allow may name.
 var workspaceTools = []string{
-	workspace.ListName, workspace.ReadName, workspace.SearchName, workspace.WriteName, workspace.PatchName, workspace.ShellName,
+	toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch, toolname.Shell,
 }
 
 // maxInput is how many bytes of a prompt are read from standard input.
@@ -634,8 +650,8 @@ func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 	allowed := policy.First(policy.ApproverFunc(o.approveAllowed), policy.ApproverFunc(o.commands.approve))
 	answers, done := o.answers(cmd)
 	if answers == nil {
-		return policy.First(allowed, policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
-			o.unattended.Add(1)
+		return policy.First(allowed, policy.ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+			o.unattended.Store(req.Binding.CallID, true)
 			return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, nil
 		})), done
 	}
@@ -690,6 +706,8 @@ type teller struct {
 	open bool
 	// turns counts those that were begun.
 	turns int
+	// result is that of the run, once it has ended.
+	result *agent.Result
 	// called are the calls that were shown, and what became of them was not.
 	called map[string]string
 }
@@ -721,8 +739,11 @@ func (t *teller) follow(stream agent.Stream) error {
 		if err != nil {
 			failure = err
 		}
-		if _, ok := ev.(*agent.TurnStart); ok {
+		switch ev := ev.(type) {
+		case *agent.TurnStart:
 			t.turns++
+		case *agent.RunEnd:
+			t.result = ev.Result
 		}
 		if t.json {
 			b, bad := agent.MarshalEvent(ev, err)

@@ -75,11 +75,11 @@ once.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+gateway.DefaultListen+")")
+	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+new(gateway.Config).Address()+")")
 	f.StringArrayVar(&o.hosts, "host", nil, "a further host name to accept without keys, such as host.docker.internal; may be repeated")
 	f.StringVar(&o.config, "config", "", "the config file")
 	f.StringVar(&o.log, "log", "text", "how to log: text, json or off")
-	f.DurationVar(&o.drain, "drain", gateway.DefaultDrain, "how long to wait at the end for answers to finish; 0s cuts them off at once")
+	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long to wait at the end for answers to finish; 0s cuts them off at once")
 	f.BoolVar(&o.check, "check", false, "say what the config would serve, or what is wrong with it, and end")
 	return cmd
 }

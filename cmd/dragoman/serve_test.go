@@ -151,7 +151,7 @@ func TestG4_ServeSaysWhatAReloadChangesAndWhatItDoesNot(t *testing.T) {
 		want    string
 	}{
 		{gateway.Config{Keys: team, Routes: route}, read},
-		{gateway.Config{Keys: team, Routes: route, Listen: gateway.DefaultListen, Limits: gateway.Limits{Streams: 5}}, read},
+		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:8088", Limits: gateway.Limits{Streams: 5}}, read},
 		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:1"}, read + "dragoman: warning: of the config, listen changed: that takes another start\n"},
 		{
 			gateway.Config{Keys: team, Routes: route, State: gateway.State{TTL: time.Hour}, Limits: gateway.Limits{HeaderBytes: 1}},

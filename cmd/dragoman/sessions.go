@@ -16,6 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/session"
@@ -321,7 +322,7 @@ func isPrompt(m *dragoman.Message) bool {
 		return false
 	}
 	for _, p := range m.Parts {
-		if p.Kind() == dragoman.KindToolResult {
+		if p.Kind() == codes.KindToolResult {
 			return false
 		}
 	}

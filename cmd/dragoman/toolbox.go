@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
@@ -142,7 +142,7 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	}
 	var tools []tool.Tool
 	for _, s := range specs {
-		if s.Kind != dragoman.ToolHosted { // the provider runs it, without a policy of ours
+		if s.Kind != codes.ToolHosted { // the provider runs it, without a policy of ours
 			tools = append(tools, tool.Remote(s, func(context.Context, tool.Input) (tool.Output, error) {
 				return tool.Output{}, errors.New("nothing runs here")
 			}))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
@@ -110,7 +111,7 @@ no handoffs: the explanation is for an agent in a program.`,
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run, as name=value")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval, as for dragoman run")
 	o.commands.add(f)
-	f.StringVar(&o.subject, "subject", string(tool.SubjectToolCall), "tool_call, model_call or handoff")
+	f.StringVar(&o.subject, "subject", codes.SubjectToolCall, "tool_call, model_call or handoff")
 	f.StringVar(&o.model, "model", "", "the model of a model call, as provider/model")
 	f.StringVar(&o.target, "target", "", "the agent that a handoff goes to")
 	return cmd
@@ -179,11 +180,11 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.subject != string(tool.SubjectToolCall) {
-		q := &tool.Question{Subject: tool.Subject(o.subject), Agent: o.agents(), Metadata: o.metadata, Model: o.model, Target: o.target}
+	if o.subject != codes.SubjectToolCall {
+		q := &tool.Question{Subject: o.subject, Agent: o.agents(), Metadata: o.metadata, Model: o.model, Target: o.target}
 		e := p.Explain(cmd.Context(), q)
 		answer := &whyAnswer{Outcome: outcomeOf(e.Decision.Effect), Explanation: e, Notes: outrankedDenials(&e)}
-		if q.Subject == tool.SubjectHandoff {
+		if q.Subject == codes.SubjectHandoff {
 			answer.Notes = append(answer.Notes, "dragoman run has no handoffs; this is what an agent in a program does")
 		}
 		return answer, nil
@@ -238,7 +239,7 @@ func outcomeOf(e tool.Effect) string {
 
 // check refuses flags that cannot be used together.
 func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
-	known := []string{string(tool.SubjectToolCall), string(tool.SubjectModelCall), string(tool.SubjectHandoff)}
+	known := []string{codes.SubjectToolCall, codes.SubjectModelCall, codes.SubjectHandoff}
 	isTool := o.subject == known[0]
 	switch {
 	case !slices.Contains(known, o.subject):
@@ -304,7 +305,7 @@ func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 		}
 		return p, nil
 	}
-	if o.file == "" && o.agent == agentName && o.subject != string(tool.SubjectHandoff) {
+	if o.file == "" && o.agent == agentName && o.subject != codes.SubjectHandoff {
 		return loadPolicy(o.policy, box.Tools())
 	}
 	p, err := policy.Load(o.policy)
@@ -322,7 +323,7 @@ func loadPolicy(file string, tools []tool.Tool) (*policy.Policy, error) {
 		return nil, failed("%w", unopened("--policy", err))
 	}
 	host := policy.Host{
-		Name: "dragoman run", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Agents: []string{agentName},
+		Name: "dragoman run", Subjects: []string{codes.SubjectToolCall, codes.SubjectModelCall}, Agents: []string{agentName},
 		Namespaces: []string{}, Tags: []string{},
 	}
 	for _, t := range tools {
@@ -349,8 +350,8 @@ func (o *whyFlags) agents() []string {
 // callOf returns the call that a question is about.
 func callOf(q *tool.Question) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{ID: "why", Name: q.Spec.Name, Namespace: q.Spec.Namespace, Arguments: string(q.Input.Arguments)}
-	if q.Spec.Kind == dragoman.ToolFreeform {
-		c.Payload, c.Arguments = dragoman.PayloadText, q.Input.Text
+	if q.Spec.Kind == codes.ToolFreeform {
+		c.Payload, c.Arguments = codes.PayloadText, q.Input.Text
 	}
 	return c
 }
@@ -369,7 +370,7 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 			return nil, err
 		}
 		q := &tool.Question{
-			Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{}, Input: in,
+			Subject: codes.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{}, Input: in,
 			Metadata: o.metadata,
 		}
 		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
@@ -384,7 +385,7 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 
 // input returns the input of the call, validated as it would be before the call runs.
 func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
-	if spec.Kind == dragoman.ToolFreeform {
+	if spec.Kind == codes.ToolFreeform {
 		return tool.Input{Text: o.args}, nil
 	}
 	if p := dragoman.CheckArguments(o.args); p != nil {

@@ -19,11 +19,12 @@ package anthropic
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.Anthropic
+const name = dialectname.Anthropic
 
 // defaultMaxTokens is the max_tokens written where the request asks for none:
 // the wire demands a number. Every model since Claude 3 takes it; of one that takes more

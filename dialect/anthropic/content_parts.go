@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -22,12 +24,12 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	var part dragoman.Part
 	switch typ {
 	case "text":
-		part = toolwire.ReadText(rd, dragoman.Anthropic, readCacheControl)
+		part = toolwire.ReadText(rd, dialectname.Anthropic, readCacheControl)
 	case "image", "document":
 		part = readMedia(rd, typ)
 	}
 	if part == nil || rd.End() != nil {
-		return &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: typ, JSON: raw}
+		return &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: typ, JSON: raw}
 	}
 	return part
 }
@@ -35,10 +37,10 @@ func readPart(raw json.RawMessage) dragoman.Part {
 // readMedia reads an image or a document; nil where its source is none
 // that we know, does not hold what its type promises, or more than that.
 func readMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
-	const d = dragoman.Anthropic
-	m := &dragoman.Media{Media: dragoman.MediaImage}
+	const d = dialectname.Anthropic
+	m := &dragoman.Media{Media: codes.MediaImage}
 	if typ == "document" {
-		m.Media = dragoman.MediaFile
+		m.Media = codes.MediaFile
 	}
 	known := false
 	for key := range rd.Object() {
@@ -99,13 +101,13 @@ func writeText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoma
 		writeCacheControl(w, t.Cache, at, rep)
 	}
 	extra.ReportState(rep, t.Signature, at)
-	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
+	extra.End(w, t.Extra, dialectname.Anthropic, at, rep)
 }
 
 // writeMedia writes an image or document block, or a note where
 // Anthropic has no block for the media or the model takes none (quirk D14).
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Anthropic
+	const d = dialectname.Anthropic
 	m = toolwire.SettledMedia(m)
 	typ, mime, why := mediaBlock(v, m)
 	if why != "" {
@@ -163,11 +165,11 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 		return "", "", fmt.Sprintf("%s without content", m.Media)
 	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
 		return "", "", fmt.Sprintf("the target takes no %s", m.Media)
-	case m.Media != dragoman.MediaImage && m.Media != dragoman.MediaFile:
+	case m.Media != codes.MediaImage && m.Media != codes.MediaFile:
 		return "", "", fmt.Sprintf("Anthropic takes no %s", m.Media)
 	}
 	block = "image"
-	if m.Media == dragoman.MediaFile {
+	if m.Media == codes.MediaFile {
 		block = "document"
 	}
 	switch {
@@ -182,7 +184,7 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 		return "image", mime, ""
 	case mime == "application/pdf":
 		return "document", mime, ""
-	case strings.HasPrefix(mime, "text/") && m.Media == dragoman.MediaFile:
+	case strings.HasPrefix(mime, "text/") && m.Media == codes.MediaFile:
 		if _, ok := plainText(m); ok {
 			return "document", "text/plain", ""
 		}
@@ -194,7 +196,7 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 
 // plainText is the text of a document that is one.
 func plainText(m *dragoman.Media) (string, bool) {
-	if m.Base64 == "" || m.Media != dragoman.MediaFile || !strings.HasPrefix(toolwire.MediaType(m), "text/") {
+	if m.Base64 == "" || m.Media != codes.MediaFile || !strings.HasPrefix(toolwire.MediaType(m), "text/") {
 		return m.Text, m.Base64 == "" && m.Text != ""
 	}
 	text, err := base64.StdEncoding.DecodeString(m.Base64)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
@@ -38,7 +39,7 @@ func TestPartsRoundTrip(t *testing.T) {
 
 func TestPartsThatAnthropicCannotCarryBecomeNotes(t *testing.T) {
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a film", Part: &dragoman.Media{Media: dragoman.MediaVideo, URL: "https://x/a.mp4"}, Want: `{"type":"text","text":"[video https://x/a.mp4 not shown]"}`, Severity: dragoman.Serious},
+		{Name: "a film", Part: &dragoman.Media{Media: codes.MediaVideo, URL: "https://x/a.mp4"}, Want: `{"type":"text","text":"[video https://x/a.mp4 not shown]"}`, Severity: dragoman.Serious},
 	})
 }
 

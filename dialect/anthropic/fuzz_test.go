@@ -60,5 +60,5 @@ func FuzzDecodeError(f *testing.F) {
 	} {
 		f.Add(529, []byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body) })
+	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body, "content") })
 }

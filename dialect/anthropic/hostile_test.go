@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
@@ -182,7 +183,7 @@ func TestACallThatEndsOtherwiseThanItWasStreamedIsNeverCompleted(t *testing.T) {
 	start := []dragoman.Event{
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "t", Name: "ls"}},
-		&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: `{"a":1}`},
+		&dragoman.PartDelta{Kind: codes.KindToolCall, Text: `{"a":1}`},
 	}
 	end := &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 	for what, final := range map[string]dragoman.Part{
@@ -466,7 +467,7 @@ func TestNothingFollowsTheTerminalEvent(t *testing.T) {
 		default:
 			t.Errorf("%T is last", evs[len(evs)-1])
 		}
-		evs = append(evs, &dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte(second)})
+		evs = append(evs, &dragoman.Chunk{Dialect: dialectname.Anthropic, Raw: []byte(second)})
 		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "msg_2") {
 			t.Errorf("a second answer passed unread:\n%s", out)
 		}

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -124,7 +125,7 @@ func TestASidecarWithoutTheBlocksOfItsMessageIsNotSent(t *testing.T) {
 		`{"role":"user","content":[{"type":"text","text":"x"}]`, `{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"system"}`,
 	} {
 		m := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "a"}}, Origin: own}
-		m.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: json.RawMessage(raw), Mirror: m.Fingerprint()}
+		m.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: json.RawMessage(raw), Mirror: m.Fingerprint()}
 		_, enc := encode(t, ask(m), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body); len(got) != 1 || got[0] != `{"role":"user","content":[{"type":"text","text":"a"}]}` {
 			t.Errorf("%s: %q", raw, got)

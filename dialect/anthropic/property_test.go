@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"pgregory.net/rapid"
 )
@@ -15,14 +17,14 @@ import (
 // drawing draws what concerns this wire.
 func drawing() codectest.Draw {
 	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
-		{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage("{\"type\":\"server_tool_use\",\n\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"q\":1}}")},
+		{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage("{\"type\":\"server_tool_use\",\n\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"q\":1}}")},
 	}}
 }
 
 func drawRequest(t *rapid.T) *dragoman.Request {
 	around := ask()
 	if rapid.Bool().Draw(t, "thinking") {
-		around.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Effort: "high"}
+		around.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "high"}
 	}
 	return drawing().Request(t, *around)
 }

@@ -4,6 +4,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -81,7 +82,7 @@ func (e *requestEncoder) choice() error {
 	}
 	mode := e.ChoiceMode(c)
 	w := &e.W
-	if mode == dragoman.ChoiceOpaque {
+	if mode == codes.ChoiceOpaque {
 		if raw := e.NativeChoice(c, formatChoice); raw != nil {
 			e.W.Key("tool_choice")
 			w.Raw(raw)

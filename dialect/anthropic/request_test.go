@@ -12,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/targets"
@@ -51,7 +52,7 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 		t.Errorf("max_tokens %v", v["max_tokens"])
 	}
 	has(t, enc.Report, dragoman.Synthesized, "/max_output_tokens")
-	req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(8000))}
+	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(8000))}
 	if v, _ = encode(t, req, dialect.EncodeOptions{}); v["max_tokens"] != json.Number("12096") {
 		t.Errorf("a thinking budget must fit below max_tokens, which is %v", v["max_tokens"])
 	}
@@ -219,7 +220,7 @@ func TestQuirkB13_IDsAreAliasedAlikeOnCallAndResult(t *testing.T) {
 }
 
 func TestQuirkB26_B27_ClientCallsStandBehindTheRestOfTheirTurn(t *testing.T) {
-	server := &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`)}
+	server := &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`)}
 	m := said(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
 	m.Origin = own
 	_, enc := encode(t, ask(dragoman.UserText("a"), m, said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
@@ -285,17 +286,17 @@ func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 
 func TestQuirkD12_ErrorFlagSurvivesBothWays(t *testing.T) {
 	res := result("c1", "boom")
-	res.Outcome = dragoman.OutcomeError
+	res.Outcome = codes.OutcomeError
 	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res)), dialect.EncodeOptions{})
 	back := decode(t, string(enc.Body)).Messages[2]
 	got := back.Parts[0].(*dragoman.ToolResult)
-	if back.Role != dragoman.RoleTool || got.Outcome != dragoman.OutcomeError || got.Text() != "boom" {
+	if back.Role != dragoman.RoleTool || got.Outcome != codes.OutcomeError || got.Text() != "boom" {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestQuirkD14_MediaIsReplacedForAModelThatTakesNone(t *testing.T) {
-	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBO"}
+	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBO"}
 	res := &dragoman.ToolResult{CallID: "c1", Content: []dragoman.Part{image}}
 	req := ask(said(dragoman.RoleUser, image), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -321,7 +322,7 @@ func TestQuirkD22_BlankTextIsDroppedAndAnEmptyMessageWithIt(t *testing.T) {
 }
 
 func TestQuirkD23_D24_D26_ThinkingGoesBackToItsOriginOnly(t *testing.T) {
-	other := &dragoman.Origin{Dialect: dragoman.Anthropic, Model: "claude-haiku-5-5"}
+	other := &dragoman.Origin{Dialect: dialectname.Anthropic, Model: "claude-haiku-5-5"}
 	for _, c := range []struct {
 		what   string
 		origin *dragoman.Origin
@@ -411,8 +412,8 @@ func TestQuirkE3_NothingAboutToolsWithoutTools(t *testing.T) {
 }
 
 func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
-	adaptive := &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}
-	budget := &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
+	adaptive := &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}
+	budget := &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 	for _, c := range []struct {
 		forced   string
 		thinking *dragoman.ReasoningSettings
@@ -454,7 +455,7 @@ func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
 	for _, forced := range []string{codes.ForcedAlways, codes.ForcedWithoutThinking} {
 		req := ask(dragoman.UserText("q"))
 		req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
-		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(600))}
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(600))}
 		v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ForcedChoice: forced}}})
 		if got := v["tool_choice"].(map[string]any)["type"]; got != "any" || v["thinking"] != nil {
 			t.Errorf("%q: %s", forced, enc.Body)
@@ -530,7 +531,7 @@ func TestQuirkE11_ToolsAreNeverSilentlyStripped(t *testing.T) {
 
 func TestQuirkF5_StructuredOutput(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "n", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "n", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	format := v["output_config"].(map[string]any)["format"].(map[string]any)
 	s := format["schema"].(map[string]any)
@@ -544,11 +545,11 @@ func TestQuirkF5_StructuredOutput(t *testing.T) {
 		`{"model":"m","max_tokens":5,"messages":[],"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}}}`,
 		`{"model":"m","max_tokens":5,"messages":[],"output_format":{"type":"json_schema","schema":{"type":"object"}}}`,
 	} {
-		if got := decode(t, body).Output; got == nil || got.Kind != dragoman.OutputSchema || string(got.Schema) != `{"type":"object"}` {
+		if got := decode(t, body).Output; got == nil || got.Kind != codes.OutputSchema || string(got.Schema) != `{"type":"object"}` {
 			t.Errorf("%s: %+v", body, got)
 		}
 	}
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON}
 	if v, enc = encode(t, req, dialect.EncodeOptions{}); v["output_config"] != nil {
 		t.Errorf("%s", enc.Body)
 	}
@@ -560,11 +561,11 @@ func TestQuirkG10_ThinkingAndEffort(t *testing.T) {
 		in             dragoman.ReasoningSettings
 		thinking, conf string
 	}{
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Summary: "auto"}, `{"display":"summarized","type":"adaptive"}`, `null`},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Summary: "omitted", Effort: "max"}, `{"display":"omitted","type":"adaptive"}`, `{"effort":"max"}`},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2048))}, `{"budget_tokens":2048,"type":"enabled"}`, `null`},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(10))}, `{"budget_tokens":1024,"type":"enabled"}`, `null`},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, `{"type":"disabled"}`, `null`},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Summary: "auto"}, `{"display":"summarized","type":"adaptive"}`, `null`},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Summary: "omitted", Effort: "max"}, `{"display":"omitted","type":"adaptive"}`, `{"effort":"max"}`},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2048))}, `{"budget_tokens":2048,"type":"enabled"}`, `null`},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(10))}, `{"budget_tokens":1024,"type":"enabled"}`, `null`},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, `{"type":"disabled"}`, `null`},
 		{dragoman.ReasoningSettings{Effort: "none"}, `{"type":"disabled"}`, `null`},
 		{dragoman.ReasoningSettings{Effort: "minimal"}, `null`, `{"effort":"low"}`},
 		{dragoman.ReasoningSettings{Effort: "xhigh"}, `null`, `{"effort":"xhigh"}`},
@@ -605,13 +606,13 @@ func TestUnknownMembersBlocksAndNullsComeBack(t *testing.T) {
 }
 
 func TestForeignThingsAreDroppedAndReported(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
-		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dragoman.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
+	m := said(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
+		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dialectname.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
 	m.Origin, m.Phase, m.Name = foreign, "commentary", "bob"
 	req := ask(dragoman.UserText("a"), m, dragoman.UserText("b"))
 	req.Verbosity, req.CacheKey, req.ServiceTier = "low", "k", "flex"
 	req.Metadata, req.Store = []dragoman.KeyValue{{Key: "a", Value: "b"}}, ptr(true)
-	req.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/logit_bias", Value: json.RawMessage(`{"1":2}`)}}}
+	req.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/logit_bias", Value: json.RawMessage(`{"1":2}`)}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	for _, path := range []string{
 		"/messages/1/parts/0", "/messages/1/parts/1/annotations", "/messages/1/phase", "/messages/1/name",

@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -196,7 +197,7 @@ func TestForeignReasoningInAnAnswerIsShownWithoutItsProof(t *testing.T) {
 }
 
 func TestFreeformCallIsWrittenAsAnInputObject(t *testing.T) {
-	c := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: dragoman.PayloadText, Arguments: "*** \"x\"\n"}
+	c := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: "*** \"x\"\n"}
 	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{said(dragoman.RoleAssistant, c)}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"input":{"input":"*** \"x\"\n"}`) {
@@ -205,10 +206,10 @@ func TestFreeformCallIsWrittenAsAnInputObject(t *testing.T) {
 	// The other way: a client of ours whose freeform tool was lowered gets its
 	// text back.
 	req := ask(dragoman.UserText("a"))
-	req.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch"}}
+	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	_, sent := encode(t, req, dialect.EncodeOptions{})
 	back, _, err := codec.DecodeResponse(enc.Body, dialect.DecodeOptions{Registry: sent.Registry})
-	if err != nil || back.ToolCalls()[0].Payload != dragoman.PayloadText || back.ToolCalls()[0].Arguments != c.Arguments {
+	if err != nil || back.ToolCalls()[0].Payload != codes.PayloadText || back.ToolCalls()[0].Arguments != c.Arguments {
 		t.Errorf("%v %+v", err, back.ToolCalls()[0])
 	}
 }
@@ -279,8 +280,8 @@ func TestBadResponsesFailWithTheirPlace(t *testing.T) {
 
 func TestQuirkB21_AMalformedCallOfAnotherAPIIsNoEmptySuccess(t *testing.T) {
 	ended := dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall, Native: "MALFORMED_FUNCTION_CALL"}, Response: dragoman.Response{
-		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dragoman.Gemini},
-		Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
+		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.Gemini},
+		Extra: &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
 	}}
 	resp := ended.Response
 	resp.Stop = ended.Stop

@@ -1,9 +1,9 @@
 package anthropic_test
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
 // checkWire reads a stream as the strictest clients do (quirk C20).
-func checkWire(stream []byte) error { return emitcheck.Order(dragoman.Anthropic, stream) }
+func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Anthropic, stream) }

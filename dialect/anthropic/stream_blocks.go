@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -256,7 +257,7 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
 	switch member {
 	case "text", "thinking", "signature", "data", "id", "name", "input", "cache_control":
-		if b.Part != nil && b.Part.Value.Kind() == dragoman.KindOpaque {
+		if b.Part != nil && b.Part.Value.Kind() == codes.KindOpaque {
 			return false
 		}
 	case "type":

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -102,7 +103,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		w.EndObject()
 	case *dragoman.ToolCall:
 		c := *e.Identified(part, p.At)
-		c.Arguments, c.Payload, c.Cache, c.Problem = "", dragoman.PayloadObject, nil, nil
+		c.Arguments, c.Payload, c.Cache, c.Problem = "", codes.PayloadObject, nil, nil
 		if err := e.Reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
 			return dst, fmt.Errorf("anthropic: %s: %w", p.At, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
@@ -60,12 +61,12 @@ func TestUnknownMembersCostLinearTime(t *testing.T) {
 			for _, ev := range evs {
 				switch ev := ev.(type) {
 				case *dragoman.PartStart:
-					if p, ok := ev.Part.(*dragoman.Text); ok && len(p.Extra.For(dragoman.Anthropic)) > 1 {
+					if p, ok := ev.Part.(*dragoman.Text); ok && len(p.Extra.For(dialectname.Anthropic)) > 1 {
 						t.Errorf("the start of the part changed after it was sent")
 					}
 				case *dragoman.PartEnd:
-					if p, ok := ev.Part.(*dragoman.Text); ok && len(p.Extra.For(dragoman.Anthropic)) != c.members {
-						t.Errorf("%d members kept, want %d", len(p.Extra.For(dragoman.Anthropic)), c.members)
+					if p, ok := ev.Part.(*dragoman.Text); ok && len(p.Extra.For(dialectname.Anthropic)) != c.members {
+						t.Errorf("%d members kept, want %d", len(p.Extra.For(dialectname.Anthropic)), c.members)
 					}
 				}
 			}

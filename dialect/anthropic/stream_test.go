@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -114,7 +115,7 @@ func TestUsageOfAStreamIsCumulative(t *testing.T) {
 	if u := resp.Usage; u.Input.N != 110 || u.Output.N != 8 || u.CacheRead.N != 100 || u.CacheWrite.N != 1 || resp.ServiceTier != "standard" {
 		t.Errorf("%+v %s", u, resp.ServiceTier)
 	}
-	if len(resp.Extra.For(dragoman.Anthropic)) != 2 {
+	if len(resp.Extra.For(dialectname.Anthropic)) != 2 {
 		t.Errorf("%+v", resp.Extra)
 	}
 }
@@ -270,9 +271,9 @@ func TestDeltasThatNobodyStartedAreKeptWhereTheyTellEnough(t *testing.T) {
 
 func TestFreeformCallsAreStreamedAsAnInputObject(t *testing.T) {
 	text := "line \"one\"\n<two>"
-	part := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: dragoman.PayloadText, Arguments: text}
+	part := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: text}
 	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
-		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: dragoman.PayloadText}},
+		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText}},
 		&dragoman.PartDelta{Text: text[:5]}, &dragoman.PartDelta{Text: text[5:]}, &dragoman.PartEnd{Part: part},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}})
 	if err := checkWire([]byte(out)); err != nil {
@@ -280,7 +281,7 @@ func TestFreeformCallsAreStreamedAsAnInputObject(t *testing.T) {
 	}
 	has(t, rep, dragoman.Lowered, "/output/0/parts/0")
 	req := ask(dragoman.UserText("a"))
-	req.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch"}}
+	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	_, sent := encode(t, req, dialect.EncodeOptions{})
 	evs, err := drain(dialect.DecodeOptions{NoNative: true, Registry: sent.Registry}, []byte(out))
 	if err != nil {
@@ -292,7 +293,7 @@ func TestFreeformCallsAreStreamedAsAnInputObject(t *testing.T) {
 		case *dragoman.PartDelta:
 			shown += ev.Text
 		case *dragoman.PartEnd:
-			if c := ev.Part.(*dragoman.ToolCall); c.Payload != dragoman.PayloadText || c.Arguments != text {
+			if c := ev.Part.(*dragoman.ToolCall); c.Payload != codes.PayloadText || c.Arguments != text {
 				t.Errorf("%+v", c)
 			}
 		}

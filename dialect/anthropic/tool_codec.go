@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -17,7 +19,7 @@ type toolCodec struct{}
 var toolUseFields = []string{"type", "id", "name", "input", "cache_control", "caller"}
 
 var toolTraits = toolwire.Traits{
-	Dialect:     dragoman.Anthropic,
+	Dialect:     dialectname.Anthropic,
 	RequiresIDs: true,
 	Function:    toolformat.AnthropicTool, Call: toolformat.AnthropicToolUse, Result: toolformat.AnthropicResult,
 	// The types end in a version.
@@ -72,7 +74,7 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 }
 
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Anthropic
+	const d = dialectname.Anthropic
 	w.BeginObject()
 	toolwire.WriteUnlessKept(w, c.Extra, d, "", "type", "tool_use")
 	w.StringField("id", id)
@@ -86,7 +88,7 @@ func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 }
 
 func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	const d = dragoman.Anthropic
+	const d = dialectname.Anthropic
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -114,7 +116,7 @@ func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.Anthropic
+	const d = dialectname.Anthropic
 	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
 	if !ok {
 		return false
@@ -160,7 +162,7 @@ func writeExamples(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, lo
 
 // readToolUse reports whether the arguments are sound, as far as that is known.
 func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Anthropic}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.Anthropic}
 	var seen uint
 	for key := range rd.Object() {
 		switch name := cr.Field(toolUseFields, &seen, "", key); name {
@@ -192,7 +194,7 @@ func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
 }
 
 func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	res.Outcome = dragoman.OutcomeOK // what an absent is_error means
+	res.Outcome = codes.OutcomeOK // what an absent is_error means
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -205,16 +207,16 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 				continue
 			}
 			if rd.Bool() {
-				res.Outcome = dragoman.OutcomeError
+				res.Outcome = codes.OutcomeError
 			} else {
-				extra.Add(&res.Extra, dragoman.Anthropic, "", []byte("is_error"), []byte("false"))
+				extra.Add(&res.Extra, dialectname.Anthropic, "", []byte("is_error"), []byte("false"))
 			}
 		case "content":
 			res.Content = toolwire.ReadContent(rd, res.Content, readPart)
 		case "cache_control":
 			res.Cache = toolwire.ReadCacheHint(rd)
 		default:
-			extra.Add(&res.Extra, dragoman.Anthropic, "", key, rd.Raw())
+			extra.Add(&res.Extra, dialectname.Anthropic, "", key, rd.Raw())
 		}
 	}
 }
@@ -229,7 +231,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 		w.Key("content")
 		w.BeginArray()
 		toolwire.ContentWriter{
-			Dialect: dragoman.Anthropic, Block: "tool_result",
+			Dialect: dialectname.Anthropic, Block: "tool_result",
 			Text:  func(t *dragoman.Text, at extra.Path) { writeText(w, t, at, rep) },
 			Data:  func(d *dragoman.Data, at extra.Path) { writeText(w, &dragoman.Text{Text: string(d.JSON)}, at, rep) },
 			Media: func(m *dragoman.Media, at extra.Path) { writeMedia(v, w, m, at, rep) },
@@ -238,10 +240,10 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else if res.Text() != "" {
 		toolwire.ReportBlank(rep, at)
 	}
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		w.BoolField("is_error", true)
 	}
-	extra.Write(w, res.Extra, dragoman.Anthropic, "")
+	extra.Write(w, res.Extra, dialectname.Anthropic, "")
 	if res.Cache != nil {
 		writeCacheControl(w, res.Cache, at, rep)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -22,6 +23,9 @@ var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dr
 	return wirekit.Refers(req, name, "/thread")
 }}
 
+// keyHeader is the header for an API key. Tokens of accounts are bearer tokens.
+const keyHeader = "X-Api-Key"
+
 var described = wire.Wire{
 	Names: []string{"anthropic", "claude"},
 	Body: wire.Body{
@@ -32,13 +36,22 @@ var described = wire.Wire{
 		BaseURL: "https://api.anthropic.com", Path: "/v1/messages", Vendor: "anthropic",
 		Count: "/count_tokens", CountField: "input_tokens", CountBody: `{"input_tokens":%d}`,
 	},
-	Providers: []wire.Provider{{Names: []string{"anthropic"}, KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: "X-Api-Key"}},
+	Providers: []wire.Provider{{
+		Names: []string{"anthropic"}, KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: keyHeader, TokenEnv: "ANTHROPIC_AUTH_TOKEN",
+	}},
 	Headers: wire.Headers{
 		Version: "Anthropic-Version", VersionValue: "2023-06-01",
 		RequestID:     "Request-Id",
 		Forwarded:     []string{"Anthropic-Beta", "Anthropic-Version"},
 		Shown:         []string{"Request-Id"},
 		ShownPrefixes: []string{"Anthropic-Ratelimit-"},
+		Key:           keyHeader,
+		RateLimits: []wire.RateLimit{
+			{Remaining: "Anthropic-Ratelimit-Requests-Remaining", Reset: "Anthropic-Ratelimit-Requests-Reset"},
+			{Remaining: "Anthropic-Ratelimit-Tokens-Remaining", Reset: "Anthropic-Ratelimit-Tokens-Reset"},
+			{Remaining: "Anthropic-Ratelimit-Input-Tokens-Remaining", Reset: "Anthropic-Ratelimit-Input-Tokens-Reset"},
+			{Remaining: "Anthropic-Ratelimit-Output-Tokens-Remaining", Reset: "Anthropic-Ratelimit-Output-Tokens-Reset"},
+		},
 	},
 	Stream: wire.Stream{
 		Framing:    framing.SSE,
@@ -57,7 +70,7 @@ var described = wire.Wire{
 		IDPrefix: "msg_",
 	},
 	ToolSearch: &dragoman.ToolSpec{
-		Kind: dragoman.ToolHosted, Name: "tool_search_tool_bm25",
+		Kind: codes.ToolHosted, Name: "tool_search_tool_bm25",
 		Source: &dragoman.ToolSource{Format: toolformat.AnthropicTool, JSON: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)},
 	},
 	Signs: wire.Signs{

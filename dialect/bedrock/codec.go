@@ -27,11 +27,12 @@ package bedrock
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.Bedrock
+const name = dialectname.Bedrock
 
 // defaultMaxTokens is the bound that Converse applies to Claude where a request has none.
 const defaultMaxTokens = 4096

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -34,7 +36,7 @@ func readPart(raw json.RawMessage) dragoman.Part {
 		part = readMedia(rd, key)
 	}
 	if part == nil || rd.End() != nil {
-		return &dragoman.Opaque{Dialect: dragoman.Bedrock, Type: key, JSON: raw}
+		return &dragoman.Opaque{Dialect: dialectname.Bedrock, Type: key, JSON: raw}
 	}
 	return part
 }
@@ -49,7 +51,7 @@ func readText(rd *jsonwire.Reader) dragoman.Part {
 		case slices.Contains(blockUnion, k):
 			return nil
 		default:
-			extra.Add(&t.Extra, dragoman.Bedrock, "", key, rd.Raw())
+			extra.Add(&t.Extra, dialectname.Bedrock, "", key, rd.Raw())
 		}
 	}
 	return t
@@ -60,7 +62,7 @@ const citationsField = "/citationsContent"
 // readCitations reads a text with its sources. How the text was cut into pieces
 // is kept beside it where there is more than one.
 func readCitations(rd *jsonwire.Reader) dragoman.Part {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	t := &dragoman.Text{}
 	for key := range rd.Object() {
 		if k := string(key); k != "citationsContent" {
@@ -119,7 +121,7 @@ func citedText(raw []byte) (text string, pieces int, ok bool) {
 
 // writeText writes a text, with its citations where it has some.
 func writeText(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	extra.ReportState(rep, t.Signature, at)
 	w.BeginObject()
 	if !extra.Has(t.Extra, d, citationsField) {
@@ -210,17 +212,17 @@ func formatOf(key, mime string) string {
 }
 
 func readMedia(rd *jsonwire.Reader, key string) dragoman.Part {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	m := &dragoman.Media{}
 	switch key {
 	case "image":
-		m.Media = dragoman.MediaImage
+		m.Media = codes.MediaImage
 	case "document":
-		m.Media = dragoman.MediaFile
+		m.Media = codes.MediaFile
 	case "video":
-		m.Media = dragoman.MediaVideo
+		m.Media = codes.MediaVideo
 	case "audio":
-		m.Media = dragoman.MediaAudio
+		m.Media = codes.MediaAudio
 	}
 	known := true
 	for k := range rd.Object() {
@@ -251,7 +253,7 @@ func readMedia(rd *jsonwire.Reader, key string) dragoman.Part {
 // readSource reads where the content is. It is false for a source that
 // media of ours cannot name.
 func readSource(rd *jsonwire.Reader, m *dragoman.Media, prefix string) bool {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	sources := 0
 	for key := range rd.Object() {
 		sources++
@@ -277,15 +279,15 @@ func readSource(rd *jsonwire.Reader, m *dragoman.Media, prefix string) bool {
 }
 
 // keyOf is the block that a kind of media goes into.
-func keyOf(k dragoman.MediaKind) string {
+func keyOf(k string) string {
 	switch k {
-	case dragoman.MediaImage:
+	case codes.MediaImage:
 		return "image"
-	case dragoman.MediaFile:
+	case codes.MediaFile:
 		return "document"
-	case dragoman.MediaVideo:
+	case codes.MediaVideo:
 		return "video"
-	case dragoman.MediaAudio:
+	case codes.MediaAudio:
 		return "audio"
 	default:
 		return ""
@@ -301,7 +303,7 @@ func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
 		return fmt.Sprintf("the target takes no %s", m.Media)
 	case key == "":
 		return fmt.Sprintf("Bedrock takes no %s", m.Media)
-	case m.Text != "" && m.Media == dragoman.MediaFile:
+	case m.Text != "" && m.Media == codes.MediaFile:
 		return ""
 	case m.Base64 == "" && !strings.HasPrefix(m.URL, "s3://"):
 		return fmt.Sprintf("Bedrock takes %ss as their bytes or from S3 only", m.Media)
@@ -315,7 +317,7 @@ func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
 // writeMedia writes the block of a media part, or a note where Bedrock
 // has no block for it or the model takes none (quirk D14).
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	if why := refusesMedia(v, m); why != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s; a note stands in for it", why)
 		writeString(w, toolwire.Placeholder(m))

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -27,7 +28,7 @@ func (e *requestEncoder) arrange(req *dragoman.Request) {
 // API takes back: it refuses names that it would not have let pass itself (quirk
 // A33), arguments that are no object, and texts that say nothing.
 func (e *requestEncoder) Replay(m *dragoman.Message) ([]byte, bool) {
-	thinks := slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+	thinks := slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 	return e.Native(m, func(p dragoman.Part) bool {
 		switch p := p.(type) {
 		case *dragoman.Text:
@@ -63,7 +64,7 @@ func (e *requestEncoder) needsText(blocks []blockwire.Block) bool {
 		case *dragoman.Text:
 			return false
 		case *dragoman.Media:
-			document = document || p.Media == dragoman.MediaFile && refusesMedia(e.Reg.View(), p) == ""
+			document = document || p.Media == codes.MediaFile && refusesMedia(e.Reg.View(), p) == ""
 		case *dragoman.Opaque:
 			document = document || p.Type == "document"
 		}
@@ -129,7 +130,7 @@ func (e *requestEncoder) marksBehindResults() {
 		}
 		for j := last - 1; j >= 0; j-- {
 			b := &t.Blocks[j]
-			if b.Cache == nil || !b.Is(dragoman.KindToolResult) {
+			if b.Cache == nil || !b.Is(codes.KindToolResult) {
 				continue
 			}
 			e.Rep.Add(dragoman.Moved, dragoman.Info, b.At.String(), "a cache breakpoint between results written behind the last of them")
@@ -195,7 +196,7 @@ func (e *requestEncoder) nameDocuments() {
 // named returns a document under the name it has on the wire; any other media
 // as it is. One in its native form keeps the name it came with.
 func (e *requestEncoder) named(m *dragoman.Media, native bool, taken map[string]int, at extra.Path) *dragoman.Media {
-	if m.Media != dragoman.MediaFile || refusesMedia(e.Reg.View(), m) != "" {
+	if m.Media != codes.MediaFile || refusesMedia(e.Reg.View(), m) != "" {
 		return m
 	}
 	base := documentName(m)

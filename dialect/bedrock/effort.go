@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -40,7 +41,7 @@ func (e *requestEncoder) takeEffort() {
 	}
 	word := s.Effort
 	switch {
-	case s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && word == "none":
+	case s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && word == "none":
 		if field != fieldConfig {
 			e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning", "%s cannot switch reasoning off", field)
 			return
@@ -49,7 +50,7 @@ func (e *requestEncoder) takeEffort() {
 	case word == "" && s.BudgetTokens != nil:
 		word = wirekit.EffortOf(*s.BudgetTokens)
 		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
-	case word == "" && s.Mode != dragoman.ReasoningDefault && field == fieldConfig:
+	case word == "" && s.Mode != codes.ReasoningDefault && field == fieldConfig:
 		word = "medium" // the object requires an effort
 		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
 	case word == "none":

@@ -82,7 +82,7 @@ func FuzzDecodeError(f *testing.F) {
 	} {
 		f.Add(429, []byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body) })
+	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body, "toolUse") })
 }
 
 // FuzzStreamEncoder writes stored events, one a line.

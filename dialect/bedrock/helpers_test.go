@@ -1,8 +1,6 @@
 package bedrock_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
@@ -17,11 +16,27 @@ import (
 
 var codec bedrock.Codec
 
+// checked is the codec, whose errors fail the test.
+var checked = codectest.Codec{Codec: codec}
+
+var (
+	encode         = checked.Values
+	decodeResponse = checked.Response
+	decode         = checked.Request
+	tool           = codectest.Function
+	drain          = checked.Drain
+	result         = codectest.Result
+	messagesOf     = codectest.Messages
+	has            = codectest.HasLoss
+	said           = codectest.Message
+	call           = codectest.Call
+)
+
 // own is the origin of what a client of this dialect sends.
-var own = &dragoman.Origin{Dialect: dragoman.Bedrock}
+var own = &dragoman.Origin{Dialect: dialectname.Bedrock}
 
 // foreign is the origin of what another dialect minted.
-var foreign = &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic"}
+var foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 
 var ignoreSidecars = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Native" }, cmp.Ignore())
 
@@ -30,70 +45,6 @@ func ptr[T any](v T) *T { return &v }
 // ask is a small valid request around messages.
 func ask(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "us.anthropic.claude-opus-5-5-v1:0", Messages: ms}
-}
-
-func said(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
-	return dragoman.Message{Role: role, Parts: parts}
-}
-
-func call(id, name, args string) *dragoman.ToolCall {
-	return &dragoman.ToolCall{ID: id, Name: name, Arguments: args}
-}
-
-func result(id, text string) *dragoman.ToolResult {
-	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}
-}
-
-func tool(name string) dragoman.ToolSpec {
-	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
-}
-
-// encode encodes a request and checks that it is JSON.
-func encode(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]any, dialect.Encoded) {
-	t.Helper()
-	enc, err := codec.EncodeRequest(req, o)
-	if err != nil {
-		t.Fatalf("encode: %v", err)
-	}
-	var v map[string]any
-	d := json.NewDecoder(bytes.NewReader(enc.Body))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("not JSON: %v\n%s", err, enc.Body)
-	}
-	return v, enc
-}
-
-// messagesOf gives the encoded elements of the conversation as text.
-func messagesOf(t testing.TB, body []byte) []string {
-	t.Helper()
-	var v struct{ Messages []json.RawMessage }
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("%v\n%s", err, body)
-	}
-	out := make([]string, len(v.Messages))
-	for i, m := range v.Messages {
-		out[i] = string(m)
-	}
-	return out
-}
-
-func decode(t testing.TB, body string) *dragoman.Request {
-	t.Helper()
-	req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("decode: %v", err)
-	}
-	return req
-}
-
-func decodeResponse(t testing.TB, body string) *dragoman.Response {
-	t.Helper()
-	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("decode: %v", err)
-	}
-	return resp
 }
 
 // collect decodes a stream and folds it.
@@ -108,12 +59,6 @@ func collect(t testing.TB, stream []byte) *dragoman.Response {
 		t.Fatalf("collect: %v", err)
 	}
 	return resp
-}
-
-// drain decodes a stream fed in pieces of the given sizes, then the rest.
-func drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
-	evs, _, err := codectest.DecodeStream(codec, o, codectest.Cut(stream, sizes...)...)
-	return evs, err
 }
 
 // play encodes events.
@@ -185,15 +130,4 @@ func endLines(word string) string {
 func answerOf(word, content string) string {
 	return `{"output":{"message":{"role":"assistant","content":` + content + `}},"stopReason":"` + word +
 		`","usage":{"inputTokens":9,"outputTokens":20,"totalTokens":29},"metrics":{"latencyMs":7}}`
-}
-
-// has fails unless a report holds a loss of this kind at this place.
-func has(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string) {
-	t.Helper()
-	for _, l := range rep.Losses {
-		if l.Kind == kind && l.Path == path {
-			return
-		}
-	}
-	t.Errorf("the report lacks %s at %s:\n%s", kind, path, rep)
 }

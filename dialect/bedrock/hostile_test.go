@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
@@ -143,12 +144,12 @@ func TestACallThatItsAccessorCannotReadIsStillACall(t *testing.T) {
 
 func TestAliasesOfNamesAreReversedInAnswersAndStreams(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
-	req.Tools = []dragoman.ToolSpec{tool("9.lives"), {Kind: dragoman.ToolFreeform, Name: "patch"}}
+	req.Tools = []dragoman.ToolSpec{tool("9.lives"), {Kind: codes.ToolFreeform, Name: "patch"}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	wire := field(v, "toolConfig", "tools", 0, "toolSpec", "name").(string)
 	o := dialect.DecodeOptions{Registry: enc.Registry, NoNative: true}
 	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", fmt.Sprintf(`[{"toolUse":{"toolUseId":"a","name":%q,"input":{}}},{"toolUse":{"toolUseId":"b","name":"patch","input":{"input":"*** x"}}}]`, wire))), o)
-	if err != nil || resp.ToolCalls()[0].Name != "9.lives" || resp.ToolCalls()[1].Arguments != "*** x" || resp.ToolCalls()[1].Payload != dragoman.PayloadText {
+	if err != nil || resp.ToolCalls()[0].Name != "9.lives" || resp.ToolCalls()[1].Arguments != "*** x" || resp.ToolCalls()[1].Payload != codes.PayloadText {
 		t.Errorf("%v %+v", err, resp.ToolCalls())
 	}
 	evs, err := drain(o, binary(startLine+callLine(0, "a", wire)+inputLine(0, "{}")+callLine(1, "b", "patch")+inputLine(1, `{"input":"*** x"}`)+endLines("tool_use")))

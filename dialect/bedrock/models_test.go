@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -15,7 +17,7 @@ import (
 // knownAs returns the options for a model in the table of models.
 func knownAs(model string) dialect.EncodeOptions {
 	m, _ := models.Default().Lookup("bedrock", model)
-	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dragoman.Bedrock)}}
+	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dialectname.Bedrock)}}
 }
 
 func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
@@ -32,7 +34,7 @@ func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 		"neither":                {ask(dragoman.UserText("q")), "anthropic.claude-opus-4-7", false},
 		"a model that does not":  {tools, "anthropic.claude-sonnet-5-5", false},
 	} {
-		c.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+		c.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 		v, enc := encode(t, c.req, knownAs(c.model))
 		said, _ := field(v, "system", 0, "text").(string)
 		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(said, `{"n":{"type":"integer"}}`) != c.words {
@@ -54,12 +56,12 @@ func TestModelsWithAnEffortFieldOfTheirOwn(t *testing.T) {
 	}{
 		{"gpt-oss", "openai.gpt-oss-120b-1:0", effort("high"), nil, `{"reasoning_effort":"high"}`, ""},
 		{"gpt-oss has no max", "openai.gpt-oss-120b-1:0", effort("max"), nil, `{"reasoning_effort":"high"}`, "/reasoning/effort"},
-		{"gpt-oss always reasons", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, nil, `{"reasoning_effort":"low"}`, "/reasoning/effort"},
-		{"gpt-oss has no budget", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(9000))}, nil, `{"reasoning_effort":"medium"}`, "/reasoning/budget_tokens"},
-		{"gpt-oss chooses", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, nil, "", ""},
+		{"gpt-oss always reasons", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, nil, `{"reasoning_effort":"low"}`, "/reasoning/effort"},
+		{"gpt-oss has no budget", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(9000))}, nil, `{"reasoning_effort":"medium"}`, "/reasoning/budget_tokens"},
+		{"gpt-oss chooses", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, "", ""},
 		{"Nova", "us.amazon.nova-2-lite-v1:0", effort("low"), nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}`, ""},
 		{"Nova off", "us.amazon.nova-2-lite-v1:0", effort("none"), nil, `{"reasoningConfig":{"type":"disabled"}}`, ""},
-		{"Nova does not choose", "us.amazon.nova-2-lite-v1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/mode"},
+		{"Nova does not choose", "us.amazon.nova-2-lite-v1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/mode"},
 		{"Nova high", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("0.5")) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}`, "/sampling/temperature"},
 		{"Nova high with a bound", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.MaxOutputTokens = new(int64(100)) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/effort"},
 		{"a model without a known form", "us.amazon.nova-pro-v1:0", effort("high"), nil, "", "/reasoning"},

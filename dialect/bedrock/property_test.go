@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"pgregory.net/rapid"
 )
@@ -16,16 +18,16 @@ import (
 // drawing draws what concerns this wire.
 func drawing() codectest.Draw {
 	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
-		{Dialect: dragoman.Bedrock, Type: "toolUse", JSON: json.RawMessage(`{"toolUse":{"toolUseId":"s","name":"nova_grounding","type":"server_tool_use","input":{"q":1}}}`)},
-		{Dialect: dragoman.Bedrock, Type: "toolResult", JSON: json.RawMessage(`{"toolResult":{"toolUseId":"s","type":"x","content":[{"text":"found"}]}}`)},
-		{Dialect: dragoman.Bedrock, Type: "guardContent", JSON: json.RawMessage(`{"guardContent":{}}`)},
+		{Dialect: dialectname.Bedrock, Type: "toolUse", JSON: json.RawMessage(`{"toolUse":{"toolUseId":"s","name":"nova_grounding","type":"server_tool_use","input":{"q":1}}}`)},
+		{Dialect: dialectname.Bedrock, Type: "toolResult", JSON: json.RawMessage(`{"toolResult":{"toolUseId":"s","type":"x","content":[{"text":"found"}]}}`)},
+		{Dialect: dialectname.Bedrock, Type: "guardContent", JSON: json.RawMessage(`{"guardContent":{}}`)},
 	}}
 }
 
 func drawRequest(t *rapid.T) *dragoman.Request {
 	around := ask()
 	if rapid.Bool().Draw(t, "thinking") {
-		around.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Effort: "high"}
+		around.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "high"}
 	}
 	return drawing().Request(t, *around)
 }

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -147,7 +148,7 @@ func (d *requestDecoder) toolMark(raw []byte) bool {
 		return false
 	}
 	last := &d.Req.Tools[len(d.Req.Tools)-1]
-	if last.Cache != nil || last.Kind == dragoman.ToolHosted {
+	if last.Cache != nil || last.Kind == codes.ToolHosted {
 		return false
 	}
 	last.Cache = hint
@@ -198,7 +199,7 @@ func (d *requestDecoder) choice(prefix string) {
 		return
 	}
 	if !known || members != 1 || c.Mode == dragoman.ChoiceTool && len(c.Tools) != 1 {
-		c = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+		c = &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
 	}
 	d.Req.ToolChoice = c
 }

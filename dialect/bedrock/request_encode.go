@@ -18,7 +18,7 @@ import (
 // that was not changed. Where messages are merged, so is each of their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	streams := false
-	if req != nil { // what the URL says is no change of the body
+	if req != nil && (req.Stream || req.StreamUsage) { // what the URL says is no change of the body
 		body := *req
 		streams = req.Stream
 		body.Stream, body.StreamUsage = false, false

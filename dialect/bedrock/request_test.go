@@ -10,6 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -112,14 +114,14 @@ func TestWhatEverythingMeans(t *testing.T) {
 		"cited text":    m[1].Parts[2].(*dragoman.Text).Text == "as it says",
 		"hosted":        m[1].Parts[3].(*dragoman.Opaque).CallID == "s1" && m[1].Parts[4].(*dragoman.Opaque).CallID == "s1",
 		"call":          len(calls) == 1 && calls[0].ID == "t1" && calls[0].Arguments == `{"b":1,"a":1.0}` && calls[0].Cache != nil,
-		"result":        res.Outcome == dragoman.OutcomeOK && string(res.Content[0].(*dragoman.Data).JSON) == `{"z":1,"a":2}`,
+		"result":        res.Outcome == codes.OutcomeOK && string(res.Content[0].(*dragoman.Data).JSON) == `{"z":1,"a":2}`,
 		"mixed message": m[2].Role == dragoman.RoleUser,
 		"numbers":       *req.MaxOutputTokens == 5000 && *req.Sampling.Temperature == "0.50" && req.Sampling.Stop[0] == "X",
-		"tool":          req.Tools[0].Name == "f" && req.Tools[0].Strict == dragoman.StrictOn && req.Tools[0].Cache != nil,
-		"hosted tool":   req.Tools[1].Kind == dragoman.ToolHosted && req.Tools[1].Name == "nova_grounding",
+		"tool":          req.Tools[0].Name == "f" && req.Tools[0].Strict == codes.StrictOn && req.Tools[0].Cache != nil,
+		"hosted tool":   req.Tools[1].Kind == codes.ToolHosted && req.Tools[1].Name == "nova_grounding",
 		"choice":        req.ToolChoice.Mode == dragoman.ChoiceTool && req.ToolChoice.Tools[0].Name == "f",
 		"output":        req.Output.Name == "n" && string(req.Output.Schema) == `{"type":"object"}`,
-		"thinking":      req.Reasoning.Mode == dragoman.ReasoningAdaptive && req.Reasoning.Effort == "high" && req.Reasoning.Summary == "auto",
+		"thinking":      req.Reasoning.Mode == codes.ReasoningAdaptive && req.Reasoning.Effort == "high" && req.Reasoning.Summary == "auto",
 		"metadata":      len(req.Metadata) == 2 && req.Metadata[0].Key == "k",
 		"tier":          req.ServiceTier == "flex",
 	} {
@@ -130,8 +132,8 @@ func TestWhatEverythingMeans(t *testing.T) {
 }
 
 func TestQuirkD12_TheErrorFlagIsTheStatus(t *testing.T) {
-	for status, want := range map[string]dragoman.Outcome{
-		`,"status":"error"`: dragoman.OutcomeError, `,"status":"success"`: dragoman.OutcomeOK, ``: dragoman.OutcomeOK, `,"status":"incomplete"`: dragoman.OutcomeUnknown,
+	for status, want := range map[string]string{
+		`,"status":"error"`: codes.OutcomeError, `,"status":"success"`: codes.OutcomeOK, ``: codes.OutcomeOK, `,"status":"incomplete"`: codes.OutcomeUnknown,
 	} {
 		body := `{"messages":[{"role":"user","content":[{"toolResult":{"toolUseId":"t","content":[{"text":"x"}]` + status + `}}]}]}`
 		req := decode(t, body)
@@ -144,7 +146,7 @@ func TestQuirkD12_TheErrorFlagIsTheStatus(t *testing.T) {
 		}
 	}
 	failed := result("t", "x")
-	failed.Outcome = dragoman.OutcomeError
+	failed.Outcome = codes.OutcomeError
 	v, _ := encode(t, ask(said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
 	if got := field(v, "messages", 2, "content", 0, "toolResult", "status"); got != "error" {
 		t.Errorf("%s", js(v))
@@ -165,7 +167,7 @@ func TestQuirkD11_AnEmptyOutputSaysSo(t *testing.T) {
 func TestResultsCarryJSONAsObjectsOnly(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "t", Content: []dragoman.Part{
 		&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}, &dragoman.Data{JSON: json.RawMessage(`[1]`)}, &dragoman.Data{JSON: json.RawMessage(`"s"`)},
-		&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAEC"},
+		&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
 	}}
 	v, _ := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 	want := `[{"json":{"a":1}},{"text":"[1]"},{"text":"\"s\""},{"image":{"format":"png","source":{"bytes":"AAEC"}}}]`
@@ -291,7 +293,7 @@ func TestQuirkE1E2E3_TheToolChoiceInAllItsForms(t *testing.T) {
 		"allowed":            {&dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: named}, nil, `{"any":{}}`, 1, true},
 		"none":               {&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, nil, "null", 0, true},
 		"none after calls":   {&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, history, "null", 2, true},
-		"of another dialect": {&dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: "x", JSON: []byte("{}")}}, nil, "null", 2, true},
+		"of another dialect": {&dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: "x", JSON: []byte("{}")}}, nil, "null", 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := ask(append([]dragoman.Message{dragoman.UserText("q")}, tc.ms...)...)
@@ -376,7 +378,7 @@ func TestQuirkE4_AForcedChoiceGivesWayToThinking(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
-	req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
+	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if js(field(v, "toolConfig", "toolChoice")) != `{"auto":{}}` || js(v["additionalModelRequestFields"]) != `{"thinking":{"budget_tokens":2000,"type":"enabled"}}` {
 		t.Errorf("%s", enc.Body)
@@ -387,7 +389,7 @@ func TestQuirkE4_AForcedChoiceGivesWayToThinking(t *testing.T) {
 func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
-	req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(600))}
+	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(600))}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if js(field(v, "toolConfig", "toolChoice")) != `{"any":{}}` || v["additionalModelRequestFields"] != nil {
 		t.Errorf("%s", enc.Body)
@@ -441,14 +443,14 @@ func TestReasoningSettingsAreClaudesAndEffortIsTheAPIs(t *testing.T) {
 		max           int64
 		model, output string
 	}{
-		"adaptive":             {dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Effort: "max"}, 0, `{"thinking":{"type":"adaptive"}}`, `{"effort":"max"}`},
+		"adaptive":             {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "max"}, 0, `{"thinking":{"type":"adaptive"}}`, `{"effort":"max"}`},
 		"effort alone":         {dragoman.ReasoningSettings{Effort: "minimal"}, 0, `null`, `{"effort":"low"}`},
 		"none":                 {dragoman.ReasoningSettings{Effort: "none"}, 0, `{"thinking":{"type":"disabled"}}`, `null`},
-		"off":                  {dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, 0, `{"thinking":{"type":"disabled"}}`, `null`},
+		"off":                  {dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, 0, `{"thinking":{"type":"disabled"}}`, `null`},
 		"a number alone":       {dragoman.ReasoningSettings{BudgetTokens: ptr(int64(3000)), Summary: "omitted"}, 0, `{"thinking":{"budget_tokens":3000,"display":"omitted","type":"enabled"}}`, `null`},
-		"too small":            {dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(1))}, 0, `{"thinking":{"budget_tokens":1024,"type":"enabled"}}`, `null`},
-		"more than the answer": {dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 4000, `{"thinking":{"budget_tokens":3999,"type":"enabled"}}`, `null`},
-		"no room":              {dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 100, `null`, `null`},
+		"too small":            {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(1))}, 0, `{"thinking":{"budget_tokens":1024,"type":"enabled"}}`, `null`},
+		"more than the answer": {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 4000, `{"thinking":{"budget_tokens":3999,"type":"enabled"}}`, `null`},
+		"no room":              {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 100, `null`, `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
@@ -475,7 +477,7 @@ func TestQuirkE4_SamplingGivesWayToThinking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
 			req.MaxOutputTokens, req.Sampling.Temperature, req.Sampling.TopP = ptr(int64(9000)), &tc.temperature, &tc.topP
-			req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
+			req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 			v, enc := encode(t, req, dialect.EncodeOptions{})
 			if got := js(v["inferenceConfig"]); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
@@ -499,7 +501,7 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
-			req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &tc.budget}
+			req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &tc.budget}
 			v, enc := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{DefaultMaxTokens: tc.limit}}})
 			if got := js(field(v, "inferenceConfig", "maxTokens")); got != tc.want {
 				t.Errorf("maxTokens %s, want %s: %s", got, tc.want, enc.Body)
@@ -540,8 +542,8 @@ func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T
 		target string
 		want   string
 	}{
-		"its own":       {&dragoman.Origin{Dialect: dragoman.Bedrock, Model: "a"}, "a", `[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":""}}},{"reasoningContent":{"redactedContent":"AAEC"}},{"text":"x"}]`},
-		"another model": {&dragoman.Origin{Dialect: dragoman.Bedrock, Model: "a"}, "b", `[{"text":"x"}]`},
+		"its own":       {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "a", `[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":""}}},{"reasoningContent":{"redactedContent":"AAEC"}},{"text":"x"}]`},
+		"another model": {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "b", `[{"text":"x"}]`},
 		"another API":   {foreign, "a", `[{"text":"x"}]`},
 		"written here":  {nil, "a", `[{"text":"x"}]`},
 	} {
@@ -617,9 +619,9 @@ func TestQuirkD31_OnlyTheLastFourCachePointsAreWritten(t *testing.T) {
 
 func TestQuirkD38_ADocumentHasATextAndANameOfItsOwn(t *testing.T) {
 	pdf := func(name string) *dragoman.Media {
-		return &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf; x=y", Base64: "AAEC", Name: name}
+		return &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf; x=y", Base64: "AAEC", Name: name}
 	}
-	v, enc := encode(t, ask(said(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: dragoman.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
+	v, enc := encode(t, ask(said(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
 	var names []string
 	content := field(v, "messages", 0, "content").([]any)
 	for _, b := range content[:4] {
@@ -647,9 +649,9 @@ func TestQuirkD38_InstructionsAloneGetAUserMessage(t *testing.T) {
 
 func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
 	for name, m := range map[string]*dragoman.Media{
-		"by URL":     {Media: dragoman.MediaImage, URL: "https://x/y.png"},
-		"by file id": {Media: dragoman.MediaFile, FileID: "file_1"},
-		"a bitmap":   {Media: dragoman.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
+		"by URL":     {Media: codes.MediaImage, URL: "https://x/y.png"},
+		"by file id": {Media: codes.MediaFile, FileID: "file_1"},
+		"a bitmap":   {Media: codes.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
 	} {
 		v, enc := encode(t, ask(said(dragoman.RoleUser, m)), dialect.EncodeOptions{})
 		if s, _ := field(v, "messages", 0, "content", 0, "text").(string); !strings.Contains(s, "not shown") {
@@ -659,7 +661,7 @@ func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
 			t.Errorf("%s is not reported", name)
 		}
 	}
-	s3 := &dragoman.Media{Media: dragoman.MediaVideo, MIME: "video/mp4", URL: "s3://b/k"}
+	s3 := &dragoman.Media{Media: codes.MediaVideo, MIME: "video/mp4", URL: "s3://b/k"}
 	v, _ := encode(t, ask(said(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 0, "content", 0)); got != `{"video":{"format":"mp4","source":{"s3Location":{"uri":"s3://b/k"}}}}` {
 		t.Error(got)
@@ -668,7 +670,7 @@ func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
 
 func TestQuirkA31_NoStrictFlagUnlessTheModelIsKnownToTakeIt(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
-	req.Tools = []dragoman.ToolSpec{{Name: "f", Strict: dragoman.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}}
+	req.Tools = []dragoman.ToolSpec{{Name: "f", Strict: codes.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}}
 	strict := func(v map[string]any) any { return field(v, "toolConfig", "tools", 0, "toolSpec", "strict") }
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if strict(v) != nil {
@@ -687,14 +689,14 @@ func TestQuirkA31_NoStrictFlagUnlessTheModelIsKnownToTakeIt(t *testing.T) {
 
 func TestQuirkF3_AnOutputSchemaIsLoweredIntoAString(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "a b", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "a b", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	f := field(v, "outputConfig", "textFormat", "structure", "jsonSchema")
 	text, _ := field(f, "schema").(string)
 	if field(f, "name") != "a_b" || !json.Valid([]byte(text)) || !strings.Contains(text, `"additionalProperties":false`) || strings.Contains(text, `"minimum"`) {
 		t.Errorf("%s", enc.Body)
 	}
-	req.Output.Kind, req.Output.Schema = dragoman.OutputJSON, nil
+	req.Output.Kind, req.Output.Schema = codes.OutputJSON, nil
 	_, enc = encode(t, req, dialect.EncodeOptions{})
 	has(t, enc.Report, dragoman.Dropped, "/output")
 }
@@ -748,7 +750,7 @@ func TestBadRequestsAreErrorsWithAPlace(t *testing.T) {
 	} {
 		_, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		var at *dragoman.DecodeError
-		if !errors.As(err, &at) || !strings.HasPrefix(at.Pointer, pointer) || at.Dialect != dragoman.Bedrock {
+		if !errors.As(err, &at) || !strings.HasPrefix(at.Pointer, pointer) || at.Dialect != dialectname.Bedrock {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

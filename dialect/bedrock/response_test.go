@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
@@ -225,9 +227,9 @@ func TestAForeignAnswerIsWrittenAsTheAPIWouldAndTheLossesTold(t *testing.T) {
 		Output: []dragoman.Message{said(dragoman.RoleAssistant,
 			&dragoman.Reasoning{Text: "hm", Signature: "s"}, &dragoman.Reasoning{Redacted: true, Encrypted: "e"},
 			&dragoman.Text{Text: "t"}, &dragoman.Refusal{Text: "no"}, &dragoman.Data{JSON: json.RawMessage(`[1]`)},
-			&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAEC"},
-			&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{}`)},
-			&dragoman.ToolCall{ID: "x.y", Name: "f", Arguments: `{"a":`}, &dragoman.ToolCall{Name: "p", Payload: dragoman.PayloadText, Arguments: "in"})},
+			&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
+			&dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{}`)},
+			&dragoman.ToolCall{ID: "x.y", Name: "f", Arguments: `{"a":`}, &dragoman.ToolCall{Name: "p", Payload: codes.PayloadText, Arguments: "in"})},
 		Stop:  dragoman.Stop{Reason: dragoman.StopSequence, Sequence: "END"},
 		Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4), Reasoning: dragoman.Counted(1)},
 	}

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -112,7 +113,7 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.Part = d.StartPart(&dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
+	b.Part = d.StartPart(&dragoman.Media{Media: codes.MediaImage}, &dragoman.Media{Media: codes.MediaImage})
 	return nil
 }
 

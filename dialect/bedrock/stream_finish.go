@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -14,7 +15,7 @@ import (
 // for its input, which comes in deltas.
 func (e *streamEncoder) openCall(dst []byte, p *blockwire.Out, part *dragoman.ToolCall) ([]byte, error) {
 	c := *e.Identified(part, p.At)
-	c.Arguments, c.Payload, c.Problem = "", dragoman.PayloadObject, nil
+	c.Arguments, c.Payload, c.Problem = "", codes.PayloadObject, nil
 	var block jsonwire.Writer
 	if err := e.Reg.WriteCall(&block, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
 		return dst, fmt.Errorf("bedrock: %s: %w", p.At, err)
@@ -111,7 +112,7 @@ func (e *streamEncoder) Redacted(dst []byte, p *blockwire.Out, r *dragoman.Reaso
 // Media implements [blockwire.EventWriter]: it writes an image in one piece; other media has no form in a
 // stream, and a note stands in for it.
 func (e *streamEncoder) Media(dst []byte, p *blockwire.Out, m *dragoman.Media) ([]byte, bool) {
-	if m.Media != dragoman.MediaImage || refusesMedia(e.Reg.View(), m) != "" {
+	if m.Media != codes.MediaImage || refusesMedia(e.Reg.View(), m) != "" {
 		return dst, false
 	}
 	var block jsonwire.Writer

@@ -49,7 +49,7 @@ func told(resp *dragoman.Response) string {
 				}
 				out = append(out, s)
 			default:
-				out = append(out, string(p.Kind()))
+				out = append(out, p.Kind())
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -31,7 +33,7 @@ var (
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
-	Dialect:     dragoman.Bedrock,
+	Dialect:     dialectname.Bedrock,
 	RequiresIDs: true,
 	Function:    toolformat.BedrockTool, Call: toolformat.BedrockToolUse, Result: toolformat.BedrockResult,
 	StrictOptIn:   true, // some models refuse the flag (quirk A31)
@@ -87,7 +89,7 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != toolformat.BedrockTool {
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-			s.Kind = dragoman.ToolHosted
+			s.Kind = codes.ToolHosted
 			s.Name = hostedName(rd)
 		})
 	}
@@ -142,12 +144,12 @@ func toolFormat(obj []byte) dragoman.Format {
 			}
 		}
 	}
-	return dragoman.Format(string(dragoman.Bedrock) + "." + key)
+	return dragoman.Format(string(dialectname.Bedrock) + "." + key)
 }
 
 func callFormat(obj []byte) dragoman.Format {
 	if key := blockKey(obj); key != "toolUse" {
-		return dragoman.Format(string(dragoman.Bedrock) + "." + key)
+		return dragoman.Format(string(dialectname.Bedrock) + "." + key)
 	}
 	return toolformat.BedrockToolUse
 }
@@ -157,13 +159,13 @@ func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 		if string(key) == "toolSpec" {
 			readToolSpec(rd, s)
 		} else {
-			extra.Add(&s.Extra, dragoman.Bedrock, "", key, rd.Raw())
+			extra.Add(&s.Extra, dialectname.Bedrock, "", key, rd.Raw())
 		}
 	}
 }
 
 func readToolSpec(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	for key := range rd.Object() {
 		switch string(key) {
 		case "name":
@@ -209,7 +211,7 @@ func hostedName(rd *jsonwire.Reader) string {
 // WriteTool writes a tool. An empty description is refused, so it is
 // left out (quirk A32).
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
 	if !ok {
 		return false
@@ -246,7 +248,7 @@ func (toolCodec) MarkTool(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolS
 const hostedToolUse = "server_tool_use"
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Bedrock}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.Bedrock}
 	var seen uint
 	for key := range rd.Object() {
 		switch cr.Field(callFields, &seen, "", key) {
@@ -287,7 +289,7 @@ func readToolUseBlock(cr *toolwire.CallReader) {
 }
 
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Bedrock
+	const d = dialectname.Bedrock
 	w.BeginObject()
 	if !toolwire.HasField(c.Extra, d, "/toolUse") {
 		w.Key("toolUse")
@@ -305,18 +307,18 @@ func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 }
 
 func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	res.Outcome = dragoman.OutcomeOK // what an absent status means
+	res.Outcome = codes.OutcomeOK // what an absent status means
 	for key := range rd.Object() {
 		if string(key) == "toolResult" {
 			readToolResult(rd, res)
 		} else {
-			extra.Add(&res.Extra, dragoman.Bedrock, "", key, rd.Raw())
+			extra.Add(&res.Extra, dialectname.Bedrock, "", key, rd.Raw())
 		}
 	}
 }
 
 func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	const d, prefix = dragoman.Bedrock, "/toolResult"
+	const d, prefix = dialectname.Bedrock, "/toolResult"
 	for key := range rd.Object() {
 		switch string(key) {
 		case "toolUseId":
@@ -333,11 +335,11 @@ func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 			raw := rd.Raw()
 			switch string(raw) {
 			case `"error"`:
-				res.Outcome = dragoman.OutcomeError
+				res.Outcome = codes.OutcomeError
 			case `"success"`:
 				extra.Add(&res.Extra, d, prefix, key, raw)
 			default: // a word that we do not know is no success
-				res.Outcome = dragoman.OutcomeUnknown
+				res.Outcome = codes.OutcomeUnknown
 				extra.Add(&res.Extra, d, prefix, key, raw)
 			}
 		default:
@@ -372,7 +374,7 @@ func readContent(raw json.RawMessage) dragoman.Part {
 const noOutput = "(no output)"
 
 func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
-	const d, prefix = dragoman.Bedrock, "/toolResult"
+	const d, prefix = dialectname.Bedrock, "/toolResult"
 	if res.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "a cache breakpoint is a block of its own, beside the result")
 	}
@@ -386,11 +388,11 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else {
 		writeContent(v, w, res, at, rep)
 	}
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		w.StringField("status", "error")
 	}
 	extra.WriteBut(w, res.Extra, d, prefix, func(f dragoman.Field) bool {
-		return f.Path == prefix+"/status" && res.Outcome == dragoman.OutcomeError
+		return f.Path == prefix+"/status" && res.Outcome == codes.OutcomeError
 	})
 	w.EndObject()
 	extra.Write(w, res.Extra, d, "")
@@ -402,11 +404,11 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 	w.BeginArray()
 	start := len(w.Buf)
 	toolwire.ContentWriter{
-		Dialect: dragoman.Bedrock, Block: "toolResult", EmptyOutput: true,
+		Dialect: dialectname.Bedrock, Block: "toolResult", EmptyOutput: true,
 		Text: func(t *dragoman.Text, at extra.Path) { writeText(v, w, t, at, rep) },
 		Data: func(d *dragoman.Data, _ extra.Path) { writeData(w, d) },
 		Media: func(m *dragoman.Media, at extra.Path) {
-			if m.Media == dragoman.MediaAudio { // a message takes some, a result does not
+			if m.Media == codes.MediaAudio { // a message takes some, a result does not
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "Bedrock takes no audio in a toolResult; a note stands in for it")
 				writeString(w, toolwire.Placeholder(m))
 				return

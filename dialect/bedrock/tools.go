@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
@@ -42,7 +43,7 @@ func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
 	var kept []dragoman.ToolSpec
 	places := []int{}
 	for i := range t.Specs {
-		if s := &t.Specs[i]; s.Kind == dragoman.ToolHosted && s.Source != nil && blockKey(s.Source.JSON) == keyCache {
+		if s := &t.Specs[i]; s.Kind == codes.ToolHosted && s.Source != nil && blockKey(s.Source.JSON) == keyCache {
 			e.Rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
 			continue
 		}
@@ -183,11 +184,11 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	return nil
 }
 
-func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.ChoiceMode) {
+func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode string) {
 	w := &e.W
 	word := "auto"
 	switch mode {
-	case dragoman.ChoiceOpaque:
+	case codes.ChoiceOpaque:
 		if raw := e.NativeChoice(c, formatChoice); raw != nil {
 			w.RawField("toolChoice", raw)
 		}

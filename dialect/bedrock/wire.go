@@ -22,8 +22,10 @@ var described = wire.Wire{
 		Roles: []string{"user", "assistant"},
 	},
 	// The base URL names a region.
-	Endpoint:  wire.Endpoint{Path: "/model/{model}/converse", StreamPath: "/model/{model}/converse-stream", Vendor: "bedrock"},
-	Providers: []wire.Provider{{Names: []string{"bedrock"}, BaseEnv: []string{"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"}}},
+	Endpoint: wire.Endpoint{Path: "/model/{model}/converse", StreamPath: "/model/{model}/converse-stream", Vendor: "bedrock"},
+	Providers: []wire.Provider{{
+		Names: []string{"bedrock"}, TokenEnv: "AWS_BEARER_TOKEN_BEDROCK", Signature: "bedrock", BaseEnv: []string{"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"}, Place: &region,
+	}},
 	Headers: wire.Headers{
 		RequestID: "X-Amzn-Requestid", ErrorType: "X-Amzn-Errortype",
 		Shown: []string{"X-Amzn-Errortype", "X-Amzn-Requestid"}, ShownPrefixes: []string{"X-Amzn-Bedrock-"},
@@ -64,6 +66,24 @@ var described = wire.Wire{
 		Text:   wire.Fragment{Path: []any{"delta"}, Field: "text"},
 		Input:  wire.Fragment{Path: []any{"delta", "toolUse"}, Field: "input"},
 		Block:  "contentBlockIndex",
+	},
+}
+
+// region is the place of a model on AWS.
+var region = wire.Place{
+	Settings: []wire.PlaceSetting{{Name: "region", Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"}}},
+	BaseURL: func(host string, value func(string) string) (base, missing string) {
+		if host != "" {
+			return host, ""
+		}
+		region, domain := value("region"), ".amazonaws.com"
+		if region == "" {
+			missing = "region"
+		}
+		if strings.HasPrefix(region, "cn-") {
+			domain = ".amazonaws.com.cn"
+		}
+		return "https://bedrock-runtime." + url.PathEscape(region) + domain, missing
 	},
 }
 

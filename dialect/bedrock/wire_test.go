@@ -1,9 +1,9 @@
 package bedrock_test
 
 import (
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
 // checkWire holds a stream against what the API itself sends.
-func checkWire(stream []byte) error { return emitcheck.Order(dragoman.Bedrock, stream) }
+func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Bedrock, stream) }

@@ -17,6 +17,7 @@ package cohere
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -46,7 +47,7 @@ func (Codec) Limits() targets.Limits {
 		SchemaFormats:    []dragoman.Format{formatFunction},
 		ToolSchema:       "cohere.tool",
 		MediaRoles:       []dragoman.Role{dragoman.RoleUser},
-		MediaKinds:       []dragoman.MediaKind{dragoman.MediaImage},
+		MediaKinds:       []string{codes.MediaImage},
 		NoMediaFileID:    true,
 		MaxStopSequences: 5,
 		Replay: targets.ReplayRules{

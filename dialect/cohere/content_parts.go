@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -54,7 +55,7 @@ func readThinking(rd *jsonwire.Reader) *dragoman.Reasoning {
 }
 
 func readImage(rd *jsonwire.Reader) *dragoman.Media {
-	m := &dragoman.Media{Media: dragoman.MediaImage}
+	m := &dragoman.Media{Media: codes.MediaImage}
 	for key := range rd.Object() {
 		switch {
 		case string(key) == "type":
@@ -162,7 +163,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Cohere message", extra.A(string(part.Kind())))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Cohere message", extra.A(part.Kind()))
 		return false
 	}
 	return true
@@ -187,7 +188,7 @@ func mediaNote(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.
 		return m.Text
 	case toolwire.EmptyMedia(m):
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
-	case m.Media != dragoman.MediaImage:
+	case m.Media != codes.MediaImage:
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere takes no %s; a note stands in for it", m.Media)
 	case !v.Caps().TakesMedia(m.Media):
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)

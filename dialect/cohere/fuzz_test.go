@@ -121,7 +121,7 @@ func FuzzDecodeError(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		own := codec.DecodeError(status, nil, body).Native != nil
-		if code := codectest.AnyError(t, codec, status, body); own && status >= 400 && status <= 599 && code != status {
+		if code := codectest.AnyError(t, codec, status, body, ""); own && status >= 400 && status <= 599 && code != status {
 			t.Fatalf("status %d became %d", status, code)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -69,7 +70,7 @@ func (e *messageEncoder) messages(ms []dragoman.Message) error {
 // ownElement reports whether a message was an element of a Cohere list.
 func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
 
-func isResult(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult }
+func isResult(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult }
 
 func hasResults(m *dragoman.Message) bool {
 	return m.Role == dragoman.RoleTool || slices.ContainsFunc(m.Parts, isResult)
@@ -145,7 +146,7 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, places ...ext
 
 // withoutMedia replaces media by notes: only user messages carry it.
 func (e *messageEncoder) withoutMedia(parts []dragoman.Part, role string, at extra.Path) []dragoman.Part {
-	if !slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }) {
+	if !slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }) {
 		return parts
 	}
 	parts = slices.Clone(parts)
@@ -225,14 +226,14 @@ func filled(ms []dragoman.Message, f dragoman.Field) bool {
 	case "/content":
 		return has(func(p dragoman.Part) bool {
 			r, ok := p.(*dragoman.Reasoning)
-			return p.Kind() != dragoman.KindToolCall && (!ok || r.Field != fieldPlan)
+			return p.Kind() != codes.KindToolCall && (!ok || r.Field != fieldPlan)
 		})
 	case "/tool_plan":
 		return has(func(p dragoman.Part) bool { r, ok := p.(*dragoman.Reasoning); return ok && r.Field == fieldPlan })
 	case "/tool_calls":
 		return has(func(p dragoman.Part) bool {
 			o, ok := p.(*dragoman.Opaque)
-			return p.Kind() == dragoman.KindToolCall || ok && o.Type == typeCall
+			return p.Kind() == codes.KindToolCall || ok && o.Type == typeCall
 		})
 	default:
 		return false

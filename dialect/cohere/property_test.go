@@ -6,6 +6,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
@@ -47,7 +49,7 @@ func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 
 func TestProperty_AnyEventsBecomeAValidStream(t *testing.T) {
 	codectest.WritesAnyEvents(t, codec, codectest.Draw{
-		Own: &dragoman.Origin{Dialect: codec.Dialect()}, Foreign: &dragoman.Origin{Dialect: dragoman.Anthropic}, Done: dragoman.OutcomeOK,
+		Own: &dragoman.Origin{Dialect: codec.Dialect()}, Foreign: &dragoman.Origin{Dialect: dialectname.Anthropic}, Done: codes.OutcomeOK,
 		Native: []*dragoman.Opaque{{Dialect: codec.Dialect(), Type: "odd", JSON: json.RawMessage(`{"type":"odd","x":1}`)}},
 	}, checkStream)
 }

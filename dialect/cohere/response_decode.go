@@ -118,7 +118,7 @@ func (d *responseDecoder) message(r *jsonwire.Reader) {
 	at := extra.At("/message")
 	m, err := d.messageDecoder.message(raw, at, 0)
 	if err != nil {
-		d.err = placeAt(at, r.Offset()-int64(len(raw)), err)
+		d.err = jsonwire.PlaceAt(at.String(), r.Offset()-int64(len(raw)), err)
 		return
 	}
 	if hasOpaqueCall(&m) {

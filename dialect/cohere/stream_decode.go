@@ -340,12 +340,12 @@ func (d *streamDecoder) contentDelta() {
 	part.Append(v.content.text)
 }
 
-func kindOf(typ string) dragoman.PartKind {
+func kindOf(typ string) string {
 	switch typ {
 	case "text":
-		return dragoman.KindText
+		return codes.KindText
 	case "thinking":
-		return dragoman.KindReasoning
+		return codes.KindReasoning
 	default:
 		return ""
 	}
@@ -396,7 +396,7 @@ func (d *streamDecoder) callStart() error {
 	d.rep = new(dragoman.Report)
 	c := d.readCall(b.Raw, b.At)
 	d.rep = rep
-	b.Hidden = d.reg.Translates(c.Namespace, c.Name) || c.Payload == dragoman.PayloadText
+	b.Hidden = d.reg.Translates(c.Namespace, c.Name) || c.Payload == codes.PayloadText
 	if d.ids[c.ID] {
 		return d.tooMany() // whether it is another call is known at its end
 	}
@@ -569,7 +569,7 @@ func (d *streamDecoder) end() error {
 		r := jsonwire.NewReader(v.usage)
 		d.usage = readUsage(r, d.rep)
 		if err := r.Err(); err != nil {
-			return placeAt(extra.At("/delta/usage"), v.usageAt, err)
+			return jsonwire.PlaceAt("/delta/usage", v.usageAt, err)
 		}
 	}
 	if v.failed {

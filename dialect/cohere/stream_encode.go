@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -198,7 +199,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		p.Index = e.called
 		e.called++
 		c := *part
-		c.Arguments, c.Payload, c.Cache, c.Problem = "", dragoman.PayloadObject, nil, nil
+		c.Arguments, c.Payload, c.Cache, c.Problem = "", codes.PayloadObject, nil, nil
 		w := e.frame()
 		var failed error
 		e.deltaMessage("tool_calls", func() { failed = e.startCall(&c, p.At) }, p.Opening)
@@ -256,7 +257,7 @@ func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields 
 		e.frame()
 		e.deltaMessage("tool_plan", func() { w.String(text) }, fields)
 		return e.flush(dst, eventPlan)
-	case p.Skeleton.Kind() == dragoman.KindToolCall:
+	case p.Skeleton.Kind() == codes.KindToolCall:
 		e.frame()
 		e.deltaMessage("tool_calls", func() {
 			w.BeginObject()
@@ -272,7 +273,7 @@ func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields 
 		return e.flush(dst, eventArguments)
 	default:
 		typ := "text"
-		if p.Skeleton.Kind() == dragoman.KindReasoning {
+		if p.Skeleton.Kind() == codes.KindReasoning {
 			typ = "thinking"
 		}
 		e.frame()
@@ -294,7 +295,7 @@ func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
 		return dst
 	}
 	typ := eventTextEnd
-	if p.Skeleton.Kind() == dragoman.KindToolCall {
+	if p.Skeleton.Kind() == codes.KindToolCall {
 		typ = eventCallEnd
 	}
 	w := e.frame()
@@ -329,7 +330,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 	case *dragoman.Opaque:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of %s has no place in a Cohere message", extra.AType(part.Type, "block"), part.Dialect)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in a response", extra.A(string(part.Kind())))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in a response", extra.A(part.Kind()))
 	}
 	return dst, nil
 }

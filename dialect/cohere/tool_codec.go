@@ -51,54 +51,18 @@ func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
 	return formatCall
 }
 
+// functionTool is the form of every tool.
+var functionTool = toolwire.FunctionTool{Dialect: name}
+
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != formatFunction {
 		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
 	}
-	return toolwire.OneTool(format, obj, readTool)
-}
-
-func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	for key := range rd.Object() {
-		switch {
-		case string(key) == "type":
-			rd.Skip()
-		case string(key) == "function" && rd.Kind() == '{':
-			for key := range rd.Object() {
-				switch string(key) {
-				case "name":
-					s.Name = rd.String()
-				case "description":
-					s.Description = rd.String()
-				case "parameters":
-					s.Parameters = toolwire.ReadSchema(rd)
-				default:
-					extra.Add(&s.Extra, name, "/function", key, rd.Raw())
-				}
-			}
-		default:
-			extra.Add(&s.Extra, name, "", key, rd.Raw())
-		}
-	}
+	return toolwire.OneTool(format, obj, functionTool.Read)
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, wireName string, at extra.Path, rep *dragoman.Report) bool {
-	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
-	if !ok {
-		return false
-	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
-	w.BeginObject()
-	w.StringField("type", "function")
-	w.Key("function")
-	w.BeginObject()
-	w.StringField("name", wireName)
-	w.StringFieldIf("description", low.Description)
-	w.RawField("parameters", low.Schema)
-	extra.Write(w, s.Extra, name, "/function")
-	w.EndObject()
-	extra.End(w, s.Extra, name, at, rep)
-	return true
+	return functionTool.Write(v, toolCodec{}, w, s, wireName, at, rep)
 }
 
 func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
@@ -145,28 +109,10 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 		case "tool_call_id":
 			res.CallID = toolwire.ReadID(rd)
 		case "content":
-			res.Content = readResultContent(rd)
+			res.Content = toolwire.ReadContent(rd, nil, readPart)
 		default:
 			extra.Add(&res.Extra, name, "", key, rd.Raw())
 		}
-	}
-}
-
-func readResultContent(rd *jsonwire.Reader) []dragoman.Part {
-	switch rd.Kind() {
-	case '"':
-		return []dragoman.Part{&dragoman.Text{Text: rd.String()}}
-	case 'n':
-		rd.Skip()
-		return nil
-	case '[':
-		var parts []dragoman.Part
-		for range rd.Array() {
-			parts = append(parts, readPart(rd.Raw()))
-		}
-		return parts
-	default:
-		return []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
 	}
 }
 
@@ -217,7 +163,7 @@ func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolR
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no place in a tool message", extra.A(p.Kind()))
 		}
 	}
 	if len(texts) > 0 { // an error without content

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // beside are the members that a part keeps, as a list.
@@ -22,7 +23,7 @@ func beside(p dragoman.Part) string {
 		e = p.Extra
 	}
 	var out []string
-	for _, f := range e.For(dragoman.Gemini) {
+	for _, f := range e.For(dialectname.Gemini) {
 		out = append(out, f.Path+"="+string(f.Value))
 	}
 	return strings.Join(out, " ")

@@ -33,12 +33,13 @@ package gemini
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.Gemini
+const name = dialectname.Gemini
 
 // skipSignature is the signature the API takes in place of one that it did not
 // make. It says nothing, and is no loss toward others (quirk B16).

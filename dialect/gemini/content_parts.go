@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -16,7 +18,7 @@ import (
 // readMedia reads a part that holds media: its content, or where it is.
 // Any other part is none, nil.
 func readMedia(raw json.RawMessage) *dragoman.Media {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	m := &dragoman.Media{}
 	found := 0
 	rd := jsonwire.NewReader(raw)
@@ -51,31 +53,31 @@ func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 		case "displayName":
 			raw := rd.Raw()
 			m.Name = jsonwire.Unquote(raw)
-			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, []byte("displayName"), raw)
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, []byte("displayName"), raw)
 		default:
-			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, rd.Raw())
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, key, rd.Raw())
 		}
 	}
 }
 
 // mediaOf is the kind of media of a content type.
-func mediaOf(mime string) dragoman.MediaKind {
+func mediaOf(mime string) string {
 	switch kind, _, _ := strings.Cut(mime, "/"); kind {
 	case "image":
-		return dragoman.MediaImage
+		return codes.MediaImage
 	case "audio":
-		return dragoman.MediaAudio
+		return codes.MediaAudio
 	case "video":
-		return dragoman.MediaVideo
+		return codes.MediaVideo
 	default:
-		return dragoman.MediaFile
+		return codes.MediaFile
 	}
 }
 
 // writeMediaField writes the member of a part that holds media, which has
 // content or a URL. Members beside it are the part's.
 func writeMediaField(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	member, mime, data := "inlineData", m.MIME, m.Base64
 	switch {
 	case data != "":

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -164,11 +165,11 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	why := ""
 	switch {
 	case role == wireSystem && !c.Own(m) && m != nil:
-		why = "a system instruction takes no " + string(p.Media)
+		why = "a system instruction takes no " + p.Media
 	case p.Text == "" && !c.target.Caps.TakesMedia(p.Media):
-		why = "the target takes no " + string(p.Media)
+		why = "the target takes no " + p.Media
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
-		why = extra.A(string(p.Media)) + " that only its own provider can read"
+		why = extra.A(p.Media) + " that only its own provider can read"
 	}
 	if why != "" {
 		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; a note stands in for it")
@@ -176,7 +177,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		return append(out, b)
 	}
 	if !c.Own(m) || mistyped(p) {
-		if b.Part = taken(p, b.At, rep); b.Part.Kind() != dragoman.KindMedia {
+		if b.Part = taken(p, b.At, rep); b.Part.Kind() != codes.KindMedia {
 			return append(out, b)
 		}
 	}
@@ -222,7 +223,7 @@ func withoutSignature(raw []byte) (signature string, rest []byte) {
 // from elsewhere the signature which the API takes in place of its own (quirk
 // B16). A call that the target made without one needs none.
 func (c *conversation) Said(t *blockwire.Turn) {
-	i := slices.IndexFunc(t.Blocks, func(b blockwire.Block) bool { return b.Part.Kind() == dragoman.KindToolCall })
+	i := slices.IndexFunc(t.Blocks, func(b blockwire.Block) bool { return b.Part.Kind() == codes.KindToolCall })
 	if i < 0 || c.target.Caps.NoDummySignature || t.Blocks[i].Raw != nil || t.Blocks[i].Signature != "" {
 		return
 	}
@@ -353,7 +354,7 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	for _, s := range spill {
 		if m, ok := s.(*dragoman.Media); ok {
 			at := b.At.Elem("content", slices.Index(res.Content, s))
-			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "%s written beside the result, which does not take it", extra.A(string(m.Media)))
+			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "%s written beside the result, which does not take it", extra.A(m.Media))
 			c.spilled = append(c.spilled, blockwire.Block{Part: m, At: at})
 		}
 	}
@@ -386,4 +387,4 @@ func (c *conversation) noted(parts []dragoman.Part, at extra.Path) []dragoman.Pa
 	return parts
 }
 
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+func isMedia(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }

@@ -59,5 +59,5 @@ func FuzzDecodeError(f *testing.F) {
 		f.Add(503, []byte(seed))
 		f.Add(338, []byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body) })
+	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body, "candidates") })
 }

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
@@ -17,32 +18,34 @@ import (
 
 var codec gemini.Codec
 
+// checked is the codec, whose errors fail the test.
+var checked = codectest.Codec{Codec: codec}
+
+var (
+	decodeResponse = checked.Response
+	decode         = checked.Request
+	drain          = checked.Drain
+	result         = codectest.Result
+	collect        = checked.CollectStream
+	play           = checked.Play
+	said           = codectest.Message
+	call           = codectest.Call
+)
+
 var (
 	// own is the origin of what a client of this dialect sends.
-	own = &dragoman.Origin{Dialect: dragoman.Gemini}
+	own = &dragoman.Origin{Dialect: dialectname.Gemini}
 	// foreign is the origin of what another dialect minted.
-	foreign = &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic"}
+	foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 )
 
 func ask(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "gemini-3.8-flash", Messages: ms}
 }
 
-func said(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
-	return dragoman.Message{Role: role, Parts: parts}
-}
-
 func from(o *dragoman.Origin, m dragoman.Message) dragoman.Message {
 	m.Origin = o
 	return m
-}
-
-func call(id, name, args string) *dragoman.ToolCall {
-	return &dragoman.ToolCall{ID: id, Name: name, Arguments: args}
-}
-
-func result(id, text string) *dragoman.ToolResult {
-	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}
 }
 
 func tool(name string) dragoman.ToolSpec {
@@ -82,49 +85,6 @@ func contentsOf(t interface{ Fatalf(string, ...any) }, body string) []string {
 		out[i] = string(m)
 	}
 	return out
-}
-
-func decode(t testing.TB, body string) *dragoman.Request {
-	t.Helper()
-	req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("decode: %v", err)
-	}
-	return req
-}
-
-func decodeResponse(t testing.TB, body string) *dragoman.Response {
-	t.Helper()
-	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("decode: %v", err)
-	}
-	return resp
-}
-
-// drain decodes a stream fed in pieces of the given sizes, then the rest.
-func drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
-	evs, _, err := codectest.DecodeStream(codec, o, codectest.Cut(stream, sizes...)...)
-	return evs, err
-}
-
-func collect(t testing.TB, stream string) *dragoman.Response {
-	t.Helper()
-	evs, err := drain(dialect.DecodeOptions{NoNative: true}, []byte(stream))
-	if err != nil {
-		t.Fatalf("stream: %v", err)
-	}
-	resp, err := codectest.Collect(evs)
-	if err != nil {
-		t.Fatalf("collect: %v", err)
-	}
-	return resp
-}
-
-func play(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) (string, dragoman.Report) {
-	t.Helper()
-	out, rep := codectest.EncodeStream(t, codec, o, evs)
-	return string(out), rep
 }
 
 // sseStream frames chunks, one a line, as a server does.
@@ -171,6 +131,6 @@ var ignoreSidecars = cmp.Options{
 }
 
 // checkWire says what a strict client would refuse of a stream that we wrote.
-func checkWire(stream []byte) error { return emitcheck.Order(dragoman.Gemini, stream) }
+func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Gemini, stream) }
 
 func equalJSON(a, b any) bool { return cmp.Equal(a, b) }

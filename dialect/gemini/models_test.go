@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -13,7 +14,7 @@ import (
 // knownAs returns the options for a model in the table of models.
 func knownAs(model string) dialect.EncodeOptions {
 	m, _ := models.Default().Lookup("gemini", model)
-	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dragoman.Gemini)}}
+	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dialectname.Gemini)}}
 }
 
 func TestQuirkA44_OlderModelsKeepFunctionsAndLoseSearch(t *testing.T) {

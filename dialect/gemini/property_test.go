@@ -6,13 +6,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"pgregory.net/rapid"
 )
 
 func drawRequest(t *rapid.T) *dragoman.Request {
-	return codectest.Draw{Own: own, Foreign: foreign, Done: dragoman.OutcomeOK, Synthetic: true}.Request(t, *ask())
+	return codectest.Draw{Own: own, Foreign: foreign, Done: codes.OutcomeOK, Synthetic: true}.Request(t, *ask())
 }
 
 func TestEncodingIsDeterministic(t *testing.T) {
@@ -36,7 +38,7 @@ func TestAnyConversationIsValidForTheWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bad := rulecheck.Request(dragoman.Gemini, enc.Body, rulecheck.Options{NoSignatures: true}); len(bad) > 0 {
+		if bad := rulecheck.Request(dialectname.Gemini, enc.Body, rulecheck.Options{NoSignatures: true}); len(bad) > 0 {
 			t.Fatalf("%v\n%s", bad, enc.Body)
 		}
 		again, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
@@ -91,7 +93,7 @@ func calls(req *dragoman.Request) (out []string) {
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
 			if r, ok := p.(*dragoman.ToolResult); ok {
-				answers[r.CallID] = string(r.Outcome) + " " + r.Text()
+				answers[r.CallID] = r.Outcome + " " + r.Text()
 			}
 		}
 	}

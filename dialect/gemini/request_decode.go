@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -322,10 +323,10 @@ func (d *requestDecoder) choice() {
 	case "":
 		c = nil
 		if allowed != nil {
-			c = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+			c = &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
 		}
 	default:
-		d.req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+		d.req.ToolChoice = &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
 		return
 	}
 	d.req.ToolChoice = c
@@ -393,11 +394,11 @@ func (d *requestDecoder) thinking() {
 func budget(s *dragoman.ReasoningSettings, n int64) {
 	switch {
 	case n == 0:
-		s.Mode = dragoman.ReasoningOff
+		s.Mode = codes.ReasoningOff
 	case n < 0:
-		s.Mode = dragoman.ReasoningAdaptive
+		s.Mode = codes.ReasoningAdaptive
 	default:
-		s.Mode, s.BudgetTokens = dragoman.ReasoningBudget, &n
+		s.Mode, s.BudgetTokens = codes.ReasoningBudget, &n
 	}
 }
 
@@ -419,13 +420,13 @@ func (o *outputMembers) settle(d *requestDecoder) {
 	isObject := len(schema) > 0 && schema[0] == '{'
 	switch {
 	case mime == "application/json" && schema == nil:
-		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
+		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON}
 	case mime == "application/json" && isObject:
 		if o.jsonSchema != nil && o.schema != nil {
 			d.rep.Add(dragoman.Dropped, dragoman.Warn, closed, "responseJsonSchema stands beside it, where the API wants one of the two")
 		}
 		// The API enforces the schema; toward others that means: where it fits.
-		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: schema, Strict: dragoman.StrictAuto, Dialect: name}
+		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: schema, Strict: codes.StrictAuto, Dialect: name}
 	default:
 		for _, f := range []struct {
 			key string

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -47,7 +48,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 
 // replayed returns a request that was not changed, as it came.
 func replayed(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) (dialect.Encoded, bool) {
-	if foreignState(req, limits, o) || req.Validate() != nil {
+	if req.Native == nil || foreignState(req, limits, o) || req.Validate() != nil {
 		return dialect.Encoded{}, false
 	}
 	body, ok := wirekit.ReplayRequest(req, limits, o)
@@ -254,7 +255,7 @@ func (e *requestEncoder) unmixed(groups ...[]int) {
 
 // hosted reports whether a tool is one of the API's own.
 func hosted(s *dragoman.ToolSpec) bool {
-	return s.Kind == dragoman.ToolHosted && s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(name)+".")
+	return s.Kind == codes.ToolHosted && s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(name)+".")
 }
 
 // allowed reports whether a tool is sent: where the server knows no list of
@@ -383,7 +384,7 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 		return nil, nil
 	}
 	if !wirekit.KnownChoice(c.Mode) {
-		return nil, fmt.Errorf("gemini: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+		return nil, fmt.Errorf("gemini: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	if c.Mode == dragoman.ChoiceTool && !e.cached && len(e.req.Tools) > 0 {
 		// A named tool that is not there is an error, never silently auto
@@ -407,7 +408,7 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 		return nil, nil
 	}
 	wirekit.ReportChoice(e.rep, c, name)
-	if c.Mode == dragoman.ChoiceOpaque && (c.Native == nil || c.Native.Format != formatChoice) {
+	if c.Mode == codes.ChoiceOpaque && (c.Native == nil || c.Native.Format != formatChoice) {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
 		return nil, nil
 	}
@@ -423,7 +424,7 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 // auto of some tools becomes (quirk E8).
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, t *toolbox) {
 	w := &e.w
-	if c != nil && c.Mode == dragoman.ChoiceOpaque {
+	if c != nil && c.Mode == codes.ChoiceOpaque {
 		w.Raw(c.Native.JSON)
 		return
 	}
@@ -484,7 +485,7 @@ func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native
 // output writes that the output is JSON, and finds the schema.
 func (e *requestEncoder) output() {
 	f, w := e.req.Output, &e.w
-	if f == nil || f.Kind == dragoman.OutputText {
+	if f == nil || f.Kind == codes.OutputText {
 		return
 	}
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))

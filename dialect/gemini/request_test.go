@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -213,20 +215,20 @@ func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
 	data := func(s string) []dragoman.Part { return []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(s)}} }
 	for _, c := range []struct {
 		name    string
-		outcome dragoman.Outcome
+		outcome string
 		content []dragoman.Part
 		want    string
 	}{
-		{"text", dragoman.OutcomeOK, text("4 C"), `{"output":"4 C"}`},
-		{"nothing", dragoman.OutcomeOK, nil, `{"output":""}`},
-		{"an error", dragoman.OutcomeError, text("no"), `{"error":"no"}`},
-		{"an error of data", dragoman.OutcomeError, data(`{"code":5}`), `{"error":{"code":5}}`},
-		{"an object", dragoman.OutcomeOK, data(`{"temp":4}`), `{"output":{"temp":4}}`},
-		{"an object that may be either", dragoman.OutcomeUnknown, data(`{"temp":4}`), `{"temp":4}`},
-		{"an object like the convention", dragoman.OutcomeUnknown, data(`{"error":4}`), `{"output":{"error":4}}`},
-		{"a list", dragoman.OutcomeOK, data(`[1,2]`), `{"output":[1,2]}`},
-		{"data with a reference", dragoman.OutcomeOK, data(`{"$ref":"x"}`), `{"output":"{\"$ref\":\"x\"}"}`},
-		{"several texts", dragoman.OutcomeOK, append(text("a"), text("b")...), `{"output":"a\nb"}`},
+		{"text", codes.OutcomeOK, text("4 C"), `{"output":"4 C"}`},
+		{"nothing", codes.OutcomeOK, nil, `{"output":""}`},
+		{"an error", codes.OutcomeError, text("no"), `{"error":"no"}`},
+		{"an error of data", codes.OutcomeError, data(`{"code":5}`), `{"error":{"code":5}}`},
+		{"an object", codes.OutcomeOK, data(`{"temp":4}`), `{"output":{"temp":4}}`},
+		{"an object that may be either", codes.OutcomeUnknown, data(`{"temp":4}`), `{"temp":4}`},
+		{"an object like the convention", codes.OutcomeUnknown, data(`{"error":4}`), `{"output":{"error":4}}`},
+		{"a list", codes.OutcomeOK, data(`[1,2]`), `{"output":[1,2]}`},
+		{"data with a reference", codes.OutcomeOK, data(`{"$ref":"x"}`), `{"output":"{\"$ref\":\"x\"}"}`},
+		{"several texts", codes.OutcomeOK, append(text("a"), text("b")...), `{"output":"a\nb"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: c.outcome, Content: c.content}
@@ -235,7 +237,7 @@ func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
 				t.Errorf("%s lacks %s", body, want)
 			}
 			again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
-			if c.outcome != dragoman.OutcomeUnknown && again.Outcome != c.outcome {
+			if c.outcome != codes.OutcomeUnknown && again.Outcome != c.outcome {
 				t.Errorf("the outcome %q came back as %q", c.outcome, again.Outcome)
 			}
 		})
@@ -265,8 +267,8 @@ func TestANameOfMediaIsWrittenOnlyWhereItCameFrom(t *testing.T) {
 }
 
 func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
-	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{
-		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
+	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: codes.OutcomeOK, Content: []dragoman.Part{
+		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
 	}}
 	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
@@ -289,11 +291,11 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 
 func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 	image := func(mime, url string) *dragoman.ToolResult {
-		m := &dragoman.Media{Media: dragoman.MediaImage, MIME: mime, URL: url}
+		m := &dragoman.Media{Media: codes.MediaImage, MIME: mime, URL: url}
 		if url == "" {
 			m.Base64 = "AAAA"
 		}
-		return &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{m}}
+		return &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: codes.OutcomeOK, Content: []dragoman.Part{m}}
 	}
 	for name, tc := range map[string]struct {
 		res  *dragoman.ToolResult
@@ -305,13 +307,13 @@ func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 		"a URL without a type": {image("", "https://x/y"), `"response":{"output":"2"}}},{"fileData":{"fileUri":"https://x/y"}}`},
 	} {
 		other := result("2", "2")
-		other.Name, other.Outcome = "f", dragoman.OutcomeOK
+		other.Name, other.Outcome = "f", codes.OutcomeOK
 		req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
 		if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, tc.want) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
-	body, rep := encode(t, ask(said(dragoman.RoleUser, &dragoman.Media{Media: dragoman.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
+	body, rep := encode(t, ask(said(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
 		t.Error(body)
 	}
@@ -321,15 +323,15 @@ func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) {
 	const png = "iVBORw0KGgo="
 	own := func(m dragoman.Message) dragoman.Message {
-		m.Origin = &dragoman.Origin{Dialect: dragoman.Gemini}
+		m.Origin = &dragoman.Origin{Dialect: dialectname.Gemini}
 		return m
 	}
-	image := func() *dragoman.Media { return &dragoman.Media{Media: dragoman.MediaImage, Base64: png} }
-	jpg := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
+	image := func() *dragoman.Media { return &dragoman.Media{Media: codes.MediaImage, Base64: png} }
+	jpg := &dragoman.Media{Media: codes.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
 	if body, _ := encode(t, ask(own(said(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
 		t.Error(body)
 	}
-	zip := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/zip", Base64: "UEs="}
+	zip := &dragoman.Media{Media: codes.MediaFile, MIME: "application/zip", Base64: "UEs="}
 	refused, rep := encode(t, ask(own(said(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
 	if strings.Contains(refused, "inlineData") || !strings.Contains(refused, "not shown") {
 		t.Errorf("a type that the API refuses from everybody: %s", refused)
@@ -459,7 +461,7 @@ func TestValidatedAndUnknownModesSurvive(t *testing.T) {
 func TestQuirkA2_SchemasAreJSONSchemaUnlessTheServerTakesTheClosedSubset(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":["string","null"]}},"additionalProperties":false}`)}}
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
 	body, _ := encode(t, req, dialect.EncodeOptions{})
 	if !strings.Contains(body, `"parametersJsonSchema":{`) || strings.Contains(body, `"parameters":`) || !strings.Contains(body, `"responseJsonSchema":{`) {
 		t.Error(body)
@@ -503,7 +505,7 @@ func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
 func TestQuirkA44_TheProvidersOwnToolsStandApart(t *testing.T) {
 	const tools = `[{"googleSearch":{}},{"functionDeclarations":[{"name":"f","description":""},{"name":"g","description":""}]},{"codeExecution":{}}]`
 	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":`+tools+`}`)
-	if len(req.Tools) != 4 || req.Tools[0].Kind != dragoman.ToolHosted || req.Tools[0].Name != "googleSearch" || req.Tools[3].Name != "codeExecution" {
+	if len(req.Tools) != 4 || req.Tools[0].Kind != codes.ToolHosted || req.Tools[0].Name != "googleSearch" || req.Tools[3].Name != "codeExecution" {
 		t.Fatalf("%+v", req.Tools)
 	}
 	body, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
@@ -529,11 +531,11 @@ func TestQuirkG10_EffortAndBudgetAreWrittenAsTheModelTakesThem(t *testing.T) {
 	}{
 		{"effort", dragoman.ReasoningSettings{Effort: "low"}, `{"thinkingLevel":"LOW"}`, `{"thinkingBudget":1024}`},
 		{"too much", dragoman.ReasoningSettings{Effort: "max"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":24576}`},
-		{"a budget", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: budget(99)}, `{"thinkingBudget":99}`, `{"thinkingBudget":99}`},
-		{"both, of which one is sent", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: budget(99), Effort: "high"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":99}`},
-		{"off", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
+		{"a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99)}, `{"thinkingBudget":99}`, `{"thinkingBudget":99}`},
+		{"both, of which one is sent", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99), Effort: "high"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":99}`},
+		{"off", dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
 		{"no effort", dragoman.ReasoningSettings{Effort: "none"}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
-		{"as it likes", dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Summary: "auto"}, `{"thinkingBudget":-1,"includeThoughts":true}`, `{"thinkingBudget":-1,"includeThoughts":true}`},
+		{"as it likes", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Summary: "auto"}, `{"thinkingBudget":-1,"includeThoughts":true}`, `{"thinkingBudget":-1,"includeThoughts":true}`},
 		{"not shown", dragoman.ReasoningSettings{Summary: "omitted"}, `{"includeThoughts":false}`, `{"includeThoughts":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -687,7 +689,7 @@ func TestSingleValuesAreListsOfOne(t *testing.T) {
 	if len(req.Instructions) != 1 || req.Instructions[0].(*dragoman.Text).Text != "Be brief." {
 		t.Errorf("instructions %+v", req.Instructions)
 	}
-	if len(req.Tools) != 1 || req.Tools[0].Name != "get_weather" || req.Tools[0].Kind == dragoman.ToolHosted {
+	if len(req.Tools) != 1 || req.Tools[0].Name != "get_weather" || req.Tools[0].Kind == codes.ToolHosted {
 		t.Errorf("tools %+v", req.Tools)
 	}
 	if c := req.ToolChoice; c == nil || len(c.Tools) != 1 || c.Tools[0].Name != "get_weather" {
@@ -708,7 +710,7 @@ func TestQuirkE8_AForcedCallIsAnyNeverValidated(t *testing.T) {
 		"required of some": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}},
 		"named":            {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}},
 	} {
-		for _, strict := range []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn} {
+		for _, strict := range []string{codes.StrictOff, codes.StrictOn} {
 			req := &dragoman.Request{Model: "gemini-3.8-flash", Messages: []dragoman.Message{dragoman.UserText("hi")}, ToolChoice: choice, Tools: []dragoman.ToolSpec{{Name: "f", Strict: strict}, {Name: "g"}}}
 			enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 			if body := string(enc.Body); err != nil || !strings.Contains(body, `"mode":"ANY"`) || strings.Contains(body, "VALIDATED") {

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -258,7 +259,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 		case "parts":
 			// Of what another list said before, only the calls are told, as such
 			// that must not run.
-			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindToolCall })
+			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindToolCall })
 			for i := range r.Array() {
 				part := r.Raw()
 				if r.Err() != nil {

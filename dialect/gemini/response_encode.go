@@ -242,7 +242,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		return e.call(w, origin, p, at)
 	case *dragoman.Media:
 		if p.Base64 == "" && p.Text == "" && p.URL == "" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(p.Media))
 			writeText(w, toolwire.Placeholder(p), false, "", nil)
 			return nil
 		}
@@ -255,7 +255,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		}
 		w.Raw(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(p.Kind()))
 	}
 	return nil
 }

@@ -164,9 +164,9 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	if said == "" && p.signature == "" && !noted(p.extra) {
 		return nil // the API ends streams with one
 	}
-	kind := dragoman.KindText
+	kind := codes.KindText
 	if p.thought {
-		kind = dragoman.KindReasoning
+		kind = codes.KindReasoning
 	}
 	if c.open != nil && pos == 0 && p.signature == "" && c.open.Value.Kind() == kind {
 		c.open.Append(said)
@@ -205,7 +205,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 
 // signs reports whether a part is the signed end of the thought that is open.
 func (c *streamed) signs(p *rawPart, pos int) bool {
-	return c.open != nil && pos == 0 && p.thought && p.signature != "" && c.open.Value.Kind() == dragoman.KindReasoning
+	return c.open != nil && pos == 0 && p.thought && p.signature != "" && c.open.Value.Kind() == codes.KindReasoning
 }
 
 // note keeps what stands beside a text that goes on. Where it is not what stood
@@ -379,8 +379,8 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	ns, public, spec := c.d.reg.PublicName("", f.name)
 	skeleton.Namespace, skeleton.Name = ns, public
 	k.wrapped = c.d.reg.Translates(ns, public)
-	if spec != nil && spec.Kind == dragoman.ToolFreeform {
-		skeleton.Payload = dragoman.PayloadText
+	if spec != nil && spec.Kind == codes.ToolFreeform {
+		skeleton.Payload = codes.PayloadText
 	}
 	k.part = c.parts.Start(0, c.header(), &skeleton, value)
 	c.calls = append(c.calls, k)

@@ -34,6 +34,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 // a finish reason is one, but more may follow it, as servers finish every step
 // of their own tools. So calls are complete only when the stream is.
 type streamDecoder struct {
+	wirekit.StreamReading
 	partDecoder
 	frames frames
 	place  wirekit.StreamPlace
@@ -48,9 +49,6 @@ type streamDecoder struct {
 	counters   counters
 	blocked    string           // why the prompt was refused
 	details    *dragoman.Native // in the words of the server
-	ended      bool             // ResponseEnd or StreamError was sent
-	failed     error            // why what was fed is no such stream, or emit refused it
-	closing    bool             // the event at hand may be half of one
 	none       wirekit.NotAStream
 	late       wirekit.Late   // what comes behind the end
 	strays     wirekit.Strays // members of the event at hand that nobody collects
@@ -76,8 +74,8 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
 	err := d.wrap(d.frames.feed(p, d.event))
 	d.none.Fed(p)
-	if d.failed == nil {
-		d.failed = err
+	if d.Failed == nil {
+		d.Failed = err
 	}
 	return err
 }
@@ -92,20 +90,13 @@ func (d *streamDecoder) wrap(err error) error {
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	// After an error nothing more is read: how much of it had been fed already
-	// must not matter.
-	if d.failed == nil {
-		d.closing = true
-		d.failed = d.wrap(d.frames.close(d.event))
-		var ours *dragoman.DecodeError
-		if d.failed != nil && !errors.As(d.failed, &ours) {
-			return d.failed // emit's
-		}
+	if err := d.Drain(func() error { return d.wrap(d.frames.close(d.event)) }); err != nil {
+		return err
 	}
-	if d.ended {
+	if d.Ended {
 		return nil
 	}
-	if d.finished() && d.failed == nil {
+	if d.finished() && d.Failed == nil {
 		d.end()
 		return d.held.Release(nil, nil, emit)
 	}
@@ -117,26 +108,14 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cut is the error of a stream without an end. It says what is known of why.
+// cut returns the error of a stream without an end.
 func (d *streamDecoder) cut() *dragoman.APIError {
-	if d.failed == nil {
+	if d.Failed == nil {
 		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
 			return e
 		}
 	}
-	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
-	switch {
-	case d.failed != nil && d.closing:
-		e.Message = "the stream was cut in the middle of an event: " + d.failed.Error()
-	case d.failed != nil:
-		e.Message = "the stream broke: " + d.failed.Error()
-	default:
-		e.Message = "the stream ended before its finish reason"
-	}
-	if d.failed != nil {
-		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
-	}
-	return e
+	return d.Cut("an event", "its finish reason")
 }
 
 // finished reports whether every candidate that began has its finish reason, or
@@ -189,7 +168,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	if d.ended { // nothing counts after the end (quirk C12)
+	if d.Ended { // nothing counts after the end (quirk C12)
 		d.late.Event(ev, d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
@@ -209,7 +188,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	loss := d.unknown.Members([]byte("candidates"), &d.strays)
 	var chunk *dragoman.Chunk
-	if torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data); d.o.NoNative || torn {
+	if torn := d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data); d.o.NoNative || torn {
 		d.untold.Lose(loss, d.rep)
 	} else {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
@@ -445,7 +424,7 @@ func (d *streamDecoder) at(index int) *streamed {
 
 // end closes a stream that came to its end.
 func (d *streamDecoder) end() {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	stops := []dragoman.Stop{{Reason: dragoman.StopEnd}}
 	if len(d.candidates) > 1 {
@@ -479,7 +458,7 @@ func (d *streamDecoder) end() {
 // breakOff closes a stream that failed: open parts end with what arrived, and
 // no call of it may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	for _, c := range d.candidates {
 		if c != nil {

@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -214,7 +215,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute || ev.Text == "" || p.signed || p.part.Kind() == dragoman.KindToolCall {
+	if p == nil || p.mute || ev.Text == "" || p.signed || p.part.Kind() == codes.KindToolCall {
 		return dst
 	}
 	p.sent.Add(ev.Text)

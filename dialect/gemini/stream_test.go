@@ -258,7 +258,7 @@ func TestQuirkC30_ASignatureStaysOnThePartItCameWith(t *testing.T) {
 		case *dragoman.ToolCall:
 			got = append(got, "call "+p.Name+p.Signature)
 		default:
-			got = append(got, string(p.Kind()))
+			got = append(got, p.Kind())
 		}
 	}
 	want := []string{"thought Let me look.", "text Hello", "text c0", "call get_weatherc1", "call get_time", "opaque", "media", "call slow"}
@@ -371,13 +371,13 @@ func TestUnknownFieldsAreReencoded(t *testing.T) {
 
 func TestAFreeformToolStreamsAsText(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
-	req.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch"}}
+	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp := collectWith(t, enc.Registry, sseStream(chunk("STOP", `{"functionCall":{"name":"patch","args":{"input":"*** x"}}}`)))
-	if c := resp.ToolCalls()[0]; c.Payload != dragoman.PayloadText || c.Arguments != "*** x" {
+	if c := resp.ToolCalls()[0]; c.Payload != codes.PayloadText || c.Arguments != "*** x" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -400,11 +400,11 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	evs := []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Model: "claude", Origin: foreign}},
 		&dragoman.PartStart{Index: 0, Part: &dragoman.Reasoning{}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
-		&dragoman.PartDelta{Index: 0, Kind: dragoman.KindReasoning, Text: "hm"},
+		&dragoman.PartDelta{Index: 0, Kind: codes.KindReasoning, Text: "hm"},
 		&dragoman.PartEnd{Index: 0, Part: &dragoman.Reasoning{Text: "hm", Signature: "secret"}},
 		&dragoman.PartStart{Index: 1, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "f"}},
-		&dragoman.PartDelta{Index: 1, Kind: dragoman.KindToolCall, Text: `{"a"`},
-		&dragoman.PartDelta{Index: 1, Kind: dragoman.KindToolCall, Text: `:1}`},
+		&dragoman.PartDelta{Index: 1, Kind: codes.KindToolCall, Text: `{"a"`},
+		&dragoman.PartDelta{Index: 1, Kind: codes.KindToolCall, Text: `:1}`},
 		&dragoman.PartEnd{Index: 1, Part: k},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"}, Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(2)}},
 	}

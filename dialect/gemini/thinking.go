@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
@@ -52,7 +53,7 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 	lower := func(path, format string, args ...any) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, path, format, args...)
 	}
-	off := s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && s.Effort == "none"
+	off := s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 	budgets := e.target.Caps.ThinkingBudgets
 	switch {
 	case off && (budgets || e.own()):
@@ -64,13 +65,13 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 		return number(*s.BudgetTokens), ""
 	case s.BudgetTokens != nil:
 		lower("/reasoning/budget_tokens", "a budget beside the effort %q, of which the API takes one", s.Effort)
-	case s.Mode == dragoman.ReasoningBudget && s.Effort == "":
+	case s.Mode == codes.ReasoningBudget && s.Effort == "":
 		lower("/reasoning/mode", "a budget without a number left to the model")
 		return number(-1), ""
 	}
 	switch s.Effort {
 	case "":
-		if s.Mode == dragoman.ReasoningAdaptive {
+		if s.Mode == codes.ReasoningAdaptive {
 			return number(-1), ""
 		}
 		return nil, ""

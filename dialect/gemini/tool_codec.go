@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -27,7 +28,7 @@ const formatTool dragoman.Format = "gemini.generate_content.tool"
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.Gemini,
+	Dialect:  dialectname.Gemini,
 	Function: toolformat.GeminiFunction, ToolList: formatTool,
 	Call: toolformat.GeminiFunctionCall, Result: toolformat.GeminiResult,
 	CallFields:    []toolwire.Fields{{Path: "/", Names: callFields}},
@@ -172,9 +173,9 @@ func hostedTool(key, member string, value []byte) dragoman.ToolSpec {
 	w.QuotedKey(key)
 	w.Known(value)
 	w.EndObject()
-	format := dragoman.Format(string(dragoman.Gemini) + "." + member)
+	format := dragoman.Format(string(dialectname.Gemini) + "." + member)
 	s := dragoman.ToolSpec{
-		Kind: dragoman.ToolHosted, Name: member,
+		Kind: codes.ToolHosted, Name: member,
 		Source: &dragoman.ToolSource{Format: format, JSON: w.Buf},
 	}
 	s.Source.Mirror = s.Fingerprint()
@@ -184,7 +185,7 @@ func hostedTool(key, member string, value []byte) dragoman.ToolSpec {
 // readFunction reads a declaration. Of the two forms of a schema that the
 // API wants one of, JSON Schema is read.
 func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	var closed, closedOutput json.RawMessage
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
@@ -226,17 +227,17 @@ func eitherSchema(open, closed json.RawMessage, name string, at extra.Path, rep 
 }
 
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	closed := v.Caps().ClosedSchemas
 	first := len(rep.Losses)
-	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
+	low, ok := v.Lower(toolCodec{}, s, codes.StrictOff, at, rep)
 	if !ok {
 		return false
 	}
 	if takesNothing(low.Schema) {
 		rep.Losses = unwritten(rep.Losses, first, at.String()+"/parameters")
 	}
-	if s.Strict == dragoman.StrictOn {
+	if s.Strict == codes.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
 	}
 	toolwire.ReportUnsaid(s, toolwire.ToolSays{OutputSchema: true}, at, rep)
@@ -314,7 +315,7 @@ func takesNothing(parameters json.RawMessage) bool {
 var callFields = []string{"id", "name", "args", "partialArgs", "willContinue"}
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Gemini}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.Gemini}
 	var seen uint
 	for key := range rd.Object() {
 		switch cr.Field(callFields, &seen, "", jsonwire.Camel(key)) {
@@ -358,7 +359,7 @@ func markIncomplete(c *dragoman.ToolCall) {
 // writeCall writes a functionCall. A call without an id is written
 // without one: the API pairs it by its name and place (quirk B15).
 func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	w.BeginObject()
 	w.StringFieldIf("id", id)
 	if !toolwire.HasField(c.Extra, d, "/name") {
@@ -385,7 +386,7 @@ func reportInexact(v toolwire.View, raw []byte, at extra.Path, member string, re
 // writeResult writes a functionResponse. It returns the media that has
 // to stand beside it.
 func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	w.BeginObject()
 	w.StringFieldIf("id", id)
 	w.StringField("name", v.WireName(res.Namespace, res.Name))
@@ -453,8 +454,8 @@ func writeResultPart(v toolwire.View, w *jsonwire.Writer, p dragoman.Part, at ex
 		return
 	}
 	writeMediaField(w, m, at, rep)
-	extra.Write(w, m.Extra, dragoman.Gemini, "")
-	extra.Report(rep, m.Extra, dragoman.Gemini, at)
+	extra.Write(w, m.Extra, dialectname.Gemini, "")
+	extra.Report(rep, m.Extra, dialectname.Gemini, at)
 }
 
 // writeMembers writes the members of an object into the one that w is writing.
@@ -471,7 +472,7 @@ func writeMembers(w *jsonwire.Writer, obj []byte) {
 // the output itself (quirks D11, D12, D16). It returns what is no text.
 func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (media []dragoman.Part) {
 	key := "output"
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		key = "error"
 	}
 	var said []dragoman.Part
@@ -481,7 +482,7 @@ func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, 
 		case *dragoman.Text:
 			said = append(said, p)
 			extra.ReportState(rep, p.Signature, at)
-			extra.Report(rep, p.Extra, dragoman.Gemini, at)
+			extra.Report(rep, p.Extra, dialectname.Gemini, at)
 			if p.Cache != nil {
 				rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 			}
@@ -489,19 +490,19 @@ func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, 
 			said = append(said, p)
 		case *dragoman.Media:
 			if unsendable(p) {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(p.Media))
 				said = append(said, &dragoman.Text{Text: toolwire.Placeholder(p)})
 				continue
 			}
 			media = append(media, p)
 		case *dragoman.Opaque:
-			if p.Dialect == dragoman.Gemini && jsonwire.NewReader(p.JSON).Kind() == '{' {
+			if p.Dialect == dialectname.Gemini && jsonwire.NewReader(p.JSON).Kind() == '{' {
 				media = append(media, p)
 				continue
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a result", extra.A(p.Type), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a result", extra.A(string(p.Kind())))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a result", extra.A(p.Kind()))
 		}
 	}
 	switch {
@@ -511,7 +512,7 @@ func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, 
 		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts of a result written as one", len(said))
 		writeKeyed(w, key, toolwire.Quote(joinSaid(said)))
 	default:
-		writeSaid(w, key, said[0], res.Outcome == dragoman.OutcomeUnknown, at, rep)
+		writeSaid(w, key, said[0], res.Outcome == codes.OutcomeUnknown, at, rep)
 	}
 	return media
 }
@@ -572,7 +573,7 @@ func soleKey(obj []byte) string {
 }
 
 func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	const d = dragoman.Gemini
+	const d = dialectname.Gemini
 	var media []dragoman.Part
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
@@ -601,7 +602,7 @@ func readResultPart(raw []byte) dragoman.Part {
 	if m := readMedia(raw); m != nil {
 		return m
 	}
-	return &dragoman.Opaque{Dialect: dragoman.Gemini, JSON: raw}
+	return &dragoman.Opaque{Dialect: dialectname.Gemini, JSON: raw}
 }
 
 // readResponse reads the object of a result. Without the API's own keys
@@ -623,9 +624,9 @@ func readResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	if raw[0] == '{' {
 		switch soleKey(raw) {
 		case "output":
-			res.Outcome, value = dragoman.OutcomeOK, soleValue(raw)
+			res.Outcome, value = codes.OutcomeOK, soleValue(raw)
 		case "error":
-			res.Outcome, value = dragoman.OutcomeError, soleValue(raw)
+			res.Outcome, value = codes.OutcomeError, soleValue(raw)
 		}
 	}
 	in := jsonwire.NewReader(value)
@@ -673,7 +674,7 @@ func partOfCall(obj json.RawMessage) (s toolwire.CallShape, ok bool) {
 		case name == "thoughtSignature" && rd.Kind() == '"':
 			s.Signature = rd.String()
 		case name == "thought" || rd.Kind() == 'n':
-			extra.Add(&s.Around, dragoman.Gemini, "", key, rd.Raw())
+			extra.Add(&s.Around, dialectname.Gemini, "", key, rd.Raw())
 		default:
 			return s, false
 		}
@@ -699,7 +700,7 @@ func partOfResult(obj json.RawMessage) (inner json.RawMessage, rest *dragoman.Ex
 		case name == "functionResponse", name == "response": // not a part that holds one result
 			return nil, nil, false
 		default:
-			extra.Add(&rest, dragoman.Gemini, "", key, rd.Raw())
+			extra.Add(&rest, dialectname.Gemini, "", key, rd.Raw())
 		}
 	}
 	return inner, rest, rd.End() == nil && inner != nil

@@ -21,6 +21,8 @@ func (c Codec) Wire() *wire.Wire {
 // messagesAt says where requests have their messages.
 var messagesAt = wirekit.Conversation{Field: "contents"}
 
+const keyHeader = "X-Goog-Api-Key"
+
 var (
 	described      = describe(framing.SSE, framing.JSONArray)
 	describedArray = describe(framing.JSONArray, framing.SSE)
@@ -43,13 +45,14 @@ func describe(own, other framing.Framing) wire.Wire {
 		Providers: []wire.Provider{
 			{
 				Names: []string{"gemini", "google"}, KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-				KeyHeader: "X-Goog-Api-Key", BaseEnv: []string{"GOOGLE_GEMINI_BASE_URL"},
+				KeyHeader: keyHeader, BaseEnv: []string{"GOOGLE_GEMINI_BASE_URL"},
 			},
-			{Names: []string{"vertex"}, KeyEnv: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"}},
+			{Names: []string{"vertex"}, KeyEnv: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"}, AccessToken: true, Place: &vertex},
 		},
 		Headers: wire.Headers{
 			Forwarded:    []string{"X-Goog-Api-Client", "X-Goog-Fieldmask", "X-Goog-Request-Params", "X-Goog-Request-Reason", "X-Goog-User-Project", "X-Server-Timeout"},
 			StatusInBody: true,
+			Key:          keyHeader, KeyParameter: "key",
 		},
 		Stream: wire.Stream{
 			Framing: own, OtherFraming: other,
@@ -73,6 +76,29 @@ func describe(own, other framing.Framing) wire.Wire {
 			Blank:  []wire.Blank{{Data: `{}`}, {Data: `{"candidates":[]}`}},
 		},
 	}
+}
+
+// vertex is the place of a model on Google Cloud: a project and a location.
+var vertex = wire.Place{
+	Settings: []wire.PlaceSetting{
+		{Name: "project", Env: []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"}},
+		{Name: "location", Env: []string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"}},
+	},
+	Path: "/models/{model}:generateContent", StreamPath: "/models/{model}:streamGenerateContent?alt=sse",
+	BaseURL: func(host string, value func(string) string) (base, missing string) {
+		project, location := value("project"), value("location")
+		switch {
+		case host != "":
+		case location == "" || location == "global":
+			location, host = "global", "https://aiplatform.googleapis.com"
+		default:
+			host = "https://" + url.PathEscape(location) + "-aiplatform.googleapis.com"
+		}
+		if project == "" {
+			missing = "project"
+		}
+		return strings.TrimRight(host, "/") + "/v1/projects/" + url.PathEscape(project) + "/locations/" + url.PathEscape(location) + "/publishers/google", missing
+	},
 }
 
 // routes returns the paths of the Gemini API and of Vertex. The AI SDK takes a name with a

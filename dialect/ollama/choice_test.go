@@ -32,7 +32,7 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 		"named":            {&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("g")}, 1, dragoman.Lowered, dragoman.Warn},
 		"narrowed":         {&dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("f")}, 1, dragoman.Lowered, dragoman.Warn},
 		"narrowed to none": {&dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}, 0, dragoman.Lowered, dragoman.Warn},
-		"opaque":           {&dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque}, 2, dragoman.Dropped, dragoman.Warn},
+		"opaque":           {&dragoman.ToolChoice{Mode: codes.ChoiceOpaque}, 2, dragoman.Dropped, dragoman.Warn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, rep := encode(t, twoTools(c.choice), dialect.EncodeOptions{})

@@ -18,11 +18,13 @@ package ollama
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.Ollama
+const name = dialectname.Ollama
 
 // formatError is that of an error body.
 const formatError dragoman.Format = "ollama.chat.error"
@@ -42,7 +44,7 @@ func (Codec) Limits() targets.Limits {
 		SchemaFormats: []dragoman.Format{toolformat.OllamaFunction},
 		ToolSchema:    "ollama.tool",
 		MediaRoles:    []dragoman.Role{dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool},
-		MediaKinds:    []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaAudio},
+		MediaKinds:    []string{codes.MediaImage, codes.MediaAudio},
 		NoMediaURL:    true,
 		NoMediaFileID: true,
 		Replay: targets.ReplayRules{

@@ -4,13 +4,15 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 func unsaidOfText(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
-	extra.Report(rep, t.Extra, dragoman.Ollama, at)
+	extra.Report(rep, t.Extra, dialectname.Ollama, at)
 	if t.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 	}
@@ -42,14 +44,14 @@ func (c *messageContent) add(v toolwire.View, part dragoman.Part, at extra.Path,
 		c.text(string(p.JSON))
 	case *dragoman.Refusal:
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
-		extra.Report(rep, p.Extra, dragoman.Ollama, at)
+		extra.Report(rep, p.Extra, dialectname.Ollama, at)
 		c.text(p.Text)
 	case *dragoman.Media:
 		c.media(v, p, at, rep)
 	case *dragoman.Opaque:
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an Ollama message", extra.AType(p.Type, "block"), p.Dialect)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Ollama message", extra.A(string(part.Kind())))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Ollama message", extra.A(part.Kind()))
 	}
 }
 
@@ -76,7 +78,7 @@ func (c *messageContent) media(v toolwire.View, m *dragoman.Media, at extra.Path
 	case m.Base64 == "":
 		note = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s by reference; a note stands in for it", m.Media)
-	case m.Media != dragoman.MediaImage && m.Media != dragoman.MediaAudio:
+	case m.Media != codes.MediaImage && m.Media != codes.MediaAudio:
 		note = toolwire.Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s; a note stands in for it", m.Media)
 	case undecodable(m):
@@ -98,7 +100,7 @@ func (c *messageContent) media(v toolwire.View, m *dragoman.Media, at extra.Path
 }
 
 func unsaidOfMedia(m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	extra.Report(rep, m.Extra, dragoman.Ollama, at)
+	extra.Report(rep, m.Extra, dialectname.Ollama, at)
 	if m.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 	}
@@ -135,12 +137,12 @@ func (c *messageContent) write(w *jsonwire.Writer, between string, at extra.Path
 // sound, which its first bytes tell. A data: URI, which some clients send, is
 // read too.
 func readImage(s string) *dragoman.Media {
-	m := &dragoman.Media{Media: dragoman.MediaImage, Base64: s}
+	m := &dragoman.Media{Media: codes.MediaImage, Base64: s}
 	if toolwire.IsDataURI(s) {
 		m.Base64 = ""
 		toolwire.SplitDataURI(m, s)
 		if strings.HasPrefix(toolwire.MediaType(m), "audio/") {
-			m.Media = dragoman.MediaAudio
+			m.Media = codes.MediaAudio
 		}
 		return m
 	}
@@ -155,5 +157,5 @@ func undecodable(m *dragoman.Media) bool {
 		return false
 	}
 	mime := toolwire.MediaType(m)
-	return !toolwire.CanSniff(mime) && m.Media == dragoman.MediaImage && strings.HasPrefix(mime, "image/")
+	return !toolwire.CanSniff(mime) && m.Media == codes.MediaImage && strings.HasPrefix(mime, "image/")
 }

@@ -2,8 +2,6 @@ package ollama_test
 
 import (
 	"encoding/json"
-	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -17,23 +15,21 @@ import (
 
 var codec ollama.Codec
 
-func decodeRequest(t testing.TB, body string) (*dragoman.Request, dragoman.Report) {
-	t.Helper()
-	req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("DecodeRequest: %v\n%s", err, body)
-	}
-	return req, rep
-}
+// checked is the codec, whose errors fail the test.
+var checked = codectest.Codec{Codec: codec}
 
-func decodeResponse(t testing.TB, body string) (*dragoman.Response, dragoman.Report) {
-	t.Helper()
-	resp, rep, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("DecodeResponse: %v\n%s", err, body)
-	}
-	return resp, rep
-}
+var (
+	sameJSON       = codectest.SameJSON
+	fn             = codectest.Function
+	elements       = codectest.Elements
+	encode         = checked.Fields
+	decodeResponse = checked.ReportedResponse
+	decodeRequest  = checked.ReportedRequest
+	problem        = codectest.Problem
+	decodeError    = codectest.DecodeError
+	calls          = codectest.Calls
+	lossless       = codectest.Lossless
+)
 
 // answer is a whole response with a message and how it ended.
 func answer(msg, end string) string {
@@ -59,30 +55,6 @@ func object(t testing.TB, b []byte) map[string]json.RawMessage {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	return m
-}
-
-// encode writes a request anew.
-func encode(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]json.RawMessage, dragoman.Report) {
-	t.Helper()
-	enc, err := codec.EncodeRequest(req, o)
-	if err != nil {
-		t.Fatalf("EncodeRequest: %v", err)
-	}
-	return object(t, enc.Body), enc.Report
-}
-
-// elements are those of an encoded list, byte for byte.
-func elements(t testing.TB, list json.RawMessage) []string {
-	t.Helper()
-	var raw []json.RawMessage
-	if err := json.Unmarshal(list, &raw); err != nil {
-		t.Fatalf("%v\n%s", err, list)
-	}
-	out := make([]string, len(raw))
-	for i, r := range raw {
-		out[i] = string(r)
-	}
-	return out
 }
 
 // messages encodes a conversation and returns the elements of its list.
@@ -144,28 +116,6 @@ func written(t testing.TB, o dialect.EncodeOptions, evs []dragoman.Event) ([]str
 	return lines, rep
 }
 
-func calls(r *dragoman.Response) []dragoman.ToolCall {
-	var out []dragoman.ToolCall
-	for _, c := range r.ToolCalls() {
-		out = append(out, *c)
-	}
-	return out
-}
-
-func sameJSON(t testing.TB, got, want string) {
-	t.Helper()
-	var g, w any
-	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("got no JSON: %v\n%s", err, got)
-	}
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatalf("want no JSON: %v\n%s", err, want)
-	}
-	if !reflect.DeepEqual(g, w) {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 func lost(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path, part string) dragoman.Loss {
 	t.Helper()
 	for _, l := range rep.Losses {
@@ -175,33 +125,6 @@ func lost(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path, part 
 	}
 	t.Errorf("no %s loss at %s with %q in the report:\n%s", kind, path, part, rep)
 	return dragoman.Loss{}
-}
-
-func lossless(t testing.TB, rep dragoman.Report) {
-	t.Helper()
-	if len(rep.Losses) > 0 {
-		t.Errorf("unexpected losses:\n%s", rep)
-	}
-}
-
-func problem(t testing.TB, c dragoman.ToolCall, code string) {
-	t.Helper()
-	if c.Problem == nil || c.Problem.Code != code {
-		t.Errorf("call %s(%s) has problem %v, want %s", c.Name, c.Arguments, c.Problem, code)
-	}
-}
-
-func decodeError(t testing.TB, err error) *dragoman.DecodeError {
-	t.Helper()
-	var de *dragoman.DecodeError
-	if !errors.As(err, &de) {
-		t.Fatalf("%v is no DecodeError", err)
-	}
-	return de
-}
-
-func fn(name string) dragoman.ToolSpec {
-	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }

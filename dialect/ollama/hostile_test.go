@@ -130,7 +130,7 @@ func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
 		d.events[i-1] = &dragoman.Chunk{}
 	}
 	for i, ev := range d.events {
-		if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindText {
+		if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == codes.KindText {
 			d.events[i] = &dragoman.PartEnd{Index: end.Index, Part: text("I leap.")}
 		}
 	}

@@ -7,7 +7,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -89,7 +91,7 @@ func hasResults(m *dragoman.Message) bool {
 	return m.Role == dragoman.RoleTool || slices.ContainsFunc(m.Parts, isResult)
 }
 
-func isResult(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult }
+func isResult(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult }
 
 // replay writes a message as it came, where it was not changed and the target
 // may see it.
@@ -135,7 +137,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 	return true
 }
 
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+func isMedia(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 
 // thinks reports whether the target takes a message's thinking back.
 func (e *messageEncoder) thinks(m *dragoman.Message, p *dragoman.Reasoning) bool {
@@ -217,18 +219,18 @@ func (e *messageEncoder) extras(ms []dragoman.Message, images bool) {
 
 // filled reports whether a member that was put aside is written by now.
 func filled(ms []dragoman.Message, f dragoman.Field, images bool) bool {
-	has := func(k dragoman.PartKind) bool {
+	has := func(k string) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool {
 			return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == k })
 		})
 	}
 	switch f.Path {
 	case "/thinking":
-		return has(dragoman.KindReasoning)
+		return has(codes.KindReasoning)
 	case "/images":
 		return images
 	case "/tool_calls":
-		return has(dragoman.KindToolCall) || has(dragoman.KindOpaque)
+		return has(codes.KindToolCall) || has(codes.KindOpaque)
 	default:
 		return false
 	}
@@ -258,9 +260,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 		}
 	}
-	byCall := func(a, b placed) int { return a.rank - b.rank }
-	if e.mayArrange(ms) && !slices.IsSortedFunc(all, byCall) {
-		slices.SortStableFunc(all, byCall)
+	if e.mayArrange(ms) && resultorder.Sort(all, func(p placed) int { return p.rank }) {
 		e.rep.Add(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "results stand in the order of their calls")
 	}
 	for _, p := range all {
@@ -417,7 +417,7 @@ func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n in
 // speaks reports whether a part becomes text of the content.
 func speaks(p dragoman.Part) bool {
 	switch p.Kind() {
-	case dragoman.KindText, dragoman.KindRefusal, dragoman.KindData:
+	case codes.KindText, codes.KindRefusal, codes.KindData:
 		return true
 	default:
 		return false

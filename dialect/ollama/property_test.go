@@ -10,6 +10,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/dragoman-go/dragoman/interop"
@@ -26,7 +28,7 @@ func dealings(req *dragoman.Request) []string {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
 				args, _ := p.Object()
-				if p.Payload == dragoman.PayloadText {
+				if p.Payload == codes.PayloadText {
 					args = []byte(p.Arguments)
 				}
 				out = append(out, fmt.Sprintf("call %s %s %s %s", p.ID, p.Namespace, p.Name, args))
@@ -68,17 +70,17 @@ func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 }
 
 func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
-	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{}, gen.Options{Dialect: dragoman.Ollama})
+	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{}, gen.Options{Dialect: dialectname.Ollama})
 }
 
 func TestProperty_EncodingIsDeterministicSoundAndChangesNothing(t *testing.T) {
-	for _, o := range []gen.Options{{}, {Dialect: dragoman.Ollama}} {
+	for _, o := range []gen.Options{{}, {Dialect: dialectname.Ollama}} {
 		codectest.Deterministic(t, codec, dialect.EncodeOptions{Rebuild: true}, func(t *rapid.T) *dragoman.Request { return o.Request().Draw(t, "request") })
 	}
 }
 
 func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
-	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: dragoman.Ollama}} {
+	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: dialectname.Ollama}} {
 		draw := func(t *rapid.T) *dragoman.Request {
 			req := o.Request().Draw(t, "request")
 			req.ToolChoice, req.Output, req.Native = nil, nil, nil
@@ -105,14 +107,14 @@ func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
 
 func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 	codectest.AnyReChunked(t, codec, func(rt *rapid.T) []byte {
-		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, gen.Options{Dialect: dragoman.Ollama}.Events().Draw(rt, "events"))
+		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, gen.Options{Dialect: dialectname.Ollama}.Events().Draw(rt, "events"))
 		return []byte(strings.Join(lines, "\n") + "\n")
 	})
 }
 
 // said is what an answer says: words, thinking, and the calls a client gets.
 func said(ms []dragoman.Message) (text, thinking string, calls []string) {
-	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.Ollama}, Limits: codec.Limits()})
+	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.Ollama}, Limits: codec.Limits()})
 	for i := range ms {
 		for _, p := range ms[i].Parts {
 			switch p := p.(type) {

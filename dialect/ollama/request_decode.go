@@ -1,10 +1,9 @@
 package ollama
 
 import (
-	"errors"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -31,7 +30,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 		settings.Decode(d, r, d.req, key)
 	}
 	if err = r.End(); err == nil {
-		err = d.err
+		err = d.lists.Err
 	}
 	// The last line of a stream always tells what it cost.
 	d.req.StreamUsage = d.req.Stream
@@ -40,54 +39,21 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 
 type requestDecoder struct {
 	messageDecoder
-	r   *jsonwire.Reader
-	req *dragoman.Request
-	err error
-}
-
-// fail remembers the first error in a value that was just read.
-func (d *requestDecoder) fail(at extra.Path, raw []byte, err error) {
-	if d.err == nil {
-		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
-	}
+	r     *jsonwire.Reader
+	req   *dragoman.Request
+	lists wirekit.RequestLists
 }
 
 func (d *requestDecoder) messages() {
-	r := d.r
-	for i := range r.Array() {
-		raw := r.Raw()
-		if r.Err() != nil || d.err != nil {
-			continue // what follows a bad element is only checked as JSON
-		}
-		at := extra.Elem("/messages", i)
+	d.lists.Each(d.r, "/messages", func(raw []byte, at extra.Path, i int) error {
 		m, err := d.message(raw, at, i)
-		if err != nil {
-			d.fail(at, raw, err)
-			continue
-		}
 		d.req.Messages = append(d.req.Messages, m)
-	}
+		return err
+	})
 }
 
 func (d *requestDecoder) tools() {
-	n := 0
-	for i := range d.r.Array() {
-		raw := d.r.Raw()
-		if d.r.Err() != nil || d.err != nil {
-			continue
-		}
-		n++
-		at := extra.Elem("/tools", i)
-		specs, err := d.reg.ReadTool(raw, at, d.rep)
-		if err != nil {
-			d.fail(at, raw, err)
-			continue
-		}
-		d.req.Tools = append(d.req.Tools, specs...)
-	}
-	if n == 0 {
-		extra.Add(&d.req.Extra, name, "", []byte("tools"), []byte("[]"))
-	}
+	d.lists.Tools(d.r, d.reg, name, d.req, d.rep)
 }
 
 // format reads what an answer must look like: any JSON, or JSON of a schema, to
@@ -97,9 +63,9 @@ func (d *requestDecoder) format() {
 	raw := d.r.Raw()
 	switch {
 	case string(raw) == `"json"`:
-		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON, Dialect: name}
+		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON, Dialect: name}
 	case len(raw) > 0 && raw[0] == '{':
-		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: raw, Strict: dragoman.StrictAuto, Dialect: name}
+		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: raw, Strict: codes.StrictAuto, Dialect: name}
 	default:
 		extra.Add(&d.req.Extra, name, "", []byte("format"), raw)
 	}
@@ -111,10 +77,10 @@ func (d *requestDecoder) think() {
 	switch r.Kind() {
 	case 't':
 		r.Skip()
-		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}
 	case 'f':
 		r.Skip()
-		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 	case '"':
 		raw := r.Raw()
 		if level := jsonwire.NewReader(raw).String(); knownLevel(level) {
@@ -135,18 +101,4 @@ func knownLevel(s string) bool {
 	default:
 		return false
 	}
-}
-
-// placeAt puts an error of a value below its place in the document; start is
-// the value's first byte, -1 where that is unknown.
-func placeAt(at extra.Path, start int64, err error) error {
-	out := &jsonwire.Error{Pointer: at.String(), Offset: start, Err: err}
-	var in *jsonwire.Error
-	if errors.As(err, &in) {
-		out.Pointer, out.Err = out.Pointer+in.Pointer, in.Err
-		if start >= 0 && in.Offset >= 0 {
-			out.Offset = start + in.Offset
-		}
-	}
-	return out
 }

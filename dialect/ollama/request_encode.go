@@ -1,11 +1,11 @@
 package ollama
 
 import (
-	"bytes"
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -86,7 +86,7 @@ func (e *requestEncoder) tools() error {
 	wirekit.PlaceTools(e.rep.Losses[told:], places)
 	e.w.EndArray()
 	if err == nil {
-		err = e.missing(e.w.Buf[start:])
+		err = wirekit.ChoosesUnsent("ollama", e.req, e.reg, e.w.Buf[start:])
 	}
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
@@ -103,7 +103,7 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 		return nil, nil
 	}
 	if !wirekit.KnownChoice(c.Mode) {
-		return nil, fmt.Errorf("ollama: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+		return nil, fmt.Errorf("ollama: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	if len(e.req.Tools) == 0 {
@@ -120,7 +120,7 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the one tool is sent, and the model may answer without it")
 	case dragoman.ChoiceRequired:
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the model may answer without one")
-	case dragoman.ChoiceOpaque:
+	case codes.ChoiceOpaque:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
 		return nil, nil
 	}
@@ -128,45 +128,6 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama knows no allowed tools; the others are not sent")
 	}
 	return c.Tools, nil
-}
-
-// missing refuses a choice that demands a call of tools of which none was
-// written (quirk E5). One of a single tool is a list of it to this wire.
-func (e *requestEncoder) missing(member []byte) error {
-	c := e.req.ToolChoice
-	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(e.req.Tools) == 0 {
-		return nil
-	}
-	names := sentNames(member)
-	sent := func(ref dragoman.ToolRef) bool {
-		return ref.Native == nil && names[e.reg.WireName(ref.Namespace, ref.Name)]
-	}
-	if c.Mode == dragoman.ChoiceTool && !sent(c.Tools[0]) {
-		return fmt.Errorf("ollama: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
-	}
-	return wirekit.AllowsNone("ollama", e.req, sent)
-}
-
-// sentNames reads the names out of the tools member that was just written.
-func sentNames(member []byte) map[string]bool {
-	names := map[string]bool{}
-	r := jsonwire.NewReader(member[bytes.IndexByte(member, '['):])
-	for range r.Array() {
-		for key := range r.Object() {
-			if string(key) == "function" && r.Kind() == '{' {
-				for key := range r.Object() {
-					if string(key) == "name" && r.Kind() == '"' {
-						names[r.String()] = true
-					} else {
-						r.Skip()
-					}
-				}
-			} else {
-				r.Skip()
-			}
-		}
-	}
-	return names
 }
 
 // choiceOfNothing reports a choice among tools where none is sent (quirk E3).
@@ -188,17 +149,17 @@ func (e *requestEncoder) output() {
 	}
 	kind := f.Kind
 	if kind == "" && len(f.Schema) > 0 {
-		kind = dragoman.OutputSchema // what else would it be for
+		kind = codes.OutputSchema // what else would it be for
 	}
 	switch kind {
-	case dragoman.OutputJSON:
+	case codes.OutputJSON:
 		e.w.StringField("format", "json")
-	case dragoman.OutputSchema:
+	case codes.OutputSchema:
 		e.outputSchema(f)
-	case dragoman.OutputText, "":
+	case codes.OutputText, "":
 		return
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "Ollama has no output of kind %.40q", string(kind))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "Ollama has no output of kind %.40q", kind)
 		return
 	}
 	if e.written > 0 && f.Dialect != name { // quirk F9
@@ -240,7 +201,7 @@ func (e *requestEncoder) think() {
 	}
 	wirekit.ReportMode(e.rep, s)
 	switch level := e.level(s); {
-	case s.Mode == dragoman.ReasoningOff, s.Effort == "none":
+	case s.Mode == codes.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)
 	case level != "" && e.target.Caps.NoThinkLevels && !e.own():
 		// Servers before levels, and models without them, refuse a string.
@@ -248,7 +209,7 @@ func (e *requestEncoder) think() {
 		e.w.BoolField("think", true)
 	case level != "":
 		e.w.StringField("think", level)
-	case s.Mode == dragoman.ReasoningAdaptive, s.Effort != "":
+	case s.Mode == codes.ReasoningAdaptive, s.Effort != "":
 		e.w.BoolField("think", true)
 	}
 	if s.Summary != "" {
@@ -265,15 +226,15 @@ func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native
 
 // level is how much to think, in Ollama's words; empty where nothing says so.
 func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
-	off := s.Mode == dragoman.ReasoningOff || s.Effort == "none"
+	off := s.Mode == codes.ReasoningOff || s.Effort == "none"
 	budget := s.BudgetTokens
 	switch {
 	case off && s.Effort != "" && s.Effort != "none":
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %.40q contradicts mode off, which wins", s.Effort)
-	case budget == nil && s.Mode == dragoman.ReasoningBudget:
+	case budget == nil && s.Mode == codes.ReasoningBudget:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
 	}
-	if budget != nil && (off || s.Effort != "" || s.Mode == dragoman.ReasoningAdaptive) {
+	if budget != nil && (off || s.Effort != "" || s.Mode == codes.ReasoningAdaptive) {
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "Ollama has no budget of %d tokens", *budget)
 		budget = nil
 	}

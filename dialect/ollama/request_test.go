@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -28,7 +30,7 @@ func TestARequestIsReadWholeAndWrittenAnew(t *testing.T) {
 	}
 	if !req.Stream || !req.StreamUsage || req.Reasoning.Effort != "high" || *req.MaxOutputTokens != 256 || *req.Sampling.Temperature != "0.20" ||
 		*req.Sampling.TopP != "1.0" || *req.Sampling.TopK != 40 || *req.Sampling.Seed != 7 || !slices.Equal(req.Sampling.Stop, []string{"a", "b"}) ||
-		req.Output.Kind != dragoman.OutputSchema || req.Messages[0].Role != dragoman.RoleSystem {
+		req.Output.Kind != codes.OutputSchema || req.Messages[0].Role != dragoman.RoleSystem {
 		t.Errorf("%+v", req)
 	}
 	img := req.Messages[1].Parts[1].(*dragoman.Media)
@@ -91,17 +93,17 @@ func TestThinkingIsSaidInOllamasWords(t *testing.T) {
 		kind dragoman.LossKind
 	}{
 		{dragoman.ReasoningSettings{}, "", ""},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, "true", ""},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, "false", ""},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, "true", ""},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, "false", ""},
 		{dragoman.ReasoningSettings{Effort: "none"}, "false", ""},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, Effort: "high"}, "false", dragoman.Dropped},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, "false", dragoman.Dropped},
 		{dragoman.ReasoningSettings{Effort: "low"}, `"low"`, ""},
 		{dragoman.ReasoningSettings{Effort: "max"}, `"max"`, ""},
 		{dragoman.ReasoningSettings{Effort: "minimal"}, `"low"`, dragoman.Lowered},
 		{dragoman.ReasoningSettings{Effort: "xhigh"}, `"max"`, dragoman.Lowered},
 		{dragoman.ReasoningSettings{Effort: "extreme"}, `true`, dragoman.Lowered},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget}, `"high"`, dragoman.Lowered},
-		{dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget}, "", dragoman.Dropped},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &budget}, `"high"`, dragoman.Lowered},
+		{dragoman.ReasoningSettings{Mode: codes.ReasoningBudget}, "", dragoman.Dropped},
 		{dragoman.ReasoningSettings{Effort: "low", BudgetTokens: &budget}, `"low"`, dragoman.Dropped},
 		{dragoman.ReasoningSettings{Effort: "low", Summary: "auto"}, `"low"`, dragoman.Dropped},
 	} {
@@ -133,7 +135,7 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 			t.Errorf("format %s came back as %s\n%s", format, m["format"], rep)
 		}
 	}
-	f := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: dragoman.StrictOn}
+	f := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: codes.StrictOn}
 	m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f, Tools: []dragoman.ToolSpec{fn("f")}}, dialect.EncodeOptions{})
 	sameJSON(t, string(m["format"]), `{"type":"object"}`)
 	lost(t, rep, dragoman.Dropped, "/output/name", "")
@@ -144,11 +146,11 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 		t.Errorf("%s", m["format"])
 	}
 	lost(t, rep, dragoman.Dropped, "/output", "")
-	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
+	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: codes.OutputSchema}}, dialect.EncodeOptions{})
 	if string(m["format"]) != `"json"` || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s\n%s", m["format"], rep)
 	}
-	if m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputText}}, dialect.EncodeOptions{}); m["format"] != nil || len(rep.Losses) > 0 {
+	if m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: codes.OutputText}}, dialect.EncodeOptions{}); m["format"] != nil || len(rep.Losses) > 0 {
 		t.Errorf("%s\n%s", m["format"], rep)
 	}
 }
@@ -170,7 +172,7 @@ func TestWhatTheWireCannotSayIsReported(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), Cache: &dragoman.CacheHint{},
 		ParallelToolCalls: ptr(false), Metadata: []dragoman.KeyValue{{Key: "a", Value: "b"}}, Sampling: dragoman.Sampling{Candidates: ptr(int64(3))},
-		Tools: []dragoman.ToolSpec{{Name: "f", Strict: dragoman.StrictOn, Deferred: true}}, Extra: &dragoman.Extra{Dialect: dragoman.Anthropic, Fields: []dragoman.Field{{Path: "/container", Value: json.RawMessage(`"c"`)}}},
+		Tools: []dragoman.ToolSpec{{Name: "f", Strict: codes.StrictOn, Deferred: true}}, Extra: &dragoman.Extra{Dialect: dialectname.Anthropic, Fields: []dragoman.Field{{Path: "/container", Value: json.RawMessage(`"c"`)}}},
 	}
 	_, rep := encode(t, req, dialect.EncodeOptions{})
 	for _, path := range []string{
@@ -205,7 +207,7 @@ func TestQuirkB1_ArgumentsAreAnObjectOnTheWireAndReadInEitherShape(t *testing.T)
 		}
 	}
 	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
-		&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `[1]`}, &dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`}, &dragoman.ToolCall{ID: "c", Name: "f", Payload: dragoman.PayloadText, Arguments: "x"},
+		&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `[1]`}, &dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`}, &dragoman.ToolCall{ID: "c", Name: "f", Payload: codes.PayloadText, Arguments: "x"},
 	}})
 	sameJSON(t, els[0], `{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"_raw":[1]}}},{"id":"b","function":{"name":"f","arguments":{}}},{"id":"c","function":{"name":"f","arguments":{"input":"x"}}}]}`)
 	lost(t, rep, dragoman.Lowered, "/messages/0/parts/0", "_raw")
@@ -318,10 +320,10 @@ func TestQuirkD12_AnErrorIsToldBeforeTheText(t *testing.T) {
 	body := []byte(`{"model":"m","messages":[` + els[0] + `,` + els[1] + `]}`)
 	plain, _, _ := codec.DecodeRequest(body, dialect.DecodeOptions{})
 	lifted, _, _ := codec.DecodeRequest(body, dialect.DecodeOptions{LiftErrors: true})
-	if r := result(plain.Messages[1]); r.Outcome != dragoman.OutcomeUnknown || r.Text() != "ERROR: no such city" {
+	if r := result(plain.Messages[1]); r.Outcome != codes.OutcomeUnknown || r.Text() != "ERROR: no such city" {
 		t.Errorf("%+v", r)
 	}
-	if r := result(lifted.Messages[1]); r.Outcome != dragoman.OutcomeError || r.Text() != "no such city" {
+	if r := result(lifted.Messages[1]); r.Outcome != codes.OutcomeError || r.Text() != "no such city" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -330,7 +332,7 @@ func TestQuirkD13_ImagesOfAResultStandBesideItsText(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "shot"}
 	png := dragoman.Image("image/png", []byte("\x89PNG\r\n\x1a\n1234"))
 	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}},
-		dragoman.ToolResults(call.Result(png, text("one"), &dragoman.Data{JSON: json.RawMessage(`{"n":2}`)}, &dragoman.Media{Media: dragoman.MediaImage, URL: "https://example.com/x.png"})))
+		dragoman.ToolResults(call.Result(png, text("one"), &dragoman.Data{JSON: json.RawMessage(`{"n":2}`)}, &dragoman.Media{Media: codes.MediaImage, URL: "https://example.com/x.png"})))
 	sameJSON(t, els[1], `{"role":"tool","content":"one\n\n{\"n\":2}\n\n[image https://example.com/x.png not shown]","images":["`+png.Base64+`"],"tool_name":"shot","tool_call_id":"a"}`)
 	lost(t, rep, dragoman.Dropped, "/messages/1/parts/0", "by reference")
 	lost(t, rep, dragoman.Lowered, "/messages/1/parts/0", "texts written as one")
@@ -364,14 +366,14 @@ func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
 
 func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 	for begin, want := range map[string]dragoman.Media{
-		"\x89PNG\r\n\x1a\nxxxx":    {Media: dragoman.MediaImage, MIME: "image/png"},
-		"\xff\xd8\xff\xe0":         {Media: dragoman.MediaImage, MIME: "image/jpeg"},
-		"GIF89a":                   {Media: dragoman.MediaImage, MIME: "image/gif"},
-		"RIFF\x01\x02\x03\x04WEBP": {Media: dragoman.MediaImage, MIME: "image/webp"},
-		"RIFF\x01\x02\x03\x04WAVE": {Media: dragoman.MediaAudio, MIME: "audio/wav"},
-		"ID3\x03":                  {Media: dragoman.MediaAudio, MIME: "audio/mpeg"},
-		"who knows":                {Media: dragoman.MediaImage},
-		"":                         {Media: dragoman.MediaImage},
+		"\x89PNG\r\n\x1a\nxxxx":    {Media: codes.MediaImage, MIME: "image/png"},
+		"\xff\xd8\xff\xe0":         {Media: codes.MediaImage, MIME: "image/jpeg"},
+		"GIF89a":                   {Media: codes.MediaImage, MIME: "image/gif"},
+		"RIFF\x01\x02\x03\x04WEBP": {Media: codes.MediaImage, MIME: "image/webp"},
+		"RIFF\x01\x02\x03\x04WAVE": {Media: codes.MediaAudio, MIME: "audio/wav"},
+		"ID3\x03":                  {Media: codes.MediaAudio, MIME: "audio/mpeg"},
+		"who knows":                {Media: codes.MediaImage},
+		"":                         {Media: codes.MediaImage},
 	} {
 		content := dragoman.Image("", []byte(begin)).Base64
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"","images":["`+content+`"]}]}`)
@@ -395,17 +397,17 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 		loss string
 	}{
 		{png, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "image/heic"},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "image/png"},
-		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, "finds out by itself"},
-		{&dragoman.Media{Media: dragoman.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
-		{&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "/parts/0/media"},
+		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "image/heic"},
+		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "image/png"},
+		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, "finds out by itself"},
+		{&dragoman.Media{Media: codes.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
+		{&dragoman.Media{Media: codes.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "/parts/0/media"},
 		{png, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{NoImages: true}, "takes no image"},
-		{&dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, targets.Capabilities{}, "takes no file"},
-		{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, targets.Capabilities{}, "text document"},
-		{&dragoman.Media{Media: dragoman.MediaImage, FileID: "f1"}, `{"role":"user","content":"[image f1 not shown]"}`, targets.Capabilities{}, "by reference"},
-		{&dragoman.Media{Media: dragoman.MediaImage}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "without content"},
-		{&dragoman.Media{Media: dragoman.MediaImage, Base64: "data:image/png;base64,iVBORw0KGgo="}, `{"role":"user","content":"","images":["iVBORw0KGgo="]}`, targets.Capabilities{}, ""},
+		{&dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, targets.Capabilities{}, "takes no file"},
+		{&dragoman.Media{Media: codes.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, targets.Capabilities{}, "text document"},
+		{&dragoman.Media{Media: codes.MediaImage, FileID: "f1"}, `{"role":"user","content":"[image f1 not shown]"}`, targets.Capabilities{}, "by reference"},
+		{&dragoman.Media{Media: codes.MediaImage}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "without content"},
+		{&dragoman.Media{Media: codes.MediaImage, Base64: "data:image/png;base64,iVBORw0KGgo="}, `{"role":"user","content":"","images":["iVBORw0KGgo="]}`, targets.Capabilities{}, ""},
 	} {
 		els, rep := messages(t, targets.Target{Caps: c.caps}, user(c.part))
 		sameJSON(t, els[0], c.want)

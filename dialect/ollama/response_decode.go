@@ -116,7 +116,7 @@ func (d *responseDecoder) message(raw []byte) {
 	at := extra.At("/message")
 	m, err := d.messageDecoder.message(raw, at, 0)
 	if err != nil {
-		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
+		d.err = jsonwire.PlaceAt(at.String(), d.r.Offset()-int64(len(raw)), err)
 		return
 	}
 	if hasOpaqueCall(&m) { // clients must not be given what nobody can read

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // oddResponse has every member that is modelled, and some that are not.
@@ -129,7 +130,7 @@ func TestAnAnswerOfAnotherAPIIsWritten(t *testing.T) {
 		Output: []dragoman.Message{
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Summary: []string{"a", "b"}, Encrypted: "e"}}},
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("one")}},
-			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("two"), &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "x", JSON: json.RawMessage(`{}`)}}},
+			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("two"), &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "x", JSON: json.RawMessage(`{}`)}}},
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 				&dragoman.ToolCall{ID: "toolu_1", Name: "f", Arguments: `{"a":1}`}, &dragoman.ToolCall{ID: "h", Name: "search", Hosted: true},
 				&dragoman.ToolCall{ID: "b", Name: "f", Arguments: `{"a":`, Problem: &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "m"}},

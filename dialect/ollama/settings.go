@@ -64,7 +64,7 @@ func (d *requestDecoder) numPredict() {
 	in := jsonwire.NewReader(raw)
 	switch n := in.Integer(); {
 	case in.Err() != nil:
-		d.fail(extra.At("/options/num_predict"), raw, in.Err())
+		d.lists.Fail(d.r, extra.At("/options/num_predict"), raw, in.Err())
 	case n >= 0:
 		d.req.MaxOutputTokens = &n
 	default:

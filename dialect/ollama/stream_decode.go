@@ -37,6 +37,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 }
 
 type streamDecoder struct {
+	wirekit.StreamReading
 	messageDecoder
 	lines  ndjson.Parser
 	place  linePlace
@@ -58,10 +59,8 @@ type streamDecoder struct {
 	again          map[*dragoman.ToolCall]bool   // reported as repeated
 	elements       int                           // of lists of calls
 	lost           map[string]bool               // members reported as not collected
-	started, ended bool
-	closing        bool // the line at hand may be half of one
+	started        bool
 	bound          stream.Bound
-	failed         error // why what was fed is no such stream, or emit refused it
 }
 
 // lineState is what the line at hand says of the whole answer.
@@ -77,12 +76,12 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
-	if d.failed != nil {
-		return d.failed
+	if d.Failed != nil {
+		return d.Failed
 	}
 	d.emit = emit
-	d.failed = d.wrap(d.lines.Feed(p, d.take))
-	return d.failed
+	d.Failed = d.wrap(d.lines.Feed(p, d.take))
+	return d.Failed
 }
 
 func (d *streamDecoder) wrap(err error) error {
@@ -95,20 +94,13 @@ func (d *streamDecoder) wrap(err error) error {
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	// After an error nothing more is read: how much of it had been fed already
-	// must not matter.
-	if d.failed == nil {
-		d.closing = true
-		d.failed = d.wrap(d.lines.Close(d.take))
-		var ours *dragoman.DecodeError
-		if d.failed != nil && !errors.As(d.failed, &ours) {
-			return d.failed // emit's
-		}
+	if err := d.Drain(func() error { return d.wrap(d.lines.Close(d.take)) }); err != nil {
+		return err
 	}
-	if d.ended {
+	if d.Ended {
 		return nil
 	}
-	cut := d.cut()
+	cut := d.Cut("a line", "the line that says that it is done")
 	d.breakOff(cut)
 	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
@@ -116,27 +108,10 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cut is the error of a stream without an end. It says what is known of why.
-func (d *streamDecoder) cut() *dragoman.APIError {
-	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
-	switch {
-	case d.failed != nil && d.closing:
-		e.Message = "the stream was cut in the middle of a line: " + d.failed.Error()
-	case d.failed != nil:
-		e.Message = "the stream broke: " + d.failed.Error()
-	default:
-		e.Message = "the stream ended before the line that says that it is done"
-	}
-	if d.failed != nil {
-		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
-	}
-	return e
-}
-
 // take takes one line.
 func (d *streamDecoder) take(l ndjson.Line) error {
 	d.place.enter(l)
-	if d.ended { // nothing counts after the end (quirk C12)
+	if d.Ended { // nothing counts after the end (quirk C12)
 		if len(l.Data) > 0 {
 			d.late.Bytes(d.rep)
 			return nil
@@ -148,7 +123,7 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	}
 	d.line = lineState{}
 	var chunk *dragoman.Chunk
-	if torn := d.closing && len(l.Data) > 0 && !json.Valid(l.Data); !torn && !d.o.NoNative {
+	if torn := d.Closing && len(l.Data) > 0 && !json.Valid(l.Data); !torn && !d.o.NoNative {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: l.Raw}
 	}
 	var err error
@@ -206,7 +181,7 @@ func (d *streamDecoder) read(data []byte) error {
 		r.Reset(msg)
 		d.message(r)
 		if err := r.Err(); err != nil {
-			return placeAt(extra.At("/message"), at, err)
+			return jsonwire.PlaceAt("/message", at, err)
 		}
 	}
 	switch {
@@ -455,7 +430,7 @@ func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) {
 
 // end closes a stream that had its terminal line.
 func (d *streamDecoder) end() {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	stop := settleStop(d.reg, d.word, true, d.calls)
 	d.endParts()
@@ -478,7 +453,7 @@ func (d *streamDecoder) endParts() {
 // breakOff closes a stream that failed: open parts end with what arrived, and
 // no call of it may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	settleStop(d.reg, d.word, false, d.calls)
 	d.endParts()

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -183,16 +184,16 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[ev.Index]
-	if p == nil || p.final != nil || p.begin.Kind() == dragoman.KindToolCall {
+	if p == nil || p.final != nil || p.begin.Kind() == codes.KindToolCall {
 		return dst // a call is written at its end, which has all of it
 	}
 	if !p.grows(ev) {
 		return dst
 	}
 	switch p.begin.Kind() {
-	case dragoman.KindText, dragoman.KindRefusal:
+	case codes.KindText, codes.KindRefusal:
 		return e.advance(dst, &e.texts)
-	case dragoman.KindReasoning:
+	case codes.KindReasoning:
 		return e.advance(dst, &e.thoughts)
 	default: // a call is written at its end
 		return dst
@@ -237,7 +238,7 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 	text := string(p.waiting)
 	p.sent.Add(text)
 	p.waiting = p.waiting[:0]
-	thinks := p.begin.Kind() == dragoman.KindReasoning
+	thinks := p.begin.Kind() == codes.KindReasoning
 	apart := !thinks && e.spoke >= 0 && e.spoke != p.message
 	if !thinks {
 		e.spoke = p.message
@@ -331,7 +332,7 @@ func (e *streamEncoder) rest(p *outPart, full string) {
 		p.waiting = append(p.waiting, rest...)
 	case p.sent.Len() == 0: // nobody saw the fragments
 		p.waiting = append(p.waiting[:0], full...)
-	case p.begin.Kind() == dragoman.KindReasoning:
+	case p.begin.Kind() == codes.KindReasoning:
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
 	default:
 		p.waiting = p.waiting[:0]
@@ -346,7 +347,7 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 	m := dragoman.Message{Origin: e.first.Origin}
 	for _, p := range e.called {
 		if c, ok := p.final.(*dragoman.ToolCall); ok {
-			if c.Payload == dragoman.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
+			if c.Payload == codes.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
 				e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String()+"/arguments", "line ends between the tokens of arguments are written as blanks")
 			}
 			t.addCall(&e.messageEncoder, c, placedPart{c, &m, p.at})

@@ -76,7 +76,7 @@ func TestQuirkC38_EverythingOfALineIsTaken(t *testing.T) {
 	d := streamed(t, `{"message":{"tool_calls":[{"function":{"name":"f"}}],"images":["iVBORw0KGgo="],"content":"c","thinking":"t"},"done":true,"model":"m","created_at":"2026-11-15T10:00:00Z"}`)
 	kinds := ""
 	for _, p := range d.resp.Output[0].Parts {
-		kinds += string(p.Kind()) + " "
+		kinds += p.Kind() + " "
 	}
 	if kinds != "reasoning text media tool_call " || d.resp.Model != "m" || d.events[1].(*dragoman.ResponseStart).Response.Model != "m" {
 		t.Error(kinds, d.resp.Model)
@@ -229,13 +229,13 @@ func TestTextsOfTwoMessagesAreSetApartAndPartsThatOverlapAreNotMixed(t *testing.
 	start := func(i, message int, p dragoman.Part) dragoman.Event {
 		return &dragoman.PartStart{Index: i, Message: message, Part: p, Header: &dragoman.Message{Role: dragoman.RoleAssistant}}
 	}
-	delta := func(i int, kind dragoman.PartKind, s string) dragoman.Event {
+	delta := func(i int, kind string, s string) dragoman.Event {
 		return &dragoman.PartDelta{Index: i, Kind: kind, Text: s}
 	}
 	evs := []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
-		start(0, 0, &dragoman.Text{}), delta(0, dragoman.KindText, "a"), start(1, 1, &dragoman.Text{}), delta(1, dragoman.KindText, "x"), delta(0, dragoman.KindText, "b"),
-		start(2, 1, &dragoman.ToolCall{ID: "c1", Name: "f"}), start(3, 1, &dragoman.ToolCall{ID: "c2", Name: "g"}), delta(3, dragoman.KindToolCall, "{}"),
+		start(0, 0, &dragoman.Text{}), delta(0, codes.KindText, "a"), start(1, 1, &dragoman.Text{}), delta(1, codes.KindText, "x"), delta(0, codes.KindText, "b"),
+		start(2, 1, &dragoman.ToolCall{ID: "c1", Name: "f"}), start(3, 1, &dragoman.ToolCall{ID: "c2", Name: "g"}), delta(3, codes.KindToolCall, "{}"),
 		&dragoman.PartEnd{Index: 3, Part: &dragoman.ToolCall{ID: "c2", Name: "g", Arguments: "{}"}},
 		&dragoman.PartEnd{Index: 1, Part: text("xy")}, &dragoman.PartEnd{Index: 0, Part: text("abc")},
 		&dragoman.PartEnd{Index: 2, Part: &dragoman.ToolCall{ID: "c1", Name: "f"}},
@@ -255,7 +255,7 @@ func TestTextsOfTwoMessagesAreSetApartAndPartsThatOverlapAreNotMixed(t *testing.
 }
 
 func TestAnEncoderThatIsNotToldTheEndSaysSo(t *testing.T) {
-	lines, _ := written(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Kind: dragoman.KindText, Text: "a"}})
+	lines, _ := written(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Kind: codes.KindText, Text: "a"}})
 	if len(lines) != 2 || !strings.Contains(lines[1], `"error"`) {
 		t.Errorf("%q", lines)
 	}

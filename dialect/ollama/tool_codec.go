@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -18,7 +20,7 @@ import (
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
-	Dialect:  dragoman.Ollama,
+	Dialect:  dialectname.Ollama,
 	Function: toolformat.OllamaFunction, Call: toolformat.OllamaToolCall, Result: toolformat.OllamaResult,
 	NoHosted:   true,
 	CallFields: []toolwire.Fields{{Path: "/", Names: callFields}, {Path: "/function/", Names: functionFields}},
@@ -71,11 +73,14 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 	return obj, nil
 }
 
+// functionTool is the form of every tool.
+var functionTool = toolwire.FunctionTool{Dialect: name}
+
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	if format != toolformat.OllamaFunction {
 		return toolwire.OneTool(format, obj, toolwire.ReadHosted)
 	}
-	return toolwire.OneTool(format, obj, readTool)
+	return toolwire.OneTool(format, obj, functionTool.Read)
 }
 
 func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.CallReading {
@@ -83,55 +88,11 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 	return toolwire.CallReading{}
 }
 
-func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	for key := range rd.Object() {
-		switch {
-		case string(key) == "type":
-			rd.Skip()
-		case string(key) == "function" && rd.Kind() == '{':
-			readFunction(rd, s)
-		default:
-			extra.Add(&s.Extra, dragoman.Ollama, "", key, rd.Raw())
-		}
-	}
-}
-
-func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	for key := range rd.Object() {
-		switch string(key) {
-		case "name":
-			s.Name = rd.String()
-		case "description":
-			s.Description = rd.String()
-		case "parameters":
-			s.Parameters = toolwire.ReadSchema(rd)
-		default:
-			extra.Add(&s.Extra, dragoman.Ollama, "/function", key, rd.Raw())
-		}
-	}
-}
-
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.Ollama
-	if s.Strict == dragoman.StrictOn {
+	if s.Strict == codes.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "Ollama has no strict tools")
 	}
-	low, ok := v.Lower(toolCodec{}, s, dragoman.StrictOff, at, rep)
-	if !ok {
-		return false
-	}
-	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
-	w.BeginObject()
-	w.StringField("type", "function")
-	w.Key("function")
-	w.BeginObject()
-	w.StringField("name", name)
-	w.StringFieldIf("description", low.Description)
-	w.RawField("parameters", low.Schema)
-	extra.Write(w, s.Extra, d, "/function")
-	w.EndObject()
-	extra.End(w, s.Extra, d, at, rep)
-	return true
+	return functionTool.Write(v, toolCodec{}, w, s, name, at, rep)
 }
 
 // The fields that say what a call runs.
@@ -141,7 +102,7 @@ var (
 )
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.Ollama}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.Ollama}
 	var seen uint
 	for key := range rd.Object() {
 		switch cr.Field(callFields, &seen, "", key) {
@@ -160,7 +121,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 }
 
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.Ollama
+	const d = dialectname.Ollama
 	w.BeginObject()
 	w.StringFieldIf("id", id)
 	if !toolwire.HasField(c.Extra, d, "/function") {
@@ -198,7 +159,7 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 		case "tool_call_id":
 			res.CallID = toolwire.ReadID(rd)
 		default:
-			extra.Add(&res.Extra, dragoman.Ollama, "", key, rd.Raw())
+			extra.Add(&res.Extra, dialectname.Ollama, "", key, rd.Raw())
 		}
 	}
 	if len(media) > 0 && res.Text() == "" {
@@ -208,7 +169,7 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 }
 
 func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
-	const d = dragoman.Ollama
+	const d = dialectname.Ollama
 	w.BeginObject()
 	w.StringField("role", "tool")
 	if native := toolwire.NativeContent(res, toolformat.OllamaResult); len(native) > 0 && native[0] == '"' {
@@ -219,7 +180,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 		unsaidOfTexts(res.Content, at, rep)
 		content := messageContent{texts: texts}
 		for i, p := range res.Content {
-			if k := p.Kind(); k != dragoman.KindText && k != dragoman.KindData {
+			if k := p.Kind(); k != codes.KindText && k != codes.KindData {
 				content.add(v, p, at.Elem("content", i), rep)
 			}
 		}

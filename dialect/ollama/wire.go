@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dr
 // require 0.6.4 or newer, and rejects anything but three numbers.
 const version = "0.34.4"
 
+// defaultTag is the tag of a model name without one.
+const defaultTag = ":latest"
+
 var described = describe(Codec{}.load, Codec{}.loaded)
 
 func describe(load func([]byte) (string, bool), loaded func(model, created, reason string) []byte) wire.Wire {
@@ -32,13 +36,13 @@ func describe(load func([]byte) (string, bool), loaded func(model, created, reas
 			Roles:            []string{"user", "assistant", "system", "developer", "tool"},
 			AnyRole:          true, // models may define roles
 			StreamsByDefault: true,
-			ModelTags:        true,
+			DefaultTag:       defaultTag,
 			Empty:            load,
 			Prepared:         loaded,
 		},
 		Endpoint: wire.Endpoint{BaseURL: "http://127.0.0.1:11434", Path: "/api/chat", Vendor: "ollama", SameModel: sameModel},
 		Providers: []wire.Provider{{
-			Names: []string{"ollama"}, KeyEnv: []string{"OLLAMA_API_KEY"}, BaseEnv: []string{"OLLAMA_HOST"}, Keyless: true,
+			Names: []string{"ollama"}, KeyEnv: []string{"OLLAMA_API_KEY"}, BaseEnv: []string{"OLLAMA_HOST"}, CompleteBase: completeBase, Keyless: true,
 		}},
 		Stream: wire.Stream{
 			Framing:    framing.NDJSON,
@@ -68,6 +72,27 @@ func describe(load func([]byte) (string, bool), loaded func(model, created, reas
 			},
 		},
 	}
+}
+
+// completeBase reads OLLAMA_HOST, which may lack the scheme, the port or the host.
+func completeBase(s string) string {
+	if s == "" || strings.Contains(s, "://") {
+		return s
+	}
+	host, path, _ := strings.Cut(s, "/")
+	name, port := host, "11434"
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && (strings.Count(host, ":") == 1 || strings.HasSuffix(host[:i], "]")) {
+		name, port = host[:i], host[i+1:]
+	}
+	name = strings.Trim(name, "[]")
+	switch {
+	case name == "" || name == "0.0.0.0" || name == "::": // where it listens, not where it is
+		name = "127.0.0.1"
+	case strings.Contains(name, ":"):
+		name = "[" + name + "]"
+	}
+	u := url.URL{Scheme: "http", Host: name + ":" + port, Path: path}
+	return u.String()
 }
 
 var messageSigns = []wire.Sign{
@@ -182,10 +207,10 @@ func showModel(m wire.Model) any {
 // sameModel returns the other spellings of a name: servers ignore case, and the tag "latest"
 // is the default.
 func sameModel(model string) []string {
-	plain := strings.TrimSuffix(strings.ToLower(model), ":latest")
+	plain := strings.TrimSuffix(strings.ToLower(model), defaultTag)
 	names := []string{plain}
 	if !strings.Contains(plain[strings.LastIndexByte(plain, '/')+1:], ":") {
-		names = append(names, plain+":latest")
+		names = append(names, plain+defaultTag)
 	}
 	return slices.DeleteFunc(names, func(n string) bool { return n == model })
 }

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
@@ -43,7 +44,7 @@ func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			req, _, err := codec.DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
 			de := decodeError(t, err)
-			if de.Dialect != dragoman.OpenAIChat || de.What != "request" {
+			if de.Dialect != dialectname.OpenAIChat || de.What != "request" {
 				t.Errorf("%+v", de)
 			}
 			if tc.pointer != "" && de.Pointer != tc.pointer {

@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // barring are problems of calls that look sound, and the word that has to end an
@@ -16,7 +17,7 @@ var barring = map[string]string{codes.ProblemStopped: "content_filter", codes.Pr
 func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
 	for code, want := range barring {
 		for _, reason := range []dragoman.StopReason{dragoman.StopToolCalls, dragoman.StopEnd, dragoman.StopNone, dragoman.StopPause} {
-			for _, origin := range []*dragoman.Origin{nil, {Dialect: dragoman.OpenAIChat}, {Dialect: dragoman.Anthropic}} {
+			for _, origin := range []*dragoman.Origin{nil, {Dialect: dialectname.OpenAIChat}, {Dialect: dialectname.Anthropic}} {
 				bad := &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: "{}", Problem: &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}}
 				out := []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "b", Name: "ls", Arguments: "{}"}, bad}}}
 				stop := dragoman.Stop{Reason: reason, Native: "tool_calls"}
@@ -34,7 +35,7 @@ func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
 				streamed, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{
 					&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Origin: origin}},
 					&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "a", Name: "rm"}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
-					&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: "{}"}, &dragoman.PartEnd{Part: bad},
+					&dragoman.PartDelta{Kind: codes.KindToolCall, Text: "{}"}, &dragoman.PartEnd{Part: bad},
 					&dragoman.ResponseEnd{Stop: stop},
 				})
 				if !strings.Contains(streamed, `"finish_reason":"`+want+`"`) || strings.Contains(streamed, `"finish_reason":"tool_calls"`) {

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -138,7 +139,7 @@ func (g *callGuard) invalid(index int64) bool {
 		return false
 	}
 	for _, k := range g.decoder.choices[index].calls {
-		if k.payload == dragoman.PayloadText || len(k.name) == 0 || k.repeats() {
+		if k.payload == codes.PayloadText || len(k.name) == 0 || k.repeats() {
 			continue
 		}
 		if g.oversized || wirekit.InvalidArguments(string(k.text())) {

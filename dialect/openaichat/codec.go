@@ -13,11 +13,12 @@ package openaichat
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.OpenAIChat
+const name = dialectname.OpenAIChat
 
 // Codec reads and writes Chat Completions. The zero value is ready.
 type Codec struct{}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -13,7 +15,7 @@ import (
 // readPart reads one content part of a Chat message. A type it does not
 // know is opaque.
 func readPart(raw json.RawMessage) dragoman.Part {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
 	var part dragoman.Part
@@ -35,10 +37,10 @@ func readPart(raw json.RawMessage) dragoman.Part {
 }
 
 func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
-	const d = dragoman.OpenAIChat
-	m := &dragoman.Media{Media: map[string]dragoman.MediaKind{
-		"image_url": dragoman.MediaImage, "input_audio": dragoman.MediaAudio,
-		"file": dragoman.MediaFile, "video_url": dragoman.MediaVideo,
+	const d = dialectname.OpenAIChat
+	m := &dragoman.Media{Media: map[string]string{
+		"image_url": codes.MediaImage, "input_audio": codes.MediaAudio,
+		"file": codes.MediaFile, "video_url": codes.MediaVideo,
 	}[typ]}
 	inner := "/" + typ
 	for key := range rd.Object() {
@@ -97,21 +99,21 @@ func contentString(v toolwire.View, parts []dragoman.Part, at extra.Path, rep *d
 		return "", false
 	}
 	t, ok := parts[0].(*dragoman.Text)
-	if !ok || t.Extra.For(dragoman.OpenAIChat) != nil || t.Cache != nil && v.Caps().CacheBreakpoints {
+	if !ok || t.Extra.For(dialectname.OpenAIChat) != nil || t.Cache != nil && v.Caps().CacheBreakpoints {
 		return "", false
 	}
 	if t.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 	}
 	extra.ReportState(rep, t.Signature, at)
-	extra.Report(rep, t.Extra, dragoman.OpenAIChat, at)
+	extra.Report(rep, t.Extra, dialectname.OpenAIChat, at)
 	return t.Text, true
 }
 
 // writePart writes a part as content of a Chat message. It reports what
 // the target cannot carry and returns false when nothing was written.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	switch p := part.(type) {
 	case *dragoman.Text:
 		w.BeginObject()
@@ -136,24 +138,24 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Chat message", extra.A(string(part.Kind())))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Chat message", extra.A(part.Kind()))
 		return false
 	}
 	return true
 }
 
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	if toolwire.IsDataURI(m.Base64) { // a whole URI where its content belongs
 		m = toolwire.SettledMedia(m)
 	}
 	typ := ""
 	switch m.Media {
-	case dragoman.MediaImage:
+	case codes.MediaImage:
 		typ = "image_url"
-	case dragoman.MediaAudio:
+	case codes.MediaAudio:
 		typ = "input_audio"
-	case dragoman.MediaVideo:
+	case codes.MediaVideo:
 		typ = "video_url"
 	default:
 		typ = "file"
@@ -249,7 +251,7 @@ func readCache(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, e **d
 		return toolwire.ReadBreakpoint(rd, key, hint, e)
 	}
 	raw := rd.Raw()
-	extra.Add(e, dragoman.OpenAIChat, "", key, raw)
+	extra.Add(e, dialectname.OpenAIChat, "", key, raw)
 	*hint = toolwire.ReadCacheHint(jsonwire.NewReader(raw))
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
@@ -32,17 +34,17 @@ func TestPartsRoundTrip(t *testing.T) {
 }
 
 func TestPartsThatChatCannotCarryBecomeNotes(t *testing.T) {
-	png := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
+	png := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a file by URL", Part: &dragoman.Media{Media: dragoman.MediaFile, URL: "https://x/a.pdf"}, Want: `{"type":"text","text":"[file https://x/a.pdf not shown]"}`, Severity: dragoman.Serious},
-		{Name: "an image by id", Part: &dragoman.Media{Media: dragoman.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
-		{Name: "sound by URL", Part: &dragoman.Media{Media: dragoman.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
-		{Name: "a text document", Part: &dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "a file by URL", Part: &dragoman.Media{Media: codes.MediaFile, URL: "https://x/a.pdf"}, Want: `{"type":"text","text":"[file https://x/a.pdf not shown]"}`, Severity: dragoman.Serious},
+		{Name: "an image by id", Part: &dragoman.Media{Media: codes.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
+		{Name: "sound by URL", Part: &dragoman.Media{Media: codes.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
+		{Name: "a text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
 		{Name: "an image for a blind model", Part: png, Caps: targets.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
-		{Name: "mp3 by its other name", Part: &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
+		{Name: "mp3 by its other name", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
 		{Name: "a breakpoint if the model takes one", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: targets.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
 	})
-	parts.Drops(t, &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
+	parts.Drops(t, &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
 }
 
 func TestPartsReadCacheBreakpoints(t *testing.T) {

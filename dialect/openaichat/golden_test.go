@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"golang.org/x/tools/txtar"
@@ -106,7 +107,7 @@ func goldenStream(t *testing.T, lines []byte, add func(name, text string)) {
 	}
 	add("canonical", codectest.EventLines(t, events))
 	out, rep := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, events)
-	if err := emitcheck.Order(dragoman.OpenAIChat, []byte(out)); err != nil {
+	if err := emitcheck.Order(dialectname.OpenAIChat, []byte(out)); err != nil {
 		t.Errorf("a strict client refuses it: %v\n%s", err, out)
 	}
 	var rebuilt []string

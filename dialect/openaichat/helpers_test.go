@@ -2,8 +2,6 @@ package openaichat_test
 
 import (
 	"encoding/json"
-	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -17,39 +15,26 @@ import (
 
 var codec openaichat.Codec
 
-func decodeRequest(t testing.TB, body string) (*dragoman.Request, dragoman.Report) {
-	t.Helper()
-	req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("DecodeRequest: %v\n%s", err, body)
-	}
-	return req, rep
-}
+// checked is the codec, whose errors fail the test.
+var checked = codectest.Codec{Codec: codec}
 
-func decodeResponse(t testing.TB, body string) (*dragoman.Response, dragoman.Report) {
-	t.Helper()
-	resp, rep, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
-	if err != nil {
-		t.Fatalf("DecodeResponse: %v\n%s", err, body)
-	}
-	return resp, rep
-}
+var (
+	sameJSON       = codectest.SameJSON
+	fn             = codectest.Function
+	elements       = codectest.Elements
+	encodeRequest  = checked.Fields
+	decodeResponse = checked.ReportedResponse
+	decodeRequest  = checked.ReportedRequest
+	problem        = codectest.Problem
+	decodeError    = codectest.DecodeError
+	calls          = codectest.Calls
+	lossless       = codectest.Lossless
+)
 
 // message decodes a response with one choice of this message.
 func message(t testing.TB, msg, finish string) (*dragoman.Response, dragoman.Report) {
 	t.Helper()
 	return decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":`+msg+`,"finish_reason":`+finish+`}]}`)
-}
-
-// encodeRequest writes a request and checks that it is JSON without a repeated
-// member anywhere.
-func encodeRequest(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]json.RawMessage, dragoman.Report) {
-	t.Helper()
-	enc, err := codec.EncodeRequest(req, o)
-	if err != nil {
-		t.Fatalf("EncodeRequest: %v", err)
-	}
-	return object(t, enc.Body), enc.Report
 }
 
 func object(t testing.TB, b []byte) map[string]json.RawMessage {
@@ -62,20 +47,6 @@ func object(t testing.TB, b []byte) map[string]json.RawMessage {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	return m
-}
-
-// elements are those of an encoded list, byte for byte.
-func elements(t testing.TB, list json.RawMessage) []string {
-	t.Helper()
-	var raw []json.RawMessage
-	if err := json.Unmarshal(list, &raw); err != nil {
-		t.Fatalf("%v\n%s", err, list)
-	}
-	out := make([]string, len(raw))
-	for i, r := range raw {
-		out[i] = string(r)
-	}
-	return out
 }
 
 // messages encodes a conversation and returns the elements of its list.
@@ -187,14 +158,6 @@ func chunksOf(t testing.TB, body string) []string {
 	return out
 }
 
-func calls(r *dragoman.Response) []dragoman.ToolCall {
-	var out []dragoman.ToolCall
-	for _, c := range r.ToolCalls() {
-		out = append(out, *c)
-	}
-	return out
-}
-
 // sameCalls compares what a loop needs of calls: id, name, payload, arguments.
 func sameCalls(t testing.TB, got []dragoman.ToolCall, want ...dragoman.ToolCall) {
 	t.Helper()
@@ -213,20 +176,6 @@ func call(id, name, args string) dragoman.ToolCall {
 	return dragoman.ToolCall{ID: id, Name: name, Arguments: args}
 }
 
-func sameJSON(t testing.TB, got, want string) {
-	t.Helper()
-	var g, w any
-	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("got no JSON: %v\n%s", err, got)
-	}
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatalf("want no JSON: %v\n%s", err, want)
-	}
-	if !reflect.DeepEqual(g, w) {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 func lost(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, part string) dragoman.Loss {
 	t.Helper()
 	for _, l := range rep.Losses {
@@ -236,29 +185,6 @@ func lost(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, part string
 	}
 	t.Errorf("no %s loss with %q in the report:\n%s", kind, part, rep)
 	return dragoman.Loss{}
-}
-
-func lossless(t testing.TB, rep dragoman.Report) {
-	t.Helper()
-	if len(rep.Losses) > 0 {
-		t.Errorf("unexpected losses:\n%s", rep)
-	}
-}
-
-func problem(t testing.TB, c dragoman.ToolCall, code string) {
-	t.Helper()
-	if c.Problem == nil || c.Problem.Code != code {
-		t.Errorf("call %s(%s) has problem %v, want %s", c.Name, c.Arguments, c.Problem, code)
-	}
-}
-
-func decodeError(t testing.TB, err error) *dragoman.DecodeError {
-	t.Helper()
-	var de *dragoman.DecodeError
-	if !errors.As(err, &de) {
-		t.Fatalf("%v is no DecodeError", err)
-	}
-	return de
 }
 
 func has(t testing.TB, s, part string) {
@@ -273,10 +199,6 @@ func hasNot(t testing.TB, s, part string) {
 	if strings.Contains(s, part) {
 		t.Errorf("%q occurs in\n%s", part, s)
 	}
-}
-
-func fn(name string) dragoman.ToolSpec {
-	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }

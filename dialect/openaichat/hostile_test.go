@@ -253,7 +253,7 @@ func TestAnOutputFormatWithoutASchemaCanBeRebuilt(t *testing.T) {
 			t.Errorf("%s", m["response_format"])
 		}
 	}
-	_, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
+	_, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Kind: codes.OutputSchema}}, dialect.EncodeOptions{})
 	if rep.Err(dragoman.Serious) == nil {
 		t.Errorf("not reported: %s", rep)
 	}

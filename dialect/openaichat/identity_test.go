@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
@@ -152,7 +153,7 @@ func TestRebuild_AValueSetAfterANullIsWrittenOnce(t *testing.T) {
 	object(t, enc.Body)
 	one, num := ptr(int64(1)), ptr(dragoman.Number("0.5"))
 	req.Sampling = dragoman.Sampling{Temperature: num, TopP: num, TopK: one, FrequencyPenalty: num, PresencePenalty: num, Seed: one, Candidates: one, Stop: []string{"x"}}
-	req.MaxOutputTokens, req.Output, req.Reasoning = one, &dragoman.OutputFormat{Kind: dragoman.OutputJSON}, &dragoman.ReasoningSettings{Effort: "low"}
+	req.MaxOutputTokens, req.Output, req.Reasoning = one, &dragoman.OutputFormat{Kind: codes.OutputJSON}, &dragoman.ReasoningSettings{Effort: "low"}
 	req.Verbosity, req.Stream, req.StreamUsage, req.Store, req.Metadata = "low", true, true, ptr(true), []dragoman.KeyValue{{Key: "a", Value: "b"}}
 	req.ServiceTier, req.CacheKey, req.User = "flex", "k", "u"
 	req.Tools, req.ToolChoice, req.ParallelToolCalls = []dragoman.ToolSpec{fn("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, ptr(true)

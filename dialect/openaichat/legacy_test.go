@@ -9,6 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 var asFunctions = dialect.EncodeOptions{LegacyFunctions: true, Seed: "s"}
@@ -83,10 +85,10 @@ func (a *told) add(t testing.TB, body string) {
 
 func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
 	call := func(id, name, args string) *dragoman.ToolCall {
-		return &dragoman.ToolCall{ID: id, Name: name, Payload: dragoman.PayloadObject, Arguments: args}
+		return &dragoman.ToolCall{ID: id, Name: name, Payload: codes.PayloadObject, Arguments: args}
 	}
 	member := call("c1", "f", `{"a":1}`)
-	member.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/extra_content", Value: []byte(`{"s":1}`)}}}
+	member.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/extra_content", Value: []byte(`{"s":1}`)}}}
 	for _, tc := range []struct {
 		about      string
 		parts      []dragoman.Part
@@ -149,10 +151,10 @@ func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
 }
 
 func TestLegacy_TheNameOfAStreamedCallComesFirstAndOnce(t *testing.T) {
-	call := &dragoman.ToolCall{ID: "c1", Name: "f", Payload: dragoman.PayloadObject, Arguments: `{"a":1}`}
+	call := &dragoman.ToolCall{ID: "c1", Name: "f", Payload: codes.PayloadObject, Arguments: `{"a":1}`}
 	out, _ := encodeStream(t, asFunctions, []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
-		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "f", Payload: dragoman.PayloadObject}},
+		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "f", Payload: codes.PayloadObject}},
 		&dragoman.PartDelta{Text: `{"a"`}, &dragoman.PartDelta{Text: `:1}`}, &dragoman.PartEnd{Part: call},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}},
 	})
@@ -219,7 +221,7 @@ func TestLegacy_NativeAnswersAreWrittenAnew(t *testing.T) {
 // The follow-up has no ids: the result is that of the call of its name.
 func TestLegacy_TheResultOfAFunctionCallThatWasToldIsPaired(t *testing.T) {
 	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
-		&dragoman.ToolCall{ID: "toolu_1", Name: "f", Payload: dragoman.PayloadObject, Arguments: `{"a":1}`},
+		&dragoman.ToolCall{ID: "toolu_1", Name: "f", Payload: codes.PayloadObject, Arguments: `{"a":1}`},
 	}}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 	enc, err := codec.EncodeResponse(resp, asFunctions)
 	if err != nil {

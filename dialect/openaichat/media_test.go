@@ -7,15 +7,16 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
 func png() *dragoman.Media {
-	return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA==", Name: "a.png"}
+	return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA==", Name: "a.png"}
 }
 
 func film() *dragoman.Media {
-	return &dragoman.Media{Media: dragoman.MediaVideo, URL: "https://x/a.mp4"}
+	return &dragoman.Media{Media: codes.MediaVideo, URL: "https://x/a.mp4"}
 }
 
 // seriously checks that the report holds exactly one loss, and that it is
@@ -29,14 +30,14 @@ func seriously(t *testing.T, rep dragoman.Report, path string) {
 
 func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 	for name, media := range map[string]*dragoman.Media{
-		"an image": {Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA==", Name: "a"},
-		"a file":   {Media: dragoman.MediaFile, FileID: "a"},
-		"a sound":  {Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "AA==", Name: "a"},
-		"a film":   {Media: dragoman.MediaVideo, URL: "a", Name: "a"},
+		"an image": {Media: codes.MediaImage, MIME: "image/png", Base64: "AA==", Name: "a"},
+		"a file":   {Media: codes.MediaFile, FileID: "a"},
+		"a sound":  {Media: codes.MediaAudio, MIME: "audio/wav", Base64: "AA==", Name: "a"},
+		"a film":   {Media: codes.MediaVideo, URL: "a", Name: "a"},
 	} {
 		for _, role := range []dragoman.Role{dragoman.RoleAssistant, dragoman.RoleSystem, dragoman.RoleDeveloper} {
 			t.Run(name+" in "+string(role), func(t *testing.T) {
-				note := "[" + string(media.Media) + " a not shown]"
+				note := "[" + media.Media + " a not shown]"
 				ms, rep := messages(t, targets.Target{Provider: "kin"}, dragoman.Message{Role: role, Parts: []dragoman.Part{media}})
 				sameJSON(t, ms[0], `{"role":"`+string(role)+`","content":"`+note+`"}`)
 				seriously(t, rep, "/messages/0/parts/0")
@@ -44,12 +45,12 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		}
 		t.Run(name+" in instructions", func(t *testing.T) {
 			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Instructions: []dragoman.Part{text("see"), media}}, dialect.EncodeOptions{})
-			sameJSON(t, string(m["messages"]), `[{"role":"system","content":[{"type":"text","text":"see"},{"type":"text","text":"[`+string(media.Media)+` a not shown]"}]}]`)
+			sameJSON(t, string(m["messages"]), `[{"role":"system","content":[{"type":"text","text":"see"},{"type":"text","text":"[`+media.Media+` a not shown]"}]}]`)
 			seriously(t, rep, "/instructions/1")
 		})
 	}
 	t.Run("a text document is text anywhere", func(t *testing.T) {
-		ms, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}}})
+		ms, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaFile, Text: "words"}}})
 		has(t, ms[0], `"words"`)
 		if rep.Err(dragoman.Warn) != nil {
 			t.Errorf("%s", rep)
@@ -107,14 +108,14 @@ func TestMedia_ContentThatIsMissingOrMisplaced(t *testing.T) {
 		kind  dragoman.LossKind // of the one loss; empty means none
 		sev   dragoman.Severity
 	}{
-		"no content":               {&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Name: "a"}, `{"type":"text","text":"[image a not shown]"}`, dragoman.Dropped, dragoman.Serious},
-		"no content of a file":     {&dragoman.Media{Media: dragoman.MediaFile}, `{"type":"text","text":"[file not shown]"}`, dragoman.Dropped, dragoman.Serious},
-		"an image without a type":  {&dragoman.Media{Media: dragoman.MediaImage, Base64: "AA=="}, `{"type":"image_url","image_url":{"url":"data:application/octet-stream;base64,AA=="}}`, dragoman.Synthesized, dragoman.Warn},
-		"a sound without a type":   {&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AA=="}, `{"type":"input_audio","input_audio":{"data":"AA=="}}`, dragoman.Dropped, dragoman.Warn},
-		"an image's data URI":      {&dragoman.Media{Media: dragoman.MediaImage, Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},
-		"the type of the URI wins": {&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/gif", Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},
-		"a sound's data URI":       {&dragoman.Media{Media: dragoman.MediaAudio, Base64: "data:audio/mpeg;base64,AA=="}, `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, "", 0},
-		"a file's data URI":        {&dragoman.Media{Media: dragoman.MediaFile, Base64: "data:application/pdf;base64,AA=="}, `{"type":"file","file":{"file_data":"data:application/pdf;base64,AA=="}}`, "", 0},
+		"no content":               {&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Name: "a"}, `{"type":"text","text":"[image a not shown]"}`, dragoman.Dropped, dragoman.Serious},
+		"no content of a file":     {&dragoman.Media{Media: codes.MediaFile}, `{"type":"text","text":"[file not shown]"}`, dragoman.Dropped, dragoman.Serious},
+		"an image without a type":  {&dragoman.Media{Media: codes.MediaImage, Base64: "AA=="}, `{"type":"image_url","image_url":{"url":"data:application/octet-stream;base64,AA=="}}`, dragoman.Synthesized, dragoman.Warn},
+		"a sound without a type":   {&dragoman.Media{Media: codes.MediaAudio, Base64: "AA=="}, `{"type":"input_audio","input_audio":{"data":"AA=="}}`, dragoman.Dropped, dragoman.Warn},
+		"an image's data URI":      {&dragoman.Media{Media: codes.MediaImage, Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},
+		"the type of the URI wins": {&dragoman.Media{Media: codes.MediaImage, MIME: "image/gif", Base64: "data:image/png;base64,AA=="}, `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, "", 0},
+		"a sound's data URI":       {&dragoman.Media{Media: codes.MediaAudio, Base64: "data:audio/mpeg;base64,AA=="}, `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, "", 0},
+		"a file's data URI":        {&dragoman.Media{Media: codes.MediaFile, Base64: "data:application/pdf;base64,AA=="}, `{"type":"file","file":{"file_data":"data:application/pdf;base64,AA=="}}`, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.media
@@ -134,12 +135,12 @@ func TestMedia_ContentThatIsMissingOrMisplaced(t *testing.T) {
 
 func TestToolChoice_AnUnknownModeIsInvalid(t *testing.T) {
 	for _, tools := range [][]dragoman.ToolSpec{nil, {fn("f")}} {
-		for _, mode := range []dragoman.ChoiceMode{"", "any", "sometimes"} {
+		for _, mode := range []string{"", "any", "sometimes"} {
 			_, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Tools: tools, ToolChoice: &dragoman.ToolChoice{Mode: mode}}, dialect.EncodeOptions{})
 			if !errors.Is(err, dragoman.ErrInvalid) {
 				t.Fatalf("%q: %v", mode, err)
 			}
-			has(t, err.Error(), `"`+string(mode)+`"`)
+			has(t, err.Error(), `"`+mode+`"`)
 		}
 	}
 	// A mode that the wire knows and we do not goes back as it came.
@@ -155,16 +156,16 @@ func TestReasoning_SettingsThatSayLittleOrTooMuch(t *testing.T) {
 		effort string
 		loss   string // detail of the one loss; empty means none
 	}{
-		"off":                       {dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, `"none"`, ""},
-		"off, said twice":           {dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, Effort: "none"}, `"none"`, ""},
-		"off beside an effort":      {dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, Effort: "high"}, `"none"`, `effort "high" contradicts mode off`},
-		"off beside a budget":       {dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, BudgetTokens: ptr(int64(1024))}, `"none"`, "contradicts mode off"},
+		"off":                       {dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, `"none"`, ""},
+		"off, said twice":           {dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "none"}, `"none"`, ""},
+		"off beside an effort":      {dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, `"none"`, `effort "high" contradicts mode off`},
+		"off beside a budget":       {dragoman.ReasoningSettings{Mode: codes.ReasoningOff, BudgetTokens: ptr(int64(1024))}, `"none"`, "contradicts mode off"},
 		"a number alone":            {dragoman.ReasoningSettings{BudgetTokens: ptr(int64(1024))}, `"low"`, "written as effort low"},
-		"a budget":                  {dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(20_000))}, `"high"`, "written as effort high"},
-		"a budget without a number": {dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget}, "", "names no budget"},
+		"a budget":                  {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(20_000))}, `"high"`, "written as effort high"},
+		"a budget without a number": {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget}, "", "names no budget"},
 		"an effort and a number":    {dragoman.ReasoningSettings{Effort: "low", BudgetTokens: ptr(int64(1024))}, `"low"`, "Chat has no budget"},
-		"adaptive and a number":     {dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, BudgetTokens: ptr(int64(1024))}, "", "contradicts mode adaptive"},
-		"adaptive":                  {dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, "", "adaptive thinking is what the target does"},
+		"adaptive and a number":     {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: ptr(int64(1024))}, "", "contradicts mode adaptive"},
+		"adaptive":                  {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, "", "adaptive thinking is what the target does"},
 		"a mode of nobody's":        {dragoman.ReasoningSettings{Mode: "sometimes"}, "", "unknown mode"},
 		"an effort":                 {dragoman.ReasoningSettings{Effort: "xhigh"}, `"xhigh"`, ""},
 		"nothing":                   {dragoman.ReasoningSettings{}, "", ""},
@@ -187,6 +188,6 @@ func TestReasoning_SettingsThatSayLittleOrTooMuch(t *testing.T) {
 }
 
 func TestOutput_ASchemaWithoutAKindIsASchema(t *testing.T) {
-	m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Name: "n", Schema: []byte(`{"type":"object","properties":{}}`), Strict: dragoman.StrictOff}}, dialect.EncodeOptions{})
+	m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Name: "n", Schema: []byte(`{"type":"object","properties":{}}`), Strict: codes.StrictOff}}, dialect.EncodeOptions{})
 	sameJSON(t, string(m["response_format"]), `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object","properties":{}}}}`)
 }

@@ -59,7 +59,7 @@ type waitingCall struct {
 
 type legacyCall struct {
 	id      string
-	payload dragoman.PayloadKind
+	payload string
 }
 
 // ambiguous reports that what was read has two meanings. Its native form is

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -78,7 +79,7 @@ func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.D
 
 func hasResults(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
-		if p.Kind() == dragoman.KindToolResult {
+		if p.Kind() == codes.KindToolResult {
 			return true
 		}
 	}
@@ -108,7 +109,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 			}
 		case *dragoman.ToolCall:
 			// Of an id or a name that we made, the native message knows nothing.
-			if c.NoCustomTools && p.Payload == dragoman.PayloadText || p.Synthetic || e.reg.WireID(p.ID) != p.ID ||
+			if c.NoCustomTools && p.Payload == codes.PayloadText || p.Synthetic || e.reg.WireID(p.ID) != p.ID ||
 				e.reg.WireName(p.Namespace, p.Name) != p.Name {
 				return false
 			}
@@ -148,7 +149,7 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, plac
 	if m.Cache != nil && e.target.Caps.CacheBreakpoints {
 		parts, marked = wirekit.WithCache(parts, m.Cache)
 	}
-	if !ownElement(m) && slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }) {
+	if !ownElement(m) && slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }) {
 		parts = slices.Clone(parts)
 		for i, p := range parts {
 			parts[i] = e.fit(p, m.Role, placeOf(i, at, places))
@@ -180,7 +181,7 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 	switch {
 	case role != dragoman.RoleUser:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat takes no %s in a message of role %s; a note stands in for it", m.Media, role)
-	case m.Media == dragoman.MediaVideo && !anyMedia:
+	case m.Media == codes.MediaVideo && !anyMedia:
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI takes no video; a note stands in for it")
 	case why != "":
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
@@ -238,18 +239,18 @@ func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dr
 	any := func(has func(dragoman.Part) bool) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, has) })
 	}
-	kind := func(k dragoman.PartKind) bool {
+	kind := func(k string) bool {
 		return any(func(p dragoman.Part) bool { return p.Kind() == k })
 	}
 	switch f.Path {
 	case "/name":
 		return ms[0].Name != ""
 	case "/refusal":
-		return kind(dragoman.KindRefusal)
+		return kind(codes.KindRefusal)
 	case "/tool_calls":
-		return kind(dragoman.KindToolCall)
+		return kind(codes.KindToolCall)
 	case "/function_call":
-		return e.legacy && kind(dragoman.KindToolCall)
+		return e.legacy && kind(codes.KindToolCall)
 	case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
 		// The same thinking in a second member is no more anybody else's than
 		// in the first.
@@ -332,7 +333,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 				}
 			}
 		}
-		if !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindToolResult }) {
+		if !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindToolResult }) {
 			e.unsaid(m, at, false)
 		}
 	}
@@ -345,7 +346,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 		at := extra.Elem("/messages", first+i)
 		var rest spilled
 		for j, p := range ms[i].Parts {
-			if p.Kind() != dragoman.KindToolResult {
+			if p.Kind() != codes.KindToolResult {
 				rest.add(p, at.Elem("parts", j))
 			}
 		}
@@ -498,7 +499,7 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			if !ownElement(m) {
 				here.part = e.fit(p, dragoman.RoleAssistant, here.at)
 			}
-			if here.part.Kind() == dragoman.KindText {
+			if here.part.Kind() == codes.KindText {
 				t.texts = append(t.texts, n)
 			}
 			t.content = append(t.content, here)

@@ -9,6 +9,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
@@ -60,10 +62,10 @@ func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 				calls = append(calls, fmt.Sprintf("call %s %s %s %s", reg.WireID(p.ID), reg.WireName(p.Namespace, p.Name), p.Payload, p.Arguments))
 			case *dragoman.ToolResult:
 				text := p.Text()
-				if p.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
+				if p.Outcome == codes.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
 					text = toolwire.ErrorPrefix + text
 				}
-				media := slices.ContainsFunc(p.Content, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia })
+				media := slices.ContainsFunc(p.Content, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia })
 				if media {
 					text += "*"
 				}
@@ -72,11 +74,11 @@ func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 		}
 		switch {
 		case m.Role == dragoman.RoleAssistant:
-			if slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindText }) {
+			if slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindText }) {
 				turn = append(turn, texts)
 			}
 		case m.Role == dragoman.RoleTool || len(m.Parts) == 0 || strings.HasPrefix(texts, "Attached to the result of call"):
-		case slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }):
+		case slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }):
 			out = append(out, string(m.Role)+": *") // some media are told in words
 		default:
 			out = append(out, string(m.Role)+": "+texts)
@@ -166,7 +168,7 @@ func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
 
 func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 	codectest.AnyReChunked(t, codec, func(rt *rapid.T) []byte {
-		body, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, gen.Options{Dialect: dragoman.OpenAIChat}.Events().Draw(rt, "events"))
+		body, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, gen.Options{Dialect: dialectname.OpenAIChat}.Events().Draw(rt, "events"))
 		return []byte(body)
 	})
 }
@@ -198,10 +200,10 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 				rt.Fatalf("%s has %d calls, want %d\n%s", label, len(gc), len(wc), body)
 			}
 			for i := range wc {
-				reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
+				reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.OpenAIChat}, Limits: codec.Limits()})
 				w, g := wc[i], gc[i]
 				args, _ := w.Object()
-				if w.Payload == dragoman.PayloadText {
+				if w.Payload == codes.PayloadText {
 					args = []byte(w.Arguments)
 				}
 				if g.ID != w.ID || g.Name != reg.WireName(w.Namespace, w.Name) || g.Payload != w.Payload || g.Arguments != string(args) {
@@ -226,7 +228,7 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 		}
 		reasons := false
 		for _, m := range resp.Output {
-			reasons = reasons || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+			reasons = reasons || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 		}
 		if reasons && rep.Err(dragoman.Warn) == nil && !strings.Contains(body, "reasoning") {
 			rt.Fatalf("reasoning was lost in silence\n%s", body)

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -34,7 +35,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 		extra.Add(&d.req.Extra, name, "", []byte("functions"), []byte(notedFunctions))
 	}
 	if err = r.End(); err == nil {
-		err = d.err
+		err = d.lists.Err
 	}
 	return !d.corrected, err
 }
@@ -44,9 +45,9 @@ var errNotObject = wirekit.ErrNotObject
 
 type requestDecoder struct {
 	messageDecoder
-	r   *jsonwire.Reader
-	req *dragoman.Request
-	err error
+	r     *jsonwire.Reader
+	req   *dragoman.Request
+	lists wirekit.RequestLists
 	// functions and newer say that tools were declared as functions, and as tools.
 	functions, newer bool
 	// corrected: the body has something that other servers refuse, so it is
@@ -72,13 +73,6 @@ func legacyFunctions(req *dragoman.Request) bool {
 	return string(noted) == notedFunctions
 }
 
-// fail remembers the first error in a value that was just read.
-func (d *requestDecoder) fail(at extra.Path, raw []byte, err error) {
-	if d.err == nil {
-		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
-	}
-}
-
 // keep puts a member that is not modelled, or not in this spelling, aside.
 func (d *requestDecoder) keep(key string) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), d.r.Raw())
@@ -91,48 +85,22 @@ func (d *requestDecoder) note(key string) {
 }
 
 func (d *requestDecoder) messages() {
-	r := d.r
-	for i := range r.Array() {
-		raw := r.Raw()
-		if r.Err() != nil || d.err != nil {
-			continue // what follows a bad element is only checked as JSON
-		}
-		at := extra.Elem("/messages", i)
+	d.lists.Each(d.r, "/messages", func(raw []byte, at extra.Path, i int) error {
 		m, err := d.message(raw, at, i)
 		d.corrected = d.corrected || d.trimmed
-		if err == nil {
-			err = wirekit.Mistyped(raw, m.Parts)
-		}
 		if err != nil {
-			d.fail(at, raw, err)
-			continue
+			return err
 		}
 		d.req.Messages = append(d.req.Messages, m)
-	}
+		return wirekit.Mistyped(raw, m.Parts)
+	})
 }
 
 func ptr[T any](v T) *T { return &v }
 
 func (d *requestDecoder) tools() {
 	d.newer = true
-	n := 0
-	for i := range d.r.Array() {
-		raw := d.r.Raw()
-		if d.r.Err() != nil || d.err != nil {
-			continue
-		}
-		n++
-		at := extra.Elem("/tools", i)
-		specs, err := d.reg.ReadTool(raw, at, d.rep)
-		if err != nil {
-			d.fail(at, raw, err)
-			continue
-		}
-		d.req.Tools = append(d.req.Tools, specs...)
-	}
-	if n == 0 {
-		extra.Add(&d.req.Extra, name, "", []byte("tools"), []byte("[]"))
-	}
+	d.lists.Tools(d.r, d.reg, name, d.req, d.rep)
 }
 
 // legacyTool makes a tool of a legacy function, with a } after it.
@@ -141,24 +109,16 @@ const legacyTool = `{"type":"function","function":`
 // legacyFunctions reads the older list of functions as tools.
 func (d *requestDecoder) legacyFunctions() {
 	d.functions = true
-	for i := range d.r.Array() {
-		raw := d.r.Raw()
-		if d.r.Err() != nil || d.err != nil {
-			continue
-		}
+	d.lists.Each(d.r, "/functions", func(raw []byte, at extra.Path, _ int) error {
 		tool := append(append([]byte(legacyTool), raw...), '}')
-		at := extra.Elem("/functions", i)
 		specs, err := d.reg.ReadTool(tool, at, d.rep)
-		if err != nil {
-			var in *jsonwire.Error
-			if errors.As(err, &in) { // its place without what we put around it
-				err = &jsonwire.Error{Pointer: strings.TrimPrefix(in.Pointer, "/function"), Offset: in.Offset - int64(len(legacyTool)), Err: in.Err}
-			}
-			d.fail(at, raw, err)
-			continue
+		var in *jsonwire.Error
+		if errors.As(err, &in) { // its place without what we put around it
+			err = &jsonwire.Error{Pointer: strings.TrimPrefix(in.Pointer, "/function"), Offset: in.Offset - int64(len(legacyTool)), Err: in.Err}
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
-	}
+		return err
+	})
 	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions read as tools")
 }
 
@@ -192,7 +152,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 		case "any": // Mistral's word
 			return &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Native: nativeChoice([]byte(`"any"`))}
 		default:
-			return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(quote(s))}
+			return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(quote(s))}
 		}
 	}
 	raw := r.Raw()
@@ -208,7 +168,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 		case "function", "custom":
 			ref := dragoman.ToolRef{}
 			if string(key) == "custom" {
-				ref.Kind = dragoman.ToolFreeform
+				ref.Kind = codes.ToolFreeform
 			}
 			implied = string(key)
 			ref.Name = refName(in, string(key), &ref.Extra)
@@ -222,7 +182,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 			for key := range in.Object() {
 				switch string(key) {
 				case "mode":
-					c.Mode = dragoman.ChoiceMode(in.String())
+					c.Mode = in.String()
 				case "tools":
 					for range in.Array() {
 						c.Tools = append(c.Tools, d.toolRef(in.Raw()))
@@ -240,19 +200,19 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 	}
 	switch {
 	case in.Err() != nil:
-		d.fail(extra.At("/"+member), raw, in.Err())
+		d.lists.Fail(d.r, extra.At("/"+member), raw, in.Err())
 	case typ == "allowed_tools":
 		switch c.Mode {
 		case "":
 			c.Mode = dragoman.ChoiceAuto
 		case dragoman.ChoiceAuto, dragoman.ChoiceRequired, dragoman.ChoiceNone:
 		default: // a mode that only this wire may know
-			return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
+			return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(raw)}
 		}
 	case (typ == "function" || typ == "custom") && len(c.Tools) == 1:
 		c.Mode = dragoman.ChoiceTool
 	default:
-		return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
+		return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(raw)}
 	}
 	return c
 }
@@ -303,7 +263,7 @@ func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
 		case "function":
 			ref.Name = refName(r, "function", &ref.Extra)
 		case "custom":
-			ref.Kind, ref.Name = dragoman.ToolFreeform, refName(r, "custom", &ref.Extra)
+			ref.Kind, ref.Name = codes.ToolFreeform, refName(r, "custom", &ref.Extra)
 		case "type": // which of the two; one that is neither names nothing
 			r.Skip()
 		default:
@@ -325,9 +285,9 @@ func (d *requestDecoder) output() {
 		case "type":
 			switch t := d.r.String(); t {
 			case "json_object":
-				f.Kind = dragoman.OutputJSON
+				f.Kind = codes.OutputJSON
 			default:
-				f.Kind = dragoman.OutputKind(t)
+				f.Kind = t
 			}
 		case "json_schema":
 			for key := range d.r.Object() {
@@ -341,7 +301,7 @@ func (d *requestDecoder) output() {
 				case "strict":
 					switch d.r.Kind() {
 					case 't':
-						f.Strict = dragoman.StrictOn
+						f.Strict = codes.StrictOn
 						d.r.Skip()
 					default:
 						extra.Add(&f.Extra, name, "/json_schema", key, d.r.Raw())
@@ -354,18 +314,4 @@ func (d *requestDecoder) output() {
 			extra.Add(&f.Extra, name, "", key, d.r.Raw())
 		}
 	}
-}
-
-// placeAt puts an error of a value below its place in the document; start is
-// the value's first byte, -1 where that is unknown.
-func placeAt(at extra.Path, start int64, err error) error {
-	out := &jsonwire.Error{Pointer: at.String(), Offset: start, Err: err}
-	var in *jsonwire.Error
-	if errors.As(err, &in) {
-		out.Pointer, out.Err = out.Pointer+in.Pointer, in.Err
-		if start >= 0 && in.Offset >= 0 {
-			out.Offset = start + in.Offset
-		}
-	}
-	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -128,7 +129,7 @@ func (e *requestEncoder) tools() error {
 func (e *requestEncoder) choice() error {
 	c := e.req.ToolChoice
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
-		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	if err := wirekit.AllowsNone("openaichat", e.req, e.sends); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	switch {
 	case c.Native != nil && c.Native.Format == dragoman.Format(name):
 		w.RawField("tool_choice", c.Native.JSON)
-	case c.Mode == dragoman.ChoiceOpaque:
+	case c.Mode == codes.ChoiceOpaque:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
 	case c.Mode == dragoman.ChoiceTool:
 		if len(c.Tools) != 1 {
@@ -191,7 +192,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		e.allowed(c)
 		return nil
 	default:
-		w.StringField("tool_choice", string(c.Mode))
+		w.StringField("tool_choice", c.Mode)
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	return nil
@@ -206,7 +207,7 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 	w.StringField("type", "allowed_tools")
 	w.Key("allowed_tools")
 	w.BeginObject()
-	w.StringField("mode", string(c.Mode))
+	w.StringField("mode", c.Mode)
 	w.Key("tools")
 	w.BeginArray()
 	n := 0
@@ -270,7 +271,7 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef) {
 	w := &e.w
 	key := "function"
 	_, _, spec := e.reg.PublicName("", e.reg.WireName(ref.Namespace, ref.Name))
-	freeform := ref.Kind == dragoman.ToolFreeform || spec != nil && spec.Kind == dragoman.ToolFreeform
+	freeform := ref.Kind == codes.ToolFreeform || spec != nil && spec.Kind == codes.ToolFreeform
 	if freeform && !e.target.Caps.NoCustomTools {
 		key = "custom"
 	}
@@ -296,16 +297,16 @@ func (e *requestEncoder) output() {
 	}
 	kind := f.Kind
 	if kind == "" && len(f.Schema) > 0 {
-		kind = dragoman.OutputSchema // what else would it be for
+		kind = codes.OutputSchema // what else would it be for
 	}
 	w.Key("response_format")
 	w.BeginObject()
 	switch kind {
-	case dragoman.OutputJSON:
+	case codes.OutputJSON:
 		w.StringField("type", "json_object")
-	case dragoman.OutputSchema:
+	case codes.OutputSchema:
 		known := len(f.Schema) > 0
-		out, strict := []byte(nil), f.Strict == dragoman.StrictOn
+		out, strict := []byte(nil), f.Strict == codes.StrictOn
 		switch {
 		case known:
 			out, strict = wirekit.OpenAIOutput(f, name, e.reg, e.rep)
@@ -326,7 +327,7 @@ func (e *requestEncoder) output() {
 		extra.Write(w, f.Extra, name, "/json_schema")
 		w.EndObject()
 	default:
-		w.StringField("type", string(kind))
+		w.StringField("type", kind)
 	}
 	extra.End(w, f.Extra, name, extra.At("/output"), e.rep)
 }
@@ -338,7 +339,7 @@ func (e *requestEncoder) reasoningSettings() {
 	}
 	effort, budget := s.Effort, s.BudgetTokens
 	switch {
-	case s.Mode == dragoman.ReasoningOff:
+	case s.Mode == codes.ReasoningOff:
 		effort = "none"
 		if s.Effort != "" && s.Effort != "none" {
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", s.Effort)
@@ -347,18 +348,18 @@ func (e *requestEncoder) reasoningSettings() {
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode off, which wins", *budget)
 		}
 	case budget == nil:
-		if s.Mode == dragoman.ReasoningBudget {
+		if s.Mode == codes.ReasoningBudget {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
 		}
 	case effort != "":
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/budget_tokens", "Chat has no budget; effort %q says how much to think", effort)
-	case s.Mode == dragoman.ReasoningAdaptive:
+	case s.Mode == codes.ReasoningAdaptive:
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode adaptive, which wins", *budget)
 	default: // a number alone asks for mode budget
 		effort = wirekit.EffortOf(*budget)
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 	}
-	if s.Mode == dragoman.ReasoningAdaptive && effort == "" && budget == nil {
+	if s.Mode == codes.ReasoningAdaptive && effort == "" && budget == nil {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 	}
 	wirekit.ReportMode(e.rep, s)

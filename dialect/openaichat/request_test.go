@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -26,7 +27,7 @@ func encoded(t *testing.T, target targets.Target, edit func(*dragoman.Request)) 
 }
 
 func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
-	tools := []dragoman.ToolSpec{fn("f"), {Kind: dragoman.ToolFreeform, Name: "sql"}}
+	tools := []dragoman.ToolSpec{fn("f"), {Kind: codes.ToolFreeform, Name: "sql"}}
 	for _, tc := range []struct {
 		name   string
 		choice dragoman.ToolChoice
@@ -36,8 +37,8 @@ func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 		{"none", dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, `"none"`},
 		{"required", dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, `"required"`},
 		{"one function", dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}}, `{"type":"function","function":{"name":"f"}}`},
-		{"one custom tool", dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "sql", Kind: dragoman.ToolFreeform}}}, `{"type":"custom","custom":{"name":"sql"}}`},
-		{"E9: some", dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "f"}, {Name: "sql", Kind: dragoman.ToolFreeform}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sql"}}]}}`},
+		{"one custom tool", dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "sql", Kind: codes.ToolFreeform}}}, `{"type":"custom","custom":{"name":"sql"}}`},
+		{"E9: some", dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "f"}, {Name: "sql", Kind: codes.ToolFreeform}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sql"}}]}}`},
 		{"E9: one of some", dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -59,12 +60,12 @@ func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 }
 
 func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
-	for in, want := range map[string]dragoman.ChoiceMode{
+	for in, want := range map[string]string{
 		`"any"`:                          dragoman.ChoiceRequired, // Mistral
 		`{"name":"f"}`:                   dragoman.ChoiceTool,     // legacy
 		`{"type":"function","name":"f"}`: dragoman.ChoiceTool,     // flat
-		`"whatever"`:                     dragoman.ChoiceOpaque,
-		`{"type":"new","x":1}`:           dragoman.ChoiceOpaque,
+		`"whatever"`:                     codes.ChoiceOpaque,
+		`{"type":"new","x":1}`:           codes.ChoiceOpaque,
 	} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+in+`}`)
 		if req.ToolChoice == nil || req.ToolChoice.Mode != want {
@@ -73,14 +74,14 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 		if want == dragoman.ChoiceTool && req.ToolChoice.Tools[0].Name != "f" {
 			t.Errorf("%s: %+v", in, req.ToolChoice.Tools)
 		}
-		if want == dragoman.ChoiceOpaque || in == `"any"` {
+		if want == codes.ChoiceOpaque || in == `"any"` {
 			m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 			sameJSON(t, string(m["tool_choice"]), in)
 		}
 	}
 	m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("f")}
-		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: "openai.responses", JSON: []byte(`{"type":"mcp"}`)}}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: &dragoman.Native{Format: "openai.responses", JSON: []byte(`{"type":"mcp"}`)}}
 	})
 	if _, ok := m["tool_choice"]; ok {
 		t.Errorf("tool_choice: %s", m["tool_choice"])
@@ -89,7 +90,7 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 }
 
 func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
-	hosted := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
+	hosted := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
 	for name, choice := range map[string]*dragoman.ToolChoice{
 		"required": {Mode: dragoman.ChoiceRequired}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
 	} {
@@ -239,12 +240,12 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 		f    dragoman.OutputFormat
 		want string
 	}{
-		{"a schema", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "verdict", Description: "d", Schema: schema, Strict: dragoman.StrictOn}, `{"type":"json_schema","json_schema":{"name":"verdict","description":"d","schema":` + string(schema) + `,"strict":true}}`},
-		{"no name", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: schema}, `{"type":"json_schema","json_schema":{"name":"response","schema":` + string(schema) + `}}`},
-		{"an odd name", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "my verdict!", Schema: schema}, `{"type":"json_schema","json_schema":{"name":"my_verdict_","schema":` + string(schema) + `}}`},
-		{"auto, and it fits", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "v", Schema: schema, Strict: dragoman.StrictAuto}, `{"type":"json_schema","json_schema":{"name":"v","schema":` + string(schema) + `,"strict":true}}`},
-		{"JSON", dragoman.OutputFormat{Kind: dragoman.OutputJSON}, `{"type":"json_object"}`},
-		{"text", dragoman.OutputFormat{Kind: dragoman.OutputText}, `{"type":"text"}`},
+		{"a schema", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "verdict", Description: "d", Schema: schema, Strict: codes.StrictOn}, `{"type":"json_schema","json_schema":{"name":"verdict","description":"d","schema":` + string(schema) + `,"strict":true}}`},
+		{"no name", dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: schema}, `{"type":"json_schema","json_schema":{"name":"response","schema":` + string(schema) + `}}`},
+		{"an odd name", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "my verdict!", Schema: schema}, `{"type":"json_schema","json_schema":{"name":"my_verdict_","schema":` + string(schema) + `}}`},
+		{"auto, and it fits", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "v", Schema: schema, Strict: codes.StrictAuto}, `{"type":"json_schema","json_schema":{"name":"v","schema":` + string(schema) + `,"strict":true}}`},
+		{"JSON", dragoman.OutputFormat{Kind: codes.OutputJSON}, `{"type":"json_object"}`},
+		{"text", dragoman.OutputFormat{Kind: codes.OutputText}, `{"type":"text"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Output = &tc.f })
@@ -265,7 +266,7 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 			sameJSON(t, string(m["response_format"]), tc.want)
 		})
 	}
-	m, rep := encoded(t, caps(targets.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON} })
+	m, rep := encoded(t, caps(targets.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON} })
 	if _, ok := m["response_format"]; ok || rep.Err(dragoman.Serious) == nil {
 		t.Error("sent, or dropped in silence")
 	}
@@ -273,13 +274,13 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 
 func TestQuirkF5_ALongNameIsCutOnACharacter(t *testing.T) {
 	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) {
-		r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+		r.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 	})
 	has(t, string(m["response_format"]), `"name":"`+strings.Repeat("_", 64)+`"`)
 }
 
 func TestQuirkD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
-	png := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA=="}
+	png := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}")), ptr(call("b", "f", "{}"))}}
 	batches := map[string][]dragoman.Message{
 		"one message":  {dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{text("see"), png}}, &dragoman.ToolResult{CallID: "b", Content: []dragoman.Part{png}})},
@@ -371,7 +372,7 @@ func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
 	if string(m["temperature"]) != "1.0" || string(m["stream_options"]) != `{"include_usage":true}` {
 		t.Errorf("%v", m)
 	}
-	img := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}}}
+	img := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, URL: "https://x/y.png"}}}
 	ms, rep = messages(t, caps(targets.Capabilities{NoImages: true}), img)
 	has(t, ms[0], "not shown")
 	lost(t, rep, dragoman.Dropped, "takes no image")
@@ -576,7 +577,7 @@ func TestLiftErrors_OnlyWhereAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := req.Messages[1].Parts[0].(*dragoman.ToolResult)
-		if lift != (r.Outcome == dragoman.OutcomeError) || lift != (r.Text() == "no") {
+		if lift != (r.Outcome == codes.OutcomeError) || lift != (r.Text() == "no") {
 			t.Errorf("lift %v: %+v", lift, r)
 		}
 		if lift {
@@ -617,7 +618,7 @@ func TestQuirkG9_ThinkingInASecondMemberDoesNotLeakToAnotherProvider(t *testing.
 
 func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T) {
 	x := func(v string) *dragoman.Extra {
-		return &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/x", Value: json.RawMessage(v)}, {Path: "/same", Value: json.RawMessage(`1`)}}}
+		return &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/x", Value: json.RawMessage(v)}, {Path: "/same", Value: json.RawMessage(`1`)}}}
 	}
 	ms, rep := messages(t, targets.Target{},
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a")}, Extra: x(`"first"`)},

@@ -219,11 +219,11 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		}
 	}
 	if err := r.End(); err != nil {
-		return placeAt(extra.At(place), start, err)
+		return jsonwire.PlaceAt(place, start, err)
 	}
 	if index < 0 || index >= maxChoices {
 		if i >= maxChoices {
-			return placeAt(extra.At(place), start, errManyChoices)
+			return jsonwire.PlaceAt(place, start, errManyChoices)
 		}
 		d.rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d read as %d", index, i)
 		index = int64(i)
@@ -239,7 +239,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		var err error
 		at := extra.At(place + "/message")
 		if m, err = d.message(msg, at, i); err != nil {
-			return placeAt(at, start+msgStart, err)
+			return jsonwire.PlaceAt(at.String(), start+msgStart, err)
 		}
 		if m.Role != dragoman.RoleAssistant { // its calls are not read
 			d.ambiguous(place, "the message of a response has the role "+strconv.Quote(roleOf(msg, d.once)))

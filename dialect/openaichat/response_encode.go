@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
@@ -151,7 +152,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 // demand of every answer, as they do logprobs.
 func tellsRefusal(m dragoman.Message) bool {
 	_, told := extra.Get(m.Extra, name, "/refusal")
-	return told || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindRefusal })
+	return told || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindRefusal })
 }
 
 // without returns the extras but one.

@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -188,7 +189,7 @@ func TestQuirkB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
 	if first.CallID != "functions.f:0" || second.CallID != "functions.f:0" {
 		t.Errorf("%+v, %+v", first, second)
 	}
-	if first.Payload != dragoman.PayloadObject || second.Payload != dragoman.PayloadText {
+	if first.Payload != codes.PayloadObject || second.Payload != codes.PayloadText {
 		t.Error("a result took its kind from the wrong turn")
 	}
 }
@@ -495,7 +496,7 @@ func TestStop_AForeignReasonIsWrittenInTheNearestWordAndReportedWhereItIsNotTheS
 		dragoman.StopContentFilter: {"content_filter", true}, dragoman.StopRefusal: {"content_filter", false}, dragoman.StopSequence: {"stop", false},
 		dragoman.StopError: {"error", false}, dragoman.StopCancelled: {"error", false}, dragoman.StopMalformedCall: {"error", false}, dragoman.StopPause: {"stop", false}, dragoman.StopUnknown: {"stop", false},
 	} {
-		head := dragoman.Response{ID: "r", Created: time.Unix(1, 0), Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}}
+		head := dragoman.Response{ID: "r", Created: time.Unix(1, 0), Origin: &dragoman.Origin{Dialect: dialectname.Anthropic}}
 		resp := &head
 		resp.Output, resp.Stop = []dragoman.Message{dragoman.AssistantText("x")}, dragoman.Stop{Reason: reason, Native: "their_word"}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -552,9 +553,9 @@ func TestQuirkC5_AWrittenStreamNamesEachCallOnce(t *testing.T) {
 	evs = append(evs, &dragoman.ResponseStart{})
 	for i, name := range []string{"first", "second"} {
 		c := call("id_"+name, name, `{"a":[1,2]}`)
-		evs = append(evs, &dragoman.PartStart{Index: i, Part: &dragoman.ToolCall{ID: c.ID, Name: name, Payload: dragoman.PayloadObject}})
+		evs = append(evs, &dragoman.PartStart{Index: i, Part: &dragoman.ToolCall{ID: c.ID, Name: name, Payload: codes.PayloadObject}})
 		for _, piece := range []string{`{"a":`, `[1,`, `2]}`} {
-			evs = append(evs, &dragoman.PartDelta{Index: i, Kind: dragoman.KindToolCall, Text: piece})
+			evs = append(evs, &dragoman.PartDelta{Index: i, Kind: codes.KindToolCall, Text: piece})
 		}
 		evs = append(evs, &dragoman.PartEnd{Index: i, Part: &c})
 	}

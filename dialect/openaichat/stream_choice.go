@@ -39,7 +39,7 @@ type call struct {
 	id       string
 	key      string // what its deltas are known by: the id, or a number in its place
 	name     []byte
-	payload  dragoman.PayloadKind
+	payload  string
 	held     []byte // fragments that came before a name
 	part     *stream.Part
 	extra    *dragoman.Extra
@@ -138,7 +138,7 @@ func (c *choice) disputes(k *call, f fragment) {
 		const why = "a fragment has the id of one call and the index of another"
 		k.disputed, at.disputed = why, why
 	}
-	if f.custom && k.part != nil && k.payload != dragoman.PayloadText || f.legacy != k.legacy {
+	if f.custom && k.part != nil && k.payload != codes.PayloadText || f.legacy != k.legacy {
 		k.disputed = "the kind of the call changed while it was streamed"
 	}
 }
@@ -251,7 +251,7 @@ func (c *choice) delta() {
 		in := jsonwire.NewReader(calls)
 		c.toolCalls(in)
 		if err := in.Err(); err != nil {
-			c.d.misread = placeAt(extra.At(r.Pointer()+"/tool_calls"), callsAt, err)
+			c.d.misread = jsonwire.PlaceAt(r.Pointer()+"/tool_calls", callsAt, err)
 			r.Fail(err)
 		}
 	}
@@ -458,7 +458,7 @@ func (c *choice) fragment(f fragment) {
 		c.remember(k)
 	}
 	if f.custom {
-		k.payload = dragoman.PayloadText
+		k.payload = codes.PayloadText
 	}
 	if f.extra != nil {
 		for _, field := range f.extra.Fields {
@@ -668,9 +668,9 @@ func (c *choice) start(k *call) {
 	skeleton.ID = c.d.reg.PublicID(value.ID)
 	ns, public, spec := c.d.reg.PublicName("", value.Name)
 	skeleton.Namespace, skeleton.Name = ns, public
-	k.wrapped = k.payload == dragoman.PayloadObject && c.d.reg.Translates(ns, public)
-	if spec != nil && spec.Kind == dragoman.ToolFreeform {
-		skeleton.Payload = dragoman.PayloadText
+	k.wrapped = k.payload == codes.PayloadObject && c.d.reg.Translates(ns, public)
+	if spec != nil && spec.Kind == codes.ToolFreeform {
+		skeleton.Payload = codes.PayloadText
 	}
 	k.part = c.open(&skeleton, value)
 	if len(k.held) > 0 {

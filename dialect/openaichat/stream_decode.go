@@ -39,6 +39,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 // of the stream, because deltas may still follow a finish reason, and because
 // a buffer that parses is no proof of an end (quirks C10, C12).
 type streamDecoder struct {
+	wirekit.StreamReading
 	o      dialect.DecodeOptions
 	reg    *interop.Registry
 	parser sse.Parser
@@ -52,12 +53,9 @@ type streamDecoder struct {
 	choices []*choice // by index; nil where none was seen
 	usage   dragoman.Usage
 	lost    map[string]bool    // members reported as not collected
-	ended   bool               // ResponseEnd or StreamError was sent
 	refused *dragoman.APIError // the error of a choice of this chunk
-	failed  error              // why what was fed is no such stream, or emit refused it
 	scanned bool               // mixed is known: this chunk was scanned from its first delta on
 	mixed   bool               // what follows may have text beside something that comes before or after it
-	closing bool               // the event at hand may be half of one
 	bound   stream.Bound
 	none    wirekit.NotAStream
 	late    wirekit.Late // what comes behind the end
@@ -82,8 +80,8 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
 	err := d.wrap(d.parser.Feed(p, d.event))
 	d.none.Fed(p)
-	if d.failed == nil {
-		d.failed = err
+	if d.Failed == nil {
+		d.Failed = err
 	}
 	return err
 }
@@ -98,20 +96,13 @@ func (d *streamDecoder) wrap(err error) error {
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	// After an error nothing more is read: how much of it had been fed already
-	// must not matter.
-	if d.failed == nil {
-		d.closing = true
-		d.failed = d.wrap(d.parser.Close(d.event))
-		var ours *dragoman.DecodeError
-		if d.failed != nil && !errors.As(d.failed, &ours) {
-			return d.failed // emit's
-		}
+	if err := d.Drain(func() error { return d.wrap(d.parser.Close(d.event)) }); err != nil {
+		return err
 	}
-	if d.ended {
+	if d.Ended {
 		return nil
 	}
-	if d.finished() && d.failed == nil {
+	if d.finished() && d.Failed == nil {
 		d.end()
 		return d.held.Release(nil, nil, emit)
 	}
@@ -123,29 +114,17 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cut is the error of a stream without an end. It says what is known of why.
+// cut returns the error of a stream without an end.
 func (d *streamDecoder) cut() *dragoman.APIError {
-	if d.failed == nil {
+	if d.Failed == nil {
 		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
 			return e
 		}
 	}
-	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
-	some := slices.ContainsFunc(d.choices, func(c *choice) bool { return c != nil && c.finish != "" })
-	switch {
-	case d.failed != nil && d.closing:
-		e.Message = "the stream was cut in the middle of an event: " + d.failed.Error()
-	case d.failed != nil:
-		e.Message = "the stream broke: " + d.failed.Error()
-	case some:
-		e.Message = "the stream ended before every choice had its finish reason"
-	default:
-		e.Message = "the stream ended before its finish reason"
+	if slices.ContainsFunc(d.choices, func(c *choice) bool { return c != nil && c.finish != "" }) {
+		return d.Cut("an event", "every choice had its finish reason")
 	}
-	if d.failed != nil {
-		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
-	}
-	return e
+	return d.Cut("an event", "its finish reason")
 }
 
 // finished reports whether every choice that began has its finish reason.
@@ -178,7 +157,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	if d.ended { // nothing counts after the end (quirk C12)
+	if d.Ended { // nothing counts after the end (quirk C12)
 		d.late.Event(ev, &d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
@@ -236,7 +215,7 @@ func (d *streamDecoder) says(ev sse.Event) error {
 
 // torn reports whether an event is half of one.
 func (d *streamDecoder) torn(ev sse.Event) bool {
-	return d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
+	return d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 }
 
 // chunk takes the data of one event; flat says that it is an error without the
@@ -568,7 +547,7 @@ func (d *streamDecoder) choiceAt(index int) *choice {
 
 // end closes a stream that had its terminal marker.
 func (d *streamDecoder) end() {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	var stops []dragoman.Stop
 	for _, c := range d.choices {
@@ -591,7 +570,7 @@ func (d *streamDecoder) end() {
 // breakOff closes a stream that failed: open parts end with what arrived, and
 // no call of it may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
-	d.ended = true
+	d.Ended = true
 	d.start()
 	for _, c := range d.choices {
 		if c != nil {

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -211,7 +212,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", part.Name)
 			break
 		}
-		p.wrapped = part.Payload == dragoman.PayloadText && e.target.Caps.NoCustomTools
+		p.wrapped = part.Payload == codes.PayloadText && e.target.Caps.NoCustomTools
 		if e.legacy {
 			dst = e.functionStart(dst, ev.Choice, p, part)
 			break
@@ -223,7 +224,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s block of %s has no place in Chat", extra.A(part.Type), part.Dialect)
 	default:
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s part has no place in a Chat stream", extra.A(string(ev.Part.Kind())))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s part has no place in a Chat stream", extra.A(ev.Part.Kind()))
 	}
 	return dst
 }
@@ -231,7 +232,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 // callDelta writes the tool_calls member of a delta. The name is sent once.
 func (e *streamEncoder) callDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.ToolCall, args string, first bool) {
 	kind, payload := "function", "arguments"
-	if c.Payload == dragoman.PayloadText && !p.wrapped {
+	if c.Payload == codes.PayloadText && !p.wrapped {
 		kind, payload = "custom", "input"
 	}
 	if p.legacy {
@@ -262,7 +263,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	if p == nil || p.mute || p.wrapped || ev.Text == "" {
 		return dst
 	}
-	if p.part.Kind() == dragoman.KindReasoning && p.field == "" {
+	if p.part.Kind() == codes.KindReasoning && p.field == "" {
 		return dst // its end shows whether there is a place for it
 	}
 	text := ev.Text
@@ -351,7 +352,7 @@ func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 	switch {
 	case p.wrapped, why != nil && p.sent.Len() == 0:
 		return told
-	case c.Payload == dragoman.PayloadObject && p.sent.Len() == 0 && c.Problem == nil:
+	case c.Payload == codes.PayloadObject && p.sent.Len() == 0 && c.Problem == nil:
 		obj, _ := c.Object() // none, in the one spelling all clients read (quirk B2)
 		return string(obj)
 	default:
@@ -403,9 +404,9 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) [
 // was sent cannot be taken back, and nothing is patched onto it.
 func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
 	switch p.part.Kind() {
-	case dragoman.KindReasoning:
+	case codes.KindReasoning:
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
-	case dragoman.KindToolCall:
+	case codes.KindToolCall:
 		if r := jsonwire.NewReader(p.sent.Bytes()); r.Kind() == '"' && r.String() == full && r.End() == nil {
 			return // the same, encoded once more (quirk B3)
 		}

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
@@ -102,7 +103,7 @@ func streams() []string {
 	}
 	one := arguments(`"2"`)
 	all := []string{
-		string(benchdata.ToolStream(dragoman.OpenAIChat)),
+		string(benchdata.ToolStream(dialectname.OpenAIChat)),
 		with(one, arguments(`"}"`)),
 		with(arguments(`"\\\"\u00e9\ud83d\ude00é"`), arguments(`"\ud800"`), arguments("\"\xff\""), one),
 		with(arguments(`""`), one), with(arguments(`null`), one), with(arguments(`{"a":1}`), one), with(arguments(`"x`), one), with(arguments(`"\x"`), one),

@@ -9,7 +9,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
-	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -347,7 +346,7 @@ func TestQuirkC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resp := streamed(t, stream(`"tool_calls"`, d))
 			parts := resp.Output[0].Parts
-			if len(parts) != 2 || parts[0].Kind() != dragoman.KindText || parts[1].Kind() != dragoman.KindToolCall || resp.Text() != "say" {
+			if len(parts) != 2 || parts[0].Kind() != codes.KindText || parts[1].Kind() != codes.KindToolCall || resp.Text() != "say" {
 				t.Errorf("%+v", parts)
 			}
 		})
@@ -392,7 +391,7 @@ func TestQuirkB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
 			t.Errorf("ids %q, %q, %q for seeds run1, run1, run2", ca[0].ID, cb[0].ID, cc[0].ID)
 		}
 		lost(t, a.rep, dragoman.Synthesized, "call id")
-		if !interop.LegalID(ca[0].ID, codec.Limits().ID) {
+		if !codec.Limits().ID.Allows(ca[0].ID) {
 			t.Errorf("%q is too long", ca[0].ID)
 		}
 	}
@@ -460,7 +459,7 @@ func TestCustom_StreamedInputIsText(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"c","type":"custom","custom":{"name":"run_sql","input":""}}`, `{"index":0,"custom":{"input":"SELECT "}}`, `{"index":0,"custom":{"input":"1"}}`,
 	)...)))
-	sameCalls(t, got, dragoman.ToolCall{ID: "c", Name: "run_sql", Payload: dragoman.PayloadText, Arguments: "SELECT 1"})
+	sameCalls(t, got, dragoman.ToolCall{ID: "c", Name: "run_sql", Payload: codes.PayloadText, Arguments: "SELECT 1"})
 }
 
 func TestLegacy_AStreamedFunctionCallIsACall(t *testing.T) {
@@ -472,7 +471,7 @@ func TestLegacy_AStreamedFunctionCallIsACall(t *testing.T) {
 }
 
 func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
-	tools := []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "apply patch"}}
+	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "apply patch"}}
 	enc, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Tools: tools, Messages: []dragoman.Message{dragoman.UserText("x")}},
 		dialect.EncodeOptions{Target: caps(targets.Capabilities{NoCustomTools: true})})
 	if err != nil {
@@ -486,11 +485,11 @@ func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
 	if d.feed != nil {
 		t.Fatal(d.feed)
 	}
-	sameCalls(t, calls(d.resp), dragoman.ToolCall{ID: "a", Name: "apply patch", Payload: dragoman.PayloadText, Arguments: "*** x\n"})
+	sameCalls(t, calls(d.resp), dragoman.ToolCall{ID: "a", Name: "apply patch", Payload: codes.PayloadText, Arguments: "*** x\n"})
 	for _, ev := range d.events {
 		switch ev := ev.(type) {
 		case *dragoman.PartStart:
-			if c := ev.Part.(*dragoman.ToolCall); c.Name != "apply patch" || c.Payload != dragoman.PayloadText {
+			if c := ev.Part.(*dragoman.ToolCall); c.Name != "apply patch" || c.Payload != codes.PayloadText {
 				t.Errorf("started as %+v", c)
 			}
 		case *dragoman.PartDelta:

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -21,7 +23,7 @@ var (
 )
 
 var toolTraits = toolwire.Traits{
-	Dialect:     dragoman.OpenAIChat,
+	Dialect:     dialectname.OpenAIChat,
 	RequiresIDs: true,
 	Function:    toolformat.ChatFunction, Freeform: toolformat.ChatCustom,
 	Call: toolformat.ChatFunctionCall, TextCall: toolformat.ChatCustomCall,
@@ -96,7 +98,7 @@ func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawM
 		return toolwire.OneTool(format, obj, readTool)
 	case toolformat.ChatCustom:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-			s.Kind = dragoman.ToolFreeform
+			s.Kind = codes.ToolFreeform
 			readTool(rd, s)
 		})
 	default:
@@ -117,7 +119,7 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 }
 
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	kind := "function"
 	if format == toolformat.ChatCustomCall {
 		kind = "custom"
@@ -142,7 +144,7 @@ func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.
 }
 
 func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -182,7 +184,7 @@ func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 }
 
 func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
 	if !ok {
 		return false
@@ -195,7 +197,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	w.StringField("name", name)
 	w.StringFieldIf("description", low.Description)
 	own := s.Source != nil && s.Source.Format == toolformat.ChatFunction
-	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || !own || toolTraits.NeedsParameters(s, v.Caps()) {
+	if s.Parameters != nil || s.Kind == codes.ToolFreeform || !own || toolTraits.NeedsParameters(s, v.Caps()) {
 		w.RawField("parameters", low.Schema)
 	}
 	if low.Strict {
@@ -208,7 +210,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 }
 
 func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.OpenAIChat
+	const d = dialectname.OpenAIChat
 	toolwire.ReportUnsaid(s, toolwire.ToolSays{}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "custom")
@@ -237,7 +239,7 @@ func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name
 // readCall reports whether the call has an empty payload in addition to the filled
 // one; the empty one is not sent to other servers.
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.OpenAIChat}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.OpenAIChat}
 	var seen uint
 	payloads, objects := 0, 0
 	for key := range rd.Object() {
@@ -246,7 +248,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 			c.ID = toolwire.ReadID(rd)
 		case "type":
 			if cr.Text("", "type") == "custom" {
-				c.Payload = dragoman.PayloadText
+				c.Payload = codes.PayloadText
 			}
 		case "function":
 			if cr.Object("", "function") {
@@ -260,7 +262,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 				objects++
 				if cr.Payload("/custom", customFields, "input") {
 					payloads++
-					c.Payload = dragoman.PayloadText
+					c.Payload = codes.PayloadText
 				}
 			}
 		default:
@@ -282,39 +284,19 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 			res.CallID = toolwire.ReadID(rd)
 		case "name":
 			res.Name = rd.String()
-			extra.Add(&res.Extra, dragoman.OpenAIChat, "", []byte("name"), toolwire.Quote(res.Name))
+			extra.Add(&res.Extra, dialectname.OpenAIChat, "", []byte("name"), toolwire.Quote(res.Name))
 		case "content":
-			res.Content = readTexts(rd)
+			res.Content = toolwire.ReadContent(rd, nil, readPart)
 		default:
-			extra.Add(&res.Extra, dragoman.OpenAIChat, "", key, rd.Raw())
+			extra.Add(&res.Extra, dialectname.OpenAIChat, "", key, rd.Raw())
 		}
-	}
-}
-
-// readTexts reads the content of a tool message: a string, text parts, or
-// what some server made of it.
-func readTexts(rd *jsonwire.Reader) []dragoman.Part {
-	switch rd.Kind() {
-	case '"':
-		return []dragoman.Part{&dragoman.Text{Text: rd.String()}}
-	case 'n':
-		rd.Skip()
-		return nil
-	case '[':
-		var parts []dragoman.Part
-		for range rd.Array() {
-			parts = append(parts, readPart(rd.Raw()))
-		}
-		return parts
-	default:
-		return []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
 	}
 }
 
 func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	w.BeginObject()
 	w.StringField("role", "tool")
-	if v.Caps().ToolResultName && res.Name != "" && !toolwire.HasField(res.Extra, dragoman.OpenAIChat, "/name") {
+	if v.Caps().ToolResultName && res.Name != "" && !toolwire.HasField(res.Extra, dialectname.OpenAIChat, "/name") {
 		w.StringField("name", v.WireName(res.Namespace, res.Name))
 	}
 	w.StringField("tool_call_id", id)
@@ -324,7 +306,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else {
 		spill = writeContent(v, w, res, at, rep)
 	}
-	extra.Write(w, res.Extra, dragoman.OpenAIChat, "")
+	extra.Write(w, res.Extra, dialectname.OpenAIChat, "")
 	w.EndObject()
 	return spill
 }
@@ -359,13 +341,13 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 		case *dragoman.Media:
 			spill = append(spill, p)
 		case *dragoman.Opaque:
-			if p.Dialect == dragoman.OpenAIChat {
+			if p.Dialect == dialectname.OpenAIChat {
 				parts, from = append(parts, p), append(from, i)
 				continue
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(p.Kind()))
 		}
 	}
 	if len(texts) > 0 { // an error with nothing to say still says that it is one
@@ -399,7 +381,7 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 }
 
 func mediaWord(parts []dragoman.Part) string {
-	kind := dragoman.MediaKind("")
+	kind := ""
 	for _, p := range parts {
 		m, ok := p.(*dragoman.Media)
 		if !ok || (kind != "" && m.Media != kind) {
@@ -407,5 +389,5 @@ func mediaWord(parts []dragoman.Part) string {
 		}
 		kind = m.Media
 	}
-	return string(kind)
+	return kind
 }

@@ -31,6 +31,10 @@ var described = wire.Wire{
 		Forwarded: []string{"Openai-Beta", "Openai-Organization", "Openai-Project"},
 		Shown:     []string{"Openai-Processing-Ms", "Openai-Version"},
 		Codes:     true,
+		RateLimits: []wire.RateLimit{
+			{Remaining: "X-Ratelimit-Remaining-Requests", Reset: "X-Ratelimit-Reset-Requests"},
+			{Remaining: "X-Ratelimit-Remaining-Tokens", Reset: "X-Ratelimit-Reset-Tokens"},
+		},
 	},
 	Stream: wire.Stream{
 		Framing:    framing.SSE,

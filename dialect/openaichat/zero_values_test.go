@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // Snowflake Cortex writes every field of its structs: an empty function_call, an
@@ -66,7 +67,7 @@ func TestZeroValuesOfACallAreAbsent(t *testing.T) {
 	}{
 		"a function":               {decodeWhole(t, wholeAnswer(cortexCall, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
 		"a function behind custom": {decodeWhole(t, wholeAnswer(customFirst, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
-		"a custom tool":            {decodeWhole(t, wholeAnswer(custom, "tool_calls")), dragoman.ToolCall{Name: "sh", Arguments: "ls", Payload: dragoman.PayloadText}},
+		"a custom tool":            {decodeWhole(t, wholeAnswer(custom, "tool_calls")), dragoman.ToolCall{Name: "sh", Arguments: "ls", Payload: codes.PayloadText}},
 		"a streamed function": {
 			streamedAnswer(t, "tool_calls",
 				`{"role":"assistant","content":"","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":""},"custom":{"name":"","input":""}}]}`,
@@ -108,7 +109,7 @@ func TestZeroValuesInAHistoryAreNotSent(t *testing.T) {
 func TestToolChoiceWithoutTypeNamesATool(t *testing.T) {
 	for choice, want := range map[string]dragoman.ToolRef{
 		`{"function":{"name":"get_weather"}}`: {Name: "get_weather"}, // Hugging Face
-		`{"custom":{"name":"sh"}}`:            {Name: "sh", Kind: dragoman.ToolFreeform},
+		`{"custom":{"name":"sh"}}`:            {Name: "sh", Kind: codes.ToolFreeform},
 		`{"name":"get_weather"}`:              {Name: "get_weather"},
 	} {
 		body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"get_weather"}},{"type":"custom","custom":{"name":"sh"}}],"tool_choice":` + choice + `}`

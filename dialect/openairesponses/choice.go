@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -14,7 +15,7 @@ import (
 func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() == '"' {
-		switch mode := dragoman.ChoiceMode(r.String()); mode {
+		switch mode := r.String(); mode {
 		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired:
 			return &dragoman.ToolChoice{Mode: mode}, nil
 		default:
@@ -31,7 +32,7 @@ func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
 		case k == "name" && r.Kind() == '"':
 			ref.Name = r.String()
 		case k == "mode" && r.Kind() == '"':
-			c.Mode = dragoman.ChoiceMode(r.String())
+			c.Mode = r.String()
 		case k == "tools" && r.Kind() == '[':
 			c.Tools = []dragoman.ToolRef{}
 			for range r.Array() {
@@ -49,7 +50,7 @@ func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
 		return c, nil
 	case (typ == "function" || typ == "custom") && ref.Name != "" && c.Mode == "" && c.Tools == nil:
 		if typ == "custom" {
-			ref.Kind = dragoman.ToolFreeform
+			ref.Kind = codes.ToolFreeform
 		}
 		ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 		c.Mode, c.Tools = dragoman.ChoiceTool, []dragoman.ToolRef{ref}
@@ -64,7 +65,7 @@ func nativeChoice(raw []byte) *dragoman.Native {
 }
 
 func opaqueChoice(raw []byte) *dragoman.ToolChoice {
-	return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
+	return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(raw)}
 }
 
 // toolRef reads one entry of a list of allowed tools. One that names a tool is a
@@ -86,10 +87,10 @@ func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 		}
 	}
 	if ref.Name == "" || typ != "" && typ != "function" && typ != "custom" {
-		return dragoman.ToolRef{Name: ref.Name, Kind: dragoman.ToolHosted, Native: nativeChoice(raw)}
+		return dragoman.ToolRef{Name: ref.Name, Kind: codes.ToolHosted, Native: nativeChoice(raw)}
 	}
 	if typ == "custom" {
-		ref.Kind = dragoman.ToolFreeform
+		ref.Kind = codes.ToolFreeform
 	}
 	ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 	return ref
@@ -173,7 +174,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	case ownWords(c.Native):
 		e.w.Key("tool_choice")
 		w.Raw(c.Native.JSON)
-	case c.Mode == dragoman.ChoiceOpaque:
+	case c.Mode == codes.ChoiceOpaque:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
 	case c.Mode == dragoman.ChoiceTool:
 		if len(c.Tools) != 1 {
@@ -184,7 +185,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		e.allowTools(c)
 	default:
 		e.w.Key("tool_choice")
-		w.String(string(c.Mode))
+		w.String(c.Mode)
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	return nil
@@ -199,9 +200,9 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 		w.Raw(ref.Native.JSON)
 		return nil
 	case sendsHosted(spec):
-	case e.native && (spec == nil || spec.Kind != dragoman.ToolHosted):
+	case e.native && (spec == nil || spec.Kind != codes.ToolHosted):
 		// The server knows tools that we do not: loaded ones, stored ones.
-	case spec == nil || spec.Kind == dragoman.ToolHosted:
+	case spec == nil || spec.Kind == codes.ToolHosted:
 		// Never a silent "auto" (quirk E5).
 		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
 	case !e.sends(ref):
@@ -227,7 +228,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	e.w.Key("tool_choice")
 	w.BeginObject()
 	w.StringField("type", "allowed_tools")
-	w.StringField("mode", string(c.Mode))
+	w.StringField("mode", c.Mode)
 	w.Key("tools")
 	w.BeginArray()
 	n, sent := 0, 0
@@ -245,7 +246,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 		case !e.native && spec != nil && e.unaddressable(spec):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is namespaced or deferred and cannot be listed as allowed", spec.QualifiedName())
 			continue
-		case !sendsHosted(spec) && (spec != nil && spec.Kind == dragoman.ToolHosted || spec == nil && ref.Kind == dragoman.ToolHosted && !e.native):
+		case !sendsHosted(spec) && (spec != nil && spec.Kind == codes.ToolHosted || spec == nil && ref.Kind == codes.ToolHosted && !e.native):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
 			continue
 		case !e.sends(ref) && !e.toolsElsewhere():
@@ -270,7 +271,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	default:
 		e.rep.Add(dragoman.Lowered, dragoman.Serious, "/tool_choice", "none of the allowed tools can be listed; all tools are allowed")
 		w.Buf = w.Buf[:start]
-		w.StringField("tool_choice", string(c.Mode))
+		w.StringField("tool_choice", c.Mode)
 	}
 }
 
@@ -283,7 +284,7 @@ func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
 		return ownWords(ref.Native)
 	case spec == nil:
 		return e.native
-	case spec.Kind == dragoman.ToolHosted:
+	case spec.Kind == codes.ToolHosted:
 		return sendsHosted(spec)
 	default:
 		return e.native || !e.dropped[spec]
@@ -292,7 +293,7 @@ func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
 
 // toolRef writes the members that name a tool.
 func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) {
-	if ref.Kind == dragoman.ToolHosted || sendsHosted(spec) {
+	if ref.Kind == codes.ToolHosted || sendsHosted(spec) {
 		h := hostedTool{typ: ref.Name}
 		if spec != nil {
 			h = readHosted(spec)
@@ -302,7 +303,7 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) 
 		return
 	}
 	typ := "function"
-	freeform := ref.Kind == dragoman.ToolFreeform || spec != nil && spec.Kind == dragoman.ToolFreeform
+	freeform := ref.Kind == codes.ToolFreeform || spec != nil && spec.Kind == codes.ToolFreeform
 	if freeform && !e.target.Caps.NoCustomTools {
 		typ = "custom"
 	}

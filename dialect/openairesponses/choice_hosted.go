@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -39,7 +40,7 @@ func readHosted(t *dragoman.ToolSpec) (h hostedTool) {
 // sendsHosted reports whether a tool is one that this API runs itself, under a
 // type that a choice can name.
 func sendsHosted(t *dragoman.ToolSpec) bool {
-	if t == nil || t.Kind != dragoman.ToolHosted || t.Source == nil {
+	if t == nil || t.Kind != codes.ToolHosted || t.Source == nil {
 		return false
 	}
 	f := t.Source.Format
@@ -53,7 +54,7 @@ type toolKey struct {
 }
 
 func keyOf(ref dragoman.ToolRef) toolKey {
-	if ref.Kind == dragoman.ToolHosted {
+	if ref.Kind == codes.ToolHosted {
 		return toolKey{hosted: true, name: ref.Name}
 	}
 	return toolKey{namespace: ref.Namespace, name: ref.Name}
@@ -63,7 +64,7 @@ func keyOf(ref dragoman.ToolRef) toolKey {
 // its name, its type or the label of its server.
 func keysOf(t *dragoman.ToolSpec) []toolKey {
 	keys := []toolKey{{namespace: t.Namespace, name: t.Name}}
-	if t.Kind == dragoman.ToolHosted {
+	if t.Kind == codes.ToolHosted {
 		h := readHosted(t)
 		for _, s := range []string{t.Name, h.typ, h.label} {
 			if s != "" {

@@ -15,11 +15,12 @@ package openairesponses
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const name = dragoman.OpenAIResponses
+const name = dialectname.OpenAIResponses
 
 // Codec reads and writes Responses. The zero value is ready.
 type Codec struct{}

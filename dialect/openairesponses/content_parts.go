@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -12,7 +14,7 @@ import (
 // readPart reads one content part of a Responses item. A type it does
 // not know is opaque.
 func readPart(raw json.RawMessage) dragoman.Part {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
 	var part dragoman.Part
@@ -35,10 +37,10 @@ func readPart(raw json.RawMessage) dragoman.Part {
 }
 
 func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
-	const d = dragoman.OpenAIResponses
-	m := &dragoman.Media{Media: dragoman.MediaImage}
+	const d = dialectname.OpenAIResponses
+	m := &dragoman.Media{Media: codes.MediaImage}
 	if typ == "input_file" {
-		m.Media = dragoman.MediaFile
+		m.Media = codes.MediaFile
 	}
 	for key := range rd.Object() {
 		switch string(key) {
@@ -77,7 +79,7 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 // "output_text" in an assistant's message and "input_text" in any other. It
 // returns false when nothing was written.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistant bool, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	switch p := part.(type) {
 	case *dragoman.Text, *dragoman.Data:
 		t, ok := p.(*dragoman.Text)
@@ -124,7 +126,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Responses message", extra.A(string(part.Kind())))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Responses message", extra.A(part.Kind()))
 		return false
 	}
 	return true
@@ -132,7 +134,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 
 // writeMedia writes an image or a file as an input part.
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	w.BeginObject()
 	switch {
 	case toolwire.EmptyMedia(m):
@@ -143,7 +145,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 		w.StringField("type", "input_text")
 		w.StringField("text", m.Text)
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
-	case m.Media == dragoman.MediaImage:
+	case m.Media == codes.MediaImage:
 		w.StringField("type", "input_image")
 		if m.FileID != "" {
 			w.StringField("file_id", m.FileID)
@@ -156,7 +158,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 			detail = "auto"
 		}
 		w.StringField("detail", detail)
-	case m.Media == dragoman.MediaFile:
+	case m.Media == codes.MediaFile:
 		w.StringField("type", "input_file")
 		w.StringFieldIf("file_id", m.FileID)
 		w.StringFieldIf("filename", m.Name)

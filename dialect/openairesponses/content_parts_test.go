@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
@@ -31,11 +33,11 @@ func TestPartsRoundTrip(t *testing.T) {
 
 func TestPartsThatResponsesCannotCarryBecomeNotes(t *testing.T) {
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a text document", Part: &dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, Want: `{"type":"input_text","text":"words"}`, Severity: dragoman.Info},
-		{Name: "sound", Part: &dragoman.Media{Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "AA=="}, Want: `{"type":"input_text","text":"[audio not shown]"}`, Severity: dragoman.Serious},
-		{Name: "a file without a name", Part: &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}, Want: `{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,AA=="}`, Severity: dragoman.Info},
+		{Name: "a text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"input_text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "sound", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/wav", Base64: "AA=="}, Want: `{"type":"input_text","text":"[audio not shown]"}`, Severity: dragoman.Serious},
+		{Name: "a file without a name", Part: &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}, Want: `{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,AA=="}`, Severity: dragoman.Info},
 	})
-	parts.Drops(t, &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
+	parts.Drops(t, &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
 }
 
 func TestPartsReadCacheBreakpoints(t *testing.T) {

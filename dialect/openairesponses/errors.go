@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -243,7 +244,7 @@ func wordsOf(e *dragoman.APIError) (typ, code string) {
 }
 
 func ownError(e *dragoman.APIError) bool {
-	return e.Native != nil && (e.Native.Format == dragoman.Format(name) || e.Native.Format == dragoman.Format(dragoman.OpenAIChat))
+	return e.Native != nil && (e.Native.Format == dragoman.Format(name) || e.Native.Format == dragoman.Format(dialectname.OpenAIChat))
 }
 
 // failureCode is the code of a failed response or an error event, which have

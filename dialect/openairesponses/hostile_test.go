@@ -13,6 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/interop"
@@ -66,7 +67,7 @@ func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
 		"a word of tomorrow": {"incomplete", "content_filter"},
 		dragoman.StopPause:   {"completed", ""}, dragoman.StopToolCalls: {"completed", ""}, dragoman.StopNone: {"completed", ""},
 	} {
-		for _, origin := range []*dragoman.Origin{nil, {Dialect: name}, {Dialect: dragoman.Anthropic}} {
+		for _, origin := range []*dragoman.Origin{nil, {Dialect: name}, {Dialect: dialectname.Anthropic}} {
 			call := &dragoman.ToolCall{ID: "c1", Name: "rm", Arguments: "{}"}
 			resp := &dragoman.Response{ID: "resp_r", Model: "m", Origin: origin, Stop: dragoman.Stop{Reason: reason}, Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}}
 			v, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
@@ -116,7 +117,7 @@ func TestAnEditedStopShowsOnTheWire(t *testing.T) {
 
 func freeformRegistry(t *testing.T) *interop.Registry {
 	t.Helper()
-	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}}}
+	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "f"}}}
 	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCustomTools: true}}})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestTheStreamedInputOfALoweredToolIsUnwrappedOrRefused(t *testing.T) {
 				}
 				resp, _ := collect(evs)
 				call := resp.ToolCalls()[0]
-				if c.want == "!" && call.Problem == nil || c.want != "!" && (call.Problem != nil || call.Payload != dragoman.PayloadText || call.Arguments != c.want) {
+				if c.want == "!" && call.Problem == nil || c.want != "!" && (call.Problem != nil || call.Payload != codes.PayloadText || call.Arguments != c.want) {
 					t.Errorf("%s, then %s: %+v %+v", c.deltas, final, call, call.Problem)
 				}
 				for _, ev := range evs {
@@ -223,7 +224,7 @@ func TestTheStreamEncoderCompletesNoSplicedCall(t *testing.T) {
 		out, rep := encodeStream(t, []dragoman.Event{
 			&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
 			&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "rm"}},
-			&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: `{"a":1}`},
+			&dragoman.PartDelta{Kind: codes.KindToolCall, Text: `{"a":1}`},
 			&dragoman.PartEnd{Part: end},
 			&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}},
 		}, dialect.EncodeOptions{})
@@ -268,7 +269,7 @@ func TestACallThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
 				t.Fatal(err)
 			}
 			back, _ := decodeResponse(t, string(enc.Body))
-			if c := back.ToolCalls()[0]; c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey || c.Payload == dragoman.PayloadText {
+			if c := back.ToolCalls()[0]; c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey || c.Payload == codes.PayloadText {
 				t.Errorf("passed on: %s", enc.Body)
 			}
 			streamed, _, err := decodeStream(events(created, done(0, item), completed), 50, dialect.DecodeOptions{})

@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 
@@ -410,8 +409,8 @@ func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
 		}
 	case "mcp_approval_request":
 		o.CallID = h.id
-	case "mcp_approval_response", "mcp_call":
-		o.CallID = cmp.Or(h.callID, h.approval)
+	case "mcp_approval_response":
+		o.CallID = h.approval
 	}
 	return o
 }
@@ -453,14 +452,4 @@ func roleOf(h *itemHead) dragoman.Role {
 	default:
 		return dragoman.RoleUser
 	}
-}
-
-// placed puts an error of a value within the document that held it: path is the
-// value's pointer, start its first byte.
-func placed(err error, path string, start int64) error {
-	var at *jsonwire.Error
-	if errors.As(err, &at) {
-		return &jsonwire.Error{Pointer: path + at.Pointer, Offset: start + at.Offset, Err: at.Err}
-	}
-	return &jsonwire.Error{Pointer: path, Offset: start, Err: err}
 }

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -350,7 +351,7 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 // OpenAI does not take (quirk D14), unless it came from this dialect.
 func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) dragoman.Part {
 	media, ok := p.(*dragoman.Media)
-	if !ok || media.Media != dragoman.MediaImage || media.Text != "" ||
+	if !ok || media.Media != codes.MediaImage || media.Text != "" ||
 		m.Origin != nil && m.Origin.Dialect == name || e.target.Caps.AnyMedia {
 		return p
 	}
@@ -383,14 +384,14 @@ func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) 
 		}
 	}
 	text := res.Text()
-	if res.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
+	if res.Outcome == codes.OutcomeError && !strings.HasPrefix(text, toolwire.ErrorPrefix) {
 		text = toolwire.ErrorPrefix + text
 	} else if json.Valid([]byte(text)) {
 		return
 	}
 	var w jsonwire.Writer
 	w.String(text)
-	res.Content, res.Outcome = []dragoman.Part{&dragoman.Text{Text: string(w.Buf)}}, dragoman.OutcomeUnknown
+	res.Content, res.Outcome = []dragoman.Part{&dragoman.Text{Text: string(w.Buf)}}, codes.OutcomeUnknown
 	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text written as a JSON string, because the tool declares the schema of its output")
 }
 

@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
@@ -36,7 +38,7 @@ func dump(v any) string {
 }
 
 type partView struct {
-	Kind dragoman.PartKind
+	Kind string
 	Part any
 }
 
@@ -85,7 +87,7 @@ func viewPart(p dragoman.Part, strict bool) any {
 		return []any{p.Text, p.Summary, p.ID, p.Encrypted}
 	case *dragoman.ToolCall:
 		args := p.Arguments
-		if p.Payload == dragoman.PayloadObject && strings.TrimSpace(args) == "" {
+		if p.Payload == codes.PayloadObject && strings.TrimSpace(args) == "" {
 			args = "{}"
 		}
 		return []any{p.ID, p.Name, p.Namespace, p.Payload, args, p.Problem, p.Async}
@@ -117,7 +119,7 @@ func streamMeaning(r *dragoman.Response) string {
 // it was made by the encoder.
 func checkOrder(stream []byte, minted bool) error {
 	if minted {
-		return emitcheck.Stream(dragoman.OpenAIResponses, nil, stream)
+		return emitcheck.Stream(dialectname.OpenAIResponses, nil, stream)
 	}
-	return emitcheck.Order(dragoman.OpenAIResponses, stream)
+	return emitcheck.Order(dialectname.OpenAIResponses, stream)
 }

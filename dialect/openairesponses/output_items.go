@@ -107,7 +107,7 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		}
 		// Every text is an input that a freeform tool runs, so a call that
 		// nobody can say the meaning of is not written as one.
-		it.kind, it.freeform = callItem, p.Payload == dragoman.PayloadText && !unclear(p)
+		it.kind, it.freeform = callItem, p.Payload == codes.PayloadText && !unclear(p)
 		prefix := "fc_"
 		if it.freeform {
 			prefix = "ctc_"
@@ -120,7 +120,7 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		}
 		it.kind, it.id = opaqueItem, opaqueID(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(string(p.Kind())))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(p.Kind()))
 		return nil
 	}
 	return it
@@ -241,9 +241,9 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, it.at.String()+"/arguments", "arguments written as %.40s: clients could understand them differently", arguments)
 	}
 	c.ItemID = it.id
-	c.Payload = dragoman.PayloadObject
+	c.Payload = codes.PayloadObject
 	if it.freeform {
-		c.Payload = dragoman.PayloadText
+		c.Payload = codes.PayloadText
 	}
 	status := it.status
 	if raw, ok := extra.Get(c.Extra, name, "/status"); ok && status == "completed" {
@@ -290,7 +290,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 	switch {
 	case freeform:
 		p.text = c.Arguments
-	case why != nil, c.Payload == dragoman.PayloadText:
+	case why != nil, c.Payload == codes.PayloadText:
 	case c.Problem != nil && c.Arguments == "":
 		p.text = "" // it was cut off before the first, and {} would run
 	default:

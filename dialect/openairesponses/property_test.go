@@ -10,6 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -32,7 +34,7 @@ func partGen(t *rapid.T, id int) dragoman.Part {
 	case 3:
 		return &dragoman.ToolCall{ID: fmt.Sprintf("call_%d", id), Name: "f", Arguments: argsGen.Draw(t, "args")}
 	case 4:
-		return &dragoman.ToolCall{ID: fmt.Sprintf("call_%d", id), Name: "sql", Payload: dragoman.PayloadText, Arguments: textGen.Draw(t, "input")}
+		return &dragoman.ToolCall{ID: fmt.Sprintf("call_%d", id), Name: "sql", Payload: codes.PayloadText, Arguments: textGen.Draw(t, "input")}
 	case 5:
 		return &dragoman.ToolCall{ID: fmt.Sprintf("call_%d", id), Namespace: "crm", Name: "g", Arguments: argsGen.Draw(t, "args")}
 	default:
@@ -88,7 +90,7 @@ func deltasOf(t *rapid.T, index int, p dragoman.Part) (out []*dragoman.PartDelta
 // eventGen draws a stream of canonical events: parts may overlap in any way
 // that the contract of events allows, and the stream may break.
 func eventGen(t *rapid.T) []dragoman.Event {
-	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "chatcmpl-1", Model: "m", Origin: &dragoman.Origin{Dialect: dragoman.OpenAIChat}}}}
+	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "chatcmpl-1", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.OpenAIChat}}}}
 	type open struct {
 		part   dragoman.Part
 		index  int
@@ -138,7 +140,7 @@ func malformed(evs []dragoman.Event) bool {
 			return false
 		}
 		c, ok := end.Part.(*dragoman.ToolCall)
-		return ok && c.Payload != dragoman.PayloadText && dragoman.CheckArguments(c.Arguments) != nil
+		return ok && c.Payload != codes.PayloadText && dragoman.CheckArguments(c.Arguments) != nil
 	})
 }
 
@@ -190,7 +192,7 @@ func TestQuirkC23_WrittenStreamsKeepToTheRulesWhateverOrderPartsComeIn(t *testin
 func contentOf(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.ToolCall:
-		return fmt.Sprintf("call %s %s %s %s %q", p.ID, p.Namespace, p.Name, p.Payload, payloadOf(p, p.Payload == dragoman.PayloadText).text)
+		return fmt.Sprintf("call %s %s %s %s %q", p.ID, p.Namespace, p.Name, p.Payload, payloadOf(p, p.Payload == codes.PayloadText).text)
 	case *dragoman.Reasoning:
 		return fmt.Sprintf("thinking %q %q", p.Text, p.Summary)
 	case *dragoman.Opaque:

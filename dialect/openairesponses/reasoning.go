@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
@@ -41,17 +42,17 @@ func (e *requestEncoder) reasoningSettings() {
 // that this wire has. What it leaves out is reported.
 func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 	effort, mode, budget := s.Effort, s.Mode, s.BudgetTokens
-	if mode == dragoman.ReasoningDefault && budget != nil {
-		mode = dragoman.ReasoningBudget
+	if mode == codes.ReasoningDefault && budget != nil {
+		mode = codes.ReasoningBudget
 	}
 	switch mode {
-	case dragoman.ReasoningDefault:
-	case dragoman.ReasoningOff:
+	case codes.ReasoningDefault:
+	case codes.ReasoningOff:
 		if effort != "" && effort != "none" {
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", effort)
 		}
 		effort = "none"
-	case dragoman.ReasoningBudget:
+	case codes.ReasoningBudget:
 		if budget == nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "a budget without a number of tokens")
 		} else if effort == "" {
@@ -59,7 +60,7 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 			return effort
 		}
-	case dragoman.ReasoningAdaptive:
+	case codes.ReasoningAdaptive:
 		if effort == "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 		}

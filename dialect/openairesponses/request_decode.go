@@ -3,6 +3,7 @@ package openairesponses
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -84,7 +85,7 @@ func (d *requestDecoder) input() {
 			err = wirekit.NoStrings(raw, "call_id", "name")
 		}
 		if err != nil {
-			d.err = placed(err, at.String(), r.Offset()-int64(len(raw)))
+			d.err = jsonwire.PlaceAt(at.String(), r.Offset()-int64(len(raw)), err)
 			return
 		}
 		d.req.Messages = append(d.req.Messages, m)
@@ -139,12 +140,12 @@ func (d *requestDecoder) tools() {
 		if err != nil && format == toolformat.ResponsesNamespace {
 			// It holds what we do not know: the provider's own, kept as it is.
 			specs, err = []dragoman.ToolSpec{{
-				Kind: dragoman.ToolHosted, Name: "namespace",
+				Kind: codes.ToolHosted, Name: "namespace",
 				Source: &dragoman.ToolSource{Format: format, JSON: raw},
 			}}, nil
 		}
 		if err != nil {
-			d.err = placed(err, at.String(), d.r.Offset()-int64(len(raw)))
+			d.err = jsonwire.PlaceAt(at.String(), d.r.Offset()-int64(len(raw)), err)
 			return
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
@@ -163,8 +164,8 @@ func readFormat(r *jsonwire.Reader) *dragoman.OutputFormat {
 		case r.Kind() == 'n':
 			extra.Add(&f.Extra, name, "", key, r.Raw())
 		case k == "type":
-			if f.Kind = dragoman.OutputKind(r.String()); f.Kind == "json_object" {
-				f.Kind = dragoman.OutputJSON
+			if f.Kind = r.String(); f.Kind == "json_object" {
+				f.Kind = codes.OutputJSON
 			}
 		case k == "name":
 			f.Name = r.String()
@@ -173,7 +174,7 @@ func readFormat(r *jsonwire.Reader) *dragoman.OutputFormat {
 		case k == "schema":
 			f.Schema = r.Raw()
 		case k == "strict" && r.Kind() == 't':
-			f.Strict = dragoman.StrictOn
+			f.Strict = codes.StrictOn
 			r.Skip()
 		default:
 			extra.Add(&f.Extra, name, "", key, r.Raw())
@@ -226,7 +227,7 @@ func (d *requestDecoder) include() {
 		}
 	}
 	if r.Err() != nil {
-		d.err = placed(r.Err(), "/include", d.r.Offset()-int64(len(raw)))
+		d.err = jsonwire.PlaceAt("/include", d.r.Offset()-int64(len(raw)), r.Err())
 		return
 	}
 	if encrypted > 0 {

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -183,12 +184,12 @@ func (e *requestEncoder) format() {
 	w.BeginObject()
 	kind := f.Kind
 	if kind == "" && f.Schema != nil && f.Dialect != name {
-		kind = dragoman.OutputSchema
+		kind = codes.OutputSchema
 	}
 	switch kind {
-	case dragoman.OutputJSON:
+	case codes.OutputJSON:
 		w.StringField("type", "json_object")
-	case dragoman.OutputSchema:
+	case codes.OutputSchema:
 		out, strict := wirekit.OpenAIOutput(f, name, e.reg, e.rep)
 		w.StringField("type", "json_schema")
 		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
@@ -200,10 +201,10 @@ func (e *requestEncoder) format() {
 			w.BoolField("strict", true)
 		}
 	default:
-		w.StringFieldIf("type", string(f.Kind))
+		w.StringFieldIf("type", f.Kind)
 	}
 	skip := []string{}
-	if f.Strict == dragoman.StrictOn {
+	if f.Strict == codes.StrictOn {
 		skip = append(skip, "strict")
 	}
 	extra.Write(w, without(f.Extra, skip...), name, "")

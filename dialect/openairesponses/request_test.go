@@ -8,6 +8,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
@@ -84,7 +86,7 @@ func TestRequestFieldsAreReadIntoTheModel(t *testing.T) {
 		"include":["reasoning.encrypted_content"],"background":true,"tools":[{"type":"function","name":"f"}],"tool_choice":"required"}`)
 	if req.MaxOutputTokens == nil || *req.MaxOutputTokens != 99 || *req.Sampling.Temperature != "1.0" || *req.Sampling.TopP != "0.10" ||
 		*req.Store || req.PreviousResponseID != "resp_0" || req.User != "u" || req.CacheKey != "k" || req.ServiceTier != "flex" || !req.Stream ||
-		*req.ParallelToolCalls || req.Output.Kind != dragoman.OutputJSON || req.Verbosity != "low" || req.Reasoning.Effort != "high" ||
+		*req.ParallelToolCalls || req.Output.Kind != codes.OutputJSON || req.Verbosity != "low" || req.Reasoning.Effort != "high" ||
 		req.Reasoning.Summary != "auto" || !*req.Reasoning.Encrypted || req.ToolChoice.Mode != dragoman.ChoiceRequired {
 		t.Errorf("%+v", req)
 	}
@@ -241,7 +243,7 @@ func TestQuirkD36_ToolsWithAnOutputSchemaAnswerInJSONEvenWhenTheyFail(t *testing
 			user("x"),
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "1", Name: "f"}, &dragoman.ToolCall{ID: "2", Name: "f"}}},
 			dragoman.ToolResults(
-				&dragoman.ToolResult{CallID: "1", Outcome: dragoman.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "boom"}}},
+				&dragoman.ToolResult{CallID: "1", Outcome: codes.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "boom"}}},
 				&dragoman.ToolResult{CallID: "2", Content: []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}}}),
 		},
 	}
@@ -301,7 +303,7 @@ func TestQuirkE3_WithoutToolsThereIsNoChoiceAndNoParallelFlag(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")}, ParallelToolCalls: &no,
 		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired},
-		Tools:      []dragoman.ToolSpec{{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: json.RawMessage(`{}`)}}},
+		Tools:      []dragoman.ToolSpec{{Kind: codes.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: json.RawMessage(`{}`)}}},
 	}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if v["tools"] != nil || v["tool_choice"] != nil || v["parallel_tool_calls"] != nil {
@@ -384,7 +386,7 @@ func TestQuirkB36_AnEmptyAssistantMessageIsNotWritten(t *testing.T) {
 func TestQuirkB26_CallsThatAnotherProviderRanAreNotSent(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.Text{Text: "t"}, &dragoman.ToolCall{ID: "srvtoolu_1", Name: "web_search", Hosted: true},
-		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "web_search_tool_result", JSON: json.RawMessage(`{}`)},
+		&dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "web_search_tool_result", JSON: json.RawMessage(`{}`)},
 	}}}}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if diff := cmp.Diff([]string{"message"}, types(v)); diff != "" || rep.Err(dragoman.Serious) == nil {
@@ -412,7 +414,7 @@ func TestCacheHintsBecomeBreakpointsWhereTheModelTakesThem(t *testing.T) {
 func TestQuirkF5_OutputFormatIsFlatAndAlwaysNamed(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")},
-		Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "my schema!", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
+		Output: &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "my schema!", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
 	}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if at(v, "text", "format", "name") != "my_schema_" || !reported(rep, dragoman.Renamed, "/output/name") {

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -35,10 +36,10 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		at := extra.Elem("/output", i)
 		m, err := d.item(raw, at, i)
 		if err != nil {
-			failed = placed(err, at.String(), end.offsets[i])
+			failed = jsonwire.PlaceAt(at.String(), end.offsets[i], err)
 			break
 		}
-		if d.head(raw).twice && m.Parts != nil && m.Parts[0].Kind() == dragoman.KindOpaque {
+		if d.head(raw).twice && m.Parts != nil && m.Parts[0].Kind() == codes.KindOpaque {
 			d.sound = false
 			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item that readers would take for two; it is not kept")
 			continue

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
@@ -172,12 +173,12 @@ func TestUsageIsReadAndUnknownIsNotZero(t *testing.T) {
 
 func TestResponseFromElsewhereHasEveryMemberClientsRequire(t *testing.T) {
 	resp := &dragoman.Response{
-		ID: "msg_abc", Model: "claude", Created: time.Unix(1794700000, 0), Origin: &dragoman.Origin{Dialect: dragoman.Anthropic},
+		ID: "msg_abc", Model: "claude", Created: time.Unix(1794700000, 0), Origin: &dragoman.Origin{Dialect: dialectname.Anthropic},
 		Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
-		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}, Parts: []dragoman.Part{
+		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &dragoman.Origin{Dialect: dialectname.Anthropic}, Parts: []dragoman.Part{
 			&dragoman.Reasoning{Text: "hm", Signature: "sig"}, &dragoman.Text{Text: "a"}, &dragoman.Refusal{Text: "b"},
 			&dragoman.ToolCall{ID: "toolu_1", Name: "f"}, &dragoman.Text{Text: "c"},
-			&dragoman.ToolCall{ID: "toolu_2", Name: "sql", Payload: dragoman.PayloadText, Arguments: "S"},
+			&dragoman.ToolCall{ID: "toolu_2", Name: "sql", Payload: codes.PayloadText, Arguments: "S"},
 			&dragoman.ToolCall{ID: "srv_1", Name: "web_search", Hosted: true},
 		}}},
 	}
@@ -284,8 +285,8 @@ func TestACallWhosePayloadStandsAstrayIsNotPassedOnAsItCame(t *testing.T) {
 
 func TestQuirkB21_AFailedResponseSaysWhatItsProviderSaidOfIt(t *testing.T) {
 	resp := &dragoman.Response{
-		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dragoman.Gemini}, Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall},
-		Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
+		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.Gemini}, Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall},
+		Extra: &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
 	}
 	enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"message":"the response ended with malformed_tool_call: call: print(x)"`) {

@@ -86,7 +86,7 @@ func (d *requestDecoder) toolChoice() {
 	}
 	c, err := d.choice(raw)
 	if err != nil {
-		d.err = placed(err, "/tool_choice", d.r.Offset()-int64(len(raw)))
+		d.err = jsonwire.PlaceAt("/tool_choice", d.r.Offset()-int64(len(raw)), err)
 	}
 	d.req.ToolChoice = c
 }

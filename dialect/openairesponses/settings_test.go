@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,7 +20,7 @@ func hosted(name, obj string) dragoman.ToolSpec {
 	var head struct{ Type string }
 	_ = json.Unmarshal([]byte(obj), &head)
 	return dragoman.ToolSpec{
-		Kind: dragoman.ToolHosted, Name: name,
+		Kind: codes.ToolHosted, Name: name,
 		Source: &dragoman.ToolSource{Format: dragoman.Format("openai.responses." + head.Type), JSON: json.RawMessage(obj)},
 	}
 }
@@ -38,7 +39,7 @@ func TestHostedToolsAreForcedByTheirType(t *testing.T) {
 		{"mail", `{"type":"mcp","server_label":"mail"}`},
 		{"bare", `{"type":"mcp"}`},
 	} {
-		ref := dragoman.ToolRef{Name: c.name, Kind: dragoman.ToolHosted}
+		ref := dragoman.ToolRef{Name: c.name, Kind: codes.ToolHosted}
 		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: tools}
 		var want any
 		_ = json.Unmarshal([]byte(c.want), &want)
@@ -55,12 +56,12 @@ func TestHostedToolsAreForcedByTheirType(t *testing.T) {
 		}
 	}
 	for what, refused := range map[string]dragoman.ToolSpec{
-		"a tool of another provider": {Kind: dragoman.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20250305", JSON: json.RawMessage(`{"type":"x"}`)}},
+		"a tool of another provider": {Kind: codes.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20250305", JSON: json.RawMessage(`{"type":"x"}`)}},
 		"a function of that name":    {Name: "x"},
 	} {
 		req := &dragoman.Request{
 			Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}, refused},
-			ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "x", Kind: dragoman.ToolHosted}}},
+			ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "x", Kind: codes.ToolHosted}}},
 		}
 		if _, err := (Codec{}).EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
@@ -69,7 +70,7 @@ func TestHostedToolsAreForcedByTheirType(t *testing.T) {
 }
 
 func TestAnUnknownModeOfChoiceIsInvalid(t *testing.T) {
-	for _, mode := range []dragoman.ChoiceMode{"any", ""} {
+	for _, mode := range []string{"any", ""} {
 		for _, tools := range [][]dragoman.ToolSpec{nil, {{Name: "f"}}} {
 			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: tools, ToolChoice: &dragoman.ToolChoice{Mode: mode}}
 			_, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
@@ -101,7 +102,7 @@ func TestQuirkD31_OnlyBreakpointsThatCanBeWrittenCount(t *testing.T) {
 			{Role: dragoman.RoleUser, Parts: []dragoman.Part{text("u1")}, Cache: hint}, // one breakpoint, said twice
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a"), &dragoman.ToolCall{ID: "1", Name: "f", Cache: hint}}, Cache: hint},
 			dragoman.ToolResults(&dragoman.ToolResult{CallID: "1", Cache: hint, Content: []dragoman.Part{text("r")}}),
-			{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, URL: "https://example.com/a.png", Cache: hint}}},
+			{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, URL: "https://example.com/a.png", Cache: hint}}},
 			{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "u2"}}, Cache: hint},
 		},
 	}
@@ -133,15 +134,15 @@ func TestQuirkG10_NoReasoningSettingIsIgnoredSilently(t *testing.T) {
 		path     string
 	}{
 		{"a budget without a mode is a budget", dragoman.ReasoningSettings{BudgetTokens: budget(1024)}, "low", dragoman.Lowered, "/reasoning/budget_tokens"},
-		{"a budget with its mode", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: budget(10000)}, "medium", dragoman.Lowered, "/reasoning/budget_tokens"},
+		{"a budget with its mode", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(10000)}, "medium", dragoman.Lowered, "/reasoning/budget_tokens"},
 		{"a budget beside an effort", dragoman.ReasoningSettings{Effort: "high", BudgetTokens: budget(1024)}, "high", dragoman.Dropped, "/reasoning/budget_tokens"},
-		{"a budget without a number", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget}, nil, dragoman.Dropped, "/reasoning/mode"},
-		{"off wins over effort", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, Effort: "high"}, "none", dragoman.Dropped, "/reasoning/effort"},
-		{"off wins over a budget", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, BudgetTokens: budget(1024)}, "none", dragoman.Dropped, "/reasoning/budget_tokens"},
-		{"adaptive beside a budget", dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, BudgetTokens: budget(1024)}, nil, dragoman.Dropped, "/reasoning/budget_tokens"},
+		{"a budget without a number", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget}, nil, dragoman.Dropped, "/reasoning/mode"},
+		{"off wins over effort", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, "none", dragoman.Dropped, "/reasoning/effort"},
+		{"off wins over a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, BudgetTokens: budget(1024)}, "none", dragoman.Dropped, "/reasoning/budget_tokens"},
+		{"adaptive beside a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: budget(1024)}, nil, dragoman.Dropped, "/reasoning/budget_tokens"},
 		{"a mode in no table", dragoman.ReasoningSettings{Mode: "deep"}, nil, dragoman.Dropped, "/reasoning/mode"},
-		{"off alone", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, "none", "", ""},
-		{"off said twice", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff, Effort: "none"}, "none", "", ""},
+		{"off alone", dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, "none", "", ""},
+		{"off said twice", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "none"}, "none", "", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			v, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Reasoning: &c.settings}, dialect.EncodeOptions{})
@@ -276,7 +277,7 @@ func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
 		"an event": func(e *dragoman.APIError) {
 			e.Native.JSON = json.RawMessage(`{"type":"error","error":{"message":"m"}}`)
 		},
-		"another dialect's": func(e *dragoman.APIError) { e.Native.Format = dragoman.Format(dragoman.Anthropic) },
+		"another dialect's": func(e *dragoman.APIError) { e.Native.Format = dragoman.Format(dialectname.Anthropic) },
 	} {
 		e := Codec{}.DecodeError(400, http.Header{}, []byte(native))
 		change(e)

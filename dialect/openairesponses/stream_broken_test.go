@@ -346,7 +346,7 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 			}
 			closed := d.Close(emit)
 			for _, ev := range evs {
-				if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindToolCall {
+				if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == codes.KindToolCall {
 					t.Errorf("a call of the second answer came through: %+v", end.Part)
 				}
 			}

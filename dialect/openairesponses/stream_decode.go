@@ -533,7 +533,7 @@ func (d *streamDecoder) begin(raw []byte) error {
 			}
 		}
 		if r.Err() != nil {
-			return placed(r.Err(), "/response", d.ev.responseAt)
+			return jsonwire.PlaceAt("/response", d.ev.responseAt, r.Err())
 		}
 	}
 	d.began = true
@@ -582,7 +582,7 @@ func (d *streamDecoder) terminal(word string) error {
 		r := jsonwire.NewReader(raw)
 		end = d.members(r, &resp)
 		if err := r.End(); err != nil {
-			return placed(err, "/response", d.ev.responseAt)
+			return jsonwire.PlaceAt("/response", d.ev.responseAt, err)
 		}
 	}
 	if end.status == "" || (word != "completed" && end.status == "completed") {

@@ -192,7 +192,7 @@ func (d *streamDecoder) putBack(it *streamItem, text string) {
 	c := it.call
 	c.Arguments = text
 	if !it.lowered {
-		if c.Payload == dragoman.PayloadObject && c.Problem == nil {
+		if c.Payload == codes.PayloadObject && c.Problem == nil {
 			c.Problem = dragoman.CheckArguments(text)
 		}
 		return
@@ -201,7 +201,7 @@ func (d *streamDecoder) putBack(it *streamItem, text string) {
 	// input: it is settled as ever, and what is cut or ambiguous gets its
 	// problem.
 	id, ns, public := c.ID, c.Namespace, c.Name
-	c.Payload, c.Namespace, c.Name = dragoman.PayloadObject, "", d.reg.WireName(ns, public)
+	c.Payload, c.Namespace, c.Name = codes.PayloadObject, "", d.reg.WireName(ns, public)
 	d.reg.Settle(c, extra.Elem("/output", it.place), d.rep)
 	c.ID, c.Namespace, c.Name = id, ns, public
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -242,7 +243,7 @@ func (d *streamDecoder) misread(err error) error {
 		}
 		return err
 	}
-	return placed(err, d.at.pointer, d.at.start)
+	return jsonwire.PlaceAt(d.at.pointer, d.at.start, err)
 }
 
 // skeleton reads the call of an added item; its arguments come later. Reading
@@ -261,7 +262,7 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 		}
 	}
 	if d.markLowered(it, c); it.freeform {
-		c.Payload = dragoman.PayloadText
+		c.Payload = codes.PayloadText
 	}
 	return &dragoman.ToolCall{ID: c.ID, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload}, nil
 }
@@ -274,7 +275,7 @@ func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
 		return
 	}
 	_, _, spec := d.reg.PublicName(c.Namespace, d.reg.WireName(c.Namespace, c.Name))
-	it.lowered, it.freeform = true, spec != nil && spec.Kind == dragoman.ToolFreeform
+	it.lowered, it.freeform = true, spec != nil && spec.Kind == codes.ToolFreeform
 }
 
 // taken reports whether another call has the same id.

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -279,7 +280,7 @@ func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testi
 }
 
 func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
-	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}}}
+	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "f"}}}
 	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCustomTools: true}}})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +291,7 @@ func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp, _ := collect(evs)
-	if c := resp.ToolCalls()[0]; c.Payload != dragoman.PayloadText || c.Arguments != "SELECT" {
+	if c := resp.ToolCalls()[0]; c.Payload != codes.PayloadText || c.Arguments != "SELECT" {
 		t.Errorf("%+v", c)
 	}
 	for _, ev := range evs {
@@ -383,9 +384,9 @@ func TestEventsAfterAnEmptyChunkAreWrittenAgain(t *testing.T) {
 func TestStreamEncoderReportsWhatHasNoPlace(t *testing.T) {
 	evs := []dragoman.Event{
 		&dragoman.ResponseStart{},
-		&dragoman.PartStart{Index: 0, Part: &dragoman.Media{Media: dragoman.MediaImage}}, &dragoman.PartEnd{Index: 0, Part: &dragoman.Media{Media: dragoman.MediaImage}},
+		&dragoman.PartStart{Index: 0, Part: &dragoman.Media{Media: codes.MediaImage}}, &dragoman.PartEnd{Index: 0, Part: &dragoman.Media{Media: codes.MediaImage}},
 		&dragoman.PartStart{Index: 1, Part: &dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}}, &dragoman.PartEnd{Index: 1, Part: &dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
-		&dragoman.PartStart{Index: 2, Part: &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "x"}},
+		&dragoman.PartStart{Index: 2, Part: &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "x"}},
 		&dragoman.PartStart{Choice: 1, Index: 0, Part: &dragoman.Text{}}, &dragoman.PartDelta{Choice: 1, Text: "other"},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopPause}},
 	}

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
@@ -20,7 +21,7 @@ type toolCodec struct{}
 var callFields = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "async", "status", "caller"}
 
 var toolTraits = toolwire.Traits{
-	Dialect:     dragoman.OpenAIResponses,
+	Dialect:     dialectname.OpenAIResponses,
 	RequiresIDs: true,
 	Function:    toolformat.ResponsesFunction, Freeform: toolformat.ResponsesCustom, Namespace: toolformat.ResponsesNamespace,
 	Call: toolformat.ResponsesFunctionCall, TextCall: toolformat.ResponsesCustomCall,
@@ -68,12 +69,12 @@ func (toolCodec) ReadTool(v toolwire.View, format dragoman.Format, obj json.RawM
 	switch format {
 	case toolformat.ResponsesFunction:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-			s.Strict = dragoman.StrictUnset
+			s.Strict = codes.StrictUnset
 			readTool(rd, s)
 		})
 	case toolformat.ResponsesCustom:
 		return toolwire.OneTool(format, obj, func(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-			s.Kind = dragoman.ToolFreeform
+			s.Kind = codes.ToolFreeform
 			readTool(rd, s)
 		})
 	case toolformat.ResponsesNamespace:
@@ -106,7 +107,7 @@ func (toolCodec) BeginNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec) {
 
 func (toolCodec) EndNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec) {
 	w.EndArray()
-	extra.Write(w, tools[0].NamespaceExtra, dragoman.OpenAIResponses, "")
+	extra.Write(w, tools[0].NamespaceExtra, dialectname.OpenAIResponses, "")
 	w.EndObject()
 }
 
@@ -116,7 +117,7 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 }
 
 func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.Format, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	w.BeginObject()
 	text := format == toolformat.ResponsesCustomCall
 	if text {
@@ -143,7 +144,7 @@ func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, format dragoman.
 }
 
 func readTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -204,7 +205,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 				specs = append(specs, inner...)
 			}
 		default:
-			extra.Add(&ex, dragoman.OpenAIResponses, "", key, rd.Raw())
+			extra.Add(&ex, dialectname.OpenAIResponses, "", key, rd.Raw())
 		}
 	}
 	if err := rd.End(); err != nil {
@@ -218,13 +219,13 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 	}
 	if name == "" || len(specs) == 0 {
 		// Nothing we could address: the provider's own, kept as it is.
-		s := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: toolformat.ResponsesNamespace, JSON: obj}}
+		s := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: toolformat.ResponsesNamespace, JSON: obj}}
 		s.Source.Mirror = s.Fingerprint()
 		return []dragoman.ToolSpec{s}, nil
 	}
 	for i := range specs {
 		s := &specs[i]
-		if s.Kind == dragoman.ToolHosted {
+		if s.Kind == codes.ToolHosted {
 			return nil, fmt.Errorf("interop: namespace %q holds a %s, which cannot be in one", name, s.Source.Format)
 		}
 		s.Namespace, s.NamespaceDescription, s.NamespaceExtra = name, description, ex
@@ -234,7 +235,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 }
 
 func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
 	if !ok {
 		return false
@@ -245,7 +246,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	w.StringField("name", name)
 	w.StringFieldIf("description", low.Description)
 	w.RawField("parameters", low.Schema)
-	if s.Strict != dragoman.StrictUnset && !v.Caps().NoStrict {
+	if s.Strict != codes.StrictUnset && !v.Caps().NoStrict {
 		// Explicit, because this wire's default is not false.
 		w.BoolField("strict", low.Strict)
 	}
@@ -258,7 +259,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 }
 
 func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
-	const d = dragoman.OpenAIResponses
+	const d = dialectname.OpenAIResponses
 	toolwire.ReportUnsaid(s, toolwire.ToolSays{Deferred: true}, at, rep)
 	w.BeginObject()
 	w.StringField("type", "custom")
@@ -278,14 +279,14 @@ func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name
 }
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dragoman.OpenAIResponses}
+	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.OpenAIResponses}
 	var seen uint
 	payloads := 0
 	for key := range rd.Object() {
 		switch name := cr.Field(callFields, &seen, "", key); name {
 		case "type":
 			if cr.Text("", "type") == "custom_tool_call" {
-				c.Payload = dragoman.PayloadText
+				c.Payload = codes.PayloadText
 			}
 		case "id":
 			c.ItemID = toolwire.ReadID(rd)
@@ -330,7 +331,7 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 		switch string(key) {
 		case "type":
 			if rd.String() == "custom_tool_call_output" {
-				res.Payload = dragoman.PayloadText
+				res.Payload = codes.PayloadText
 			}
 		case "id":
 			res.ItemID = toolwire.ReadID(rd)
@@ -351,16 +352,16 @@ func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 			}
 		case "caller":
 			res.Caller = rd.Raw()
-			extra.Add(&res.Extra, dragoman.OpenAIResponses, "", []byte("caller"), res.Caller)
+			extra.Add(&res.Extra, dialectname.OpenAIResponses, "", []byte("caller"), res.Caller)
 		default:
-			extra.Add(&res.Extra, dragoman.OpenAIResponses, "", key, rd.Raw())
+			extra.Add(&res.Extra, dialectname.OpenAIResponses, "", key, rd.Raw())
 		}
 	}
 }
 
 func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
 	w.BeginObject()
-	if res.Payload == dragoman.PayloadText && !v.Caps().NoCustomTools {
+	if res.Payload == codes.PayloadText && !v.Caps().NoCustomTools {
 		w.StringField("type", "custom_tool_call_output")
 	} else {
 		w.StringField("type", "function_call_output")
@@ -375,8 +376,8 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else {
 		writeOutput(v, w, res, at, rep)
 	}
-	extra.Write(w, res.Extra, dragoman.OpenAIResponses, "")
-	if res.Caller != nil && !toolwire.HasField(res.Extra, dragoman.OpenAIResponses, "/caller") {
+	extra.Write(w, res.Extra, dialectname.OpenAIResponses, "")
+	if res.Caller != nil && !toolwire.HasField(res.Extra, dialectname.OpenAIResponses, "/caller") {
 		w.RawField("caller", res.Caller)
 	}
 	w.EndObject()
@@ -394,7 +395,7 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 		if len(res.Content) == 1 {
 			if t, ok := res.Content[0].(*dragoman.Text); ok {
 				extra.ReportState(rep, t.Signature, at.Elem("content", 0))
-				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at.Elem("content", 0))
+				extra.Report(rep, t.Extra, dialectname.OpenAIResponses, at.Elem("content", 0))
 			}
 		}
 		return
@@ -409,23 +410,23 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 			w.StringField("type", "input_text")
 			w.StringField("text", texts[text])
 			if t, ok := p.(*dragoman.Text); ok {
-				toolwire.WriteBreakpoint(v, w, t.Cache, nil, dragoman.OpenAIResponses, at, rep)
+				toolwire.WriteBreakpoint(v, w, t.Cache, nil, dialectname.OpenAIResponses, at, rep)
 				extra.ReportState(rep, t.Signature, at)
-				extra.Write(w, t.Extra, dragoman.OpenAIResponses, "")
-				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at)
+				extra.Write(w, t.Extra, dialectname.OpenAIResponses, "")
+				extra.Report(rep, t.Extra, dialectname.OpenAIResponses, at)
 			}
 			w.EndObject()
 			text++
 		case *dragoman.Media:
 			writePart(v, w, p, false, at, rep)
 		case *dragoman.Opaque:
-			if p.Dialect == dragoman.OpenAIResponses {
+			if p.Dialect == dialectname.OpenAIResponses {
 				w.Raw(p.JSON)
 				continue
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an output", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(string(p.Kind())))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(p.Kind()))
 		}
 	}
 	// An error with nothing to say but media still says that it is one.
@@ -444,5 +445,5 @@ func needsPart(v toolwire.View, content []dragoman.Part) bool {
 		return false
 	}
 	t, ok := content[0].(*dragoman.Text)
-	return ok && (t.Extra.For(dragoman.OpenAIResponses) != nil || t.Cache != nil)
+	return ok && (t.Extra.For(dialectname.OpenAIResponses) != nil || t.Cache != nil)
 }

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -36,7 +37,10 @@ var described = wire.Wire{
 	},
 	// OpenAI models since 5.4 call no tools on Chat while they reason (quirk E12), so the
 	// plain name means Responses.
-	Providers: []wire.Provider{{Names: []string{"openai"}, KeyEnv: []string{"OPENAI_API_KEY"}}},
+	Providers: []wire.Provider{{
+		Names: []string{"openai"}, KeyEnv: []string{"OPENAI_API_KEY"},
+		Headers: []wire.HeaderEnv{{Name: "Openai-Organization", Env: "OPENAI_ORG_ID"}, {Name: "Openai-Project", Env: "OPENAI_PROJECT_ID"}},
+	}},
 	Headers: wire.Headers{
 		Forwarded: []string{"Openai-Beta", "Openai-Organization", "Openai-Project"},
 		Shown:     []string{"Openai-Processing-Ms", "Openai-Version"},
@@ -58,9 +62,9 @@ var described = wire.Wire{
 			return strings.HasPrefix(path, "/v1/responses") || strings.HasPrefix(path, "/v1/conversations")
 		},
 	},
-	State: wire.State{Responses: true, IDPrefix: "resp_"},
+	State: wire.State{Responses: true, IDPrefix: "resp_", Unfinished: []string{"queued", "in_progress"}},
 	ToolSearch: &dragoman.ToolSpec{
-		Kind: dragoman.ToolHosted, Name: "tool_search",
+		Kind: codes.ToolHosted, Name: "tool_search",
 		Source: &dragoman.ToolSource{Format: toolformat.ResponsesFunction, JSON: json.RawMessage(`{"type":"tool_search"}`)},
 	},
 	CallGuard: func(o dialect.DecodeOptions) wire.CallGuard { return newCallGuard(o) },

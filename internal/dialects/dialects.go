@@ -4,6 +4,8 @@ package dialects
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -54,4 +56,44 @@ func WireOf(d dragoman.Dialect) *wire.Wire {
 func Stateful() dialect.Codec {
 	i := slices.IndexFunc(all, func(c dialect.Codec) bool { return wire.Of(c).State.Responses })
 	return all[i]
+}
+
+// PublicHeaders returns the request headers of all dialects that hold no credential:
+// versions, and the lists of betas.
+var PublicHeaders = sync.OnceValue(func() (names []string) {
+	for _, c := range all {
+		h := wire.Of(c).Headers
+		names = append(names, h.Version)
+		for _, name := range h.Forwarded {
+			if strings.HasSuffix(name, "-Beta") {
+				names = append(names, name)
+			}
+		}
+	}
+	return distinct(names)
+})
+
+// Keys returns the headers, besides Authorization, and the query parameters in which clients
+// of all dialects send their keys.
+var Keys = sync.OnceValues(func() (headers, parameters []string) {
+	for _, c := range all {
+		h := wire.Of(c).Headers
+		headers, parameters = append(headers, h.Key), append(parameters, h.KeyParameter)
+	}
+	return distinct(headers), distinct(parameters)
+})
+
+// StorageURLs returns the beginnings of URLs that lead to the storage of one vendor, which
+// only that vendor can read, however public they look.
+var StorageURLs = sync.OnceValue(func() (prefixes []string) {
+	for _, c := range all {
+		prefixes = append(prefixes, c.Limits().StorageURLs...)
+	}
+	return distinct(prefixes)
+})
+
+// distinct removes empty and repeated strings.
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" })
 }

@@ -617,17 +617,17 @@ func smallInt(raw []byte) (n int64, ok bool) {
 }
 
 // PlaceAt puts the place of an element before the place inside it that an error
-// names. base is the offset of the element in the document.
+// names. base is the offset of the element in the document, -1 if it is unknown.
 func PlaceAt(path string, base int64, err error) error {
+	out := &Error{Pointer: path, Offset: base, Err: err}
 	var at *Error
 	if errors.As(err, &at) {
-		offset := at.Offset
-		if offset >= 0 {
-			offset += base
+		out.Pointer, out.Err = path+at.Pointer, at.Err
+		if base >= 0 && at.Offset >= 0 {
+			out.Offset = base + at.Offset
 		}
-		return &Error{Pointer: path + at.Pointer, Offset: offset, Err: at.Err}
 	}
-	return &Error{Pointer: path, Offset: base, Err: err}
+	return out
 }
 
 // Quote returns a text as a JSON string.

@@ -46,14 +46,21 @@ func (x *Exchange) Response() ([]byte, error) {
 	return []byte(*x.Resp), nil
 }
 
-// Recordings returns every exchange of a file such as "openai_chat", or skips.
-func Recordings(t testing.TB, file string) []Exchange {
+// Shared returns a path in the folder beside the module with recorded traffic and official
+// documents. They are not ours to copy: tests that need them skip where they are absent.
+func Shared(t testing.TB, path ...string) string {
 	t.Helper()
 	root, err := RepoRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(filepath.Join(root, "..", "shared", "recorded", file+".jsonl.gz"))
+	return filepath.Join(append([]string{root, "..", "shared"}, path...)...)
+}
+
+// Recordings returns every exchange of a file such as "openai_chat", or skips.
+func Recordings(t testing.TB, file string) []Exchange {
+	t.Helper()
+	f, err := os.Open(Shared(t, "recorded", file+".jsonl.gz"))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no recorded traffic beside the module: %v", err)
 	}

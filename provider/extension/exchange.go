@@ -12,7 +12,8 @@ import (
 // Exchange is one request and its answer, as all its extensions see them. It
 // belongs to that request, and to one goroutine at a time.
 type Exchange struct {
-	// Request is what was asked for. It must not be changed.
+	// Request is what was asked for. It must not be changed. It is validated after every
+	// [Preparer] ran: an invalid one is refused then.
 	Request *dragoman.Request
 	// Stream says that the answer is asked for as a stream.
 	Stream bool

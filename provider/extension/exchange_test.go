@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -339,7 +340,7 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 	// The application adds its own; a caller adds, and replaces nothing.
 	var log bytes.Buffer
 	in := extension.ActionInput{
-		Session: talk{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dragoman.Ollama, Provider: "ollama", Model: "m"},
+		Session: talk{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dialectname.Ollama, Provider: "ollama", Model: "m"},
 		Settings: map[string]json.RawMessage{"mine": json.RawMessage(`{"keep":3}`), "other": json.RawMessage(`{"secret":1}`)},
 		App:      json.RawMessage(`{"name":"desk"}`), Base: json.RawMessage(`{"theme":"dark"}`),
 		Context: extension.Layers{"page": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`), "app": json.RawMessage(`"forged"`)},

@@ -17,7 +17,7 @@ func guarded(c dragoman.Contribution) dragoman.Contribution {
 	}
 	for _, a := range c.Calls {
 		g := callGuard{guard{c.Source, a.Format()}, a}
-		if rec, ok := a.(dragoman.Recognizer); ok {
+		if rec, ok := a.(recognizer); ok {
 			out.Calls = append(out.Calls, recognizingGuard{g, rec})
 			continue
 		}
@@ -70,10 +70,15 @@ func (g callGuard) InspectCall(obj json.RawMessage) (_ *dragoman.ToolCall, _ dra
 	return g.accessor.InspectCall(obj)
 }
 
-// recognizingGuard is a [callGuard] whose accessor is a [dragoman.Recognizer].
+// recognizer is the optional part of a [dragoman.CallAccessor].
+type recognizer interface {
+	Recognizes(obj json.RawMessage) bool
+}
+
+// recognizingGuard is a [callGuard] whose accessor is a recognizer.
 type recognizingGuard struct {
 	callGuard
-	dragoman.Recognizer
+	recognizer
 }
 
 type resultGuard struct {
@@ -89,15 +94,15 @@ func (g resultGuard) InspectResult(obj json.RawMessage) (_ *dragoman.ToolResult,
 
 type adapterGuard struct {
 	guard
-	kind    dragoman.ObjectKind
+	kind    string
 	to      dragoman.Format
 	adapter dragoman.Adapter
 }
 
 // Kind implements [dragoman.Adapter], and so do the others.
-func (g adapterGuard) Kind() dragoman.ObjectKind { return g.kind }
-func (g adapterGuard) From() dragoman.Format     { return g.format }
-func (g adapterGuard) To() dragoman.Format       { return g.to }
+func (g adapterGuard) Kind() string          { return g.kind }
+func (g adapterGuard) From() dragoman.Format { return g.format }
+func (g adapterGuard) To() dragoman.Format   { return g.to }
 
 func (g adapterGuard) Adapt(in dragoman.AdapterInput) (_ json.RawMessage, _ dragoman.Report, err error) {
 	defer g.catch("adapt", &err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -62,7 +63,7 @@ func TestX6_MappingChangesCopies(t *testing.T) {
 	messages := func() []dragoman.Message {
 		var out []dragoman.Message
 		for range 2 {
-			extra := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/mood", Value: json.RawMessage(`1`)}}}
+			extra := &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/mood", Value: json.RawMessage(`1`)}}}
 			out = append(out, dragoman.Message{Role: dragoman.RoleAssistant, Cache: &dragoman.CacheHint{}, Extra: extra, Parts: []dragoman.Part{
 				&dragoman.Text{Text: "a", Cache: &dragoman.CacheHint{}}, &dragoman.Reasoning{Text: "b", Summary: []string{"b"}}, &dragoman.Media{URL: "c"},
 				&dragoman.ToolCall{ID: "d", Problem: &dragoman.CallProblem{Message: "d"}}, &dragoman.ToolResult{CallID: "e", Content: []dragoman.Part{&dragoman.Text{Text: "e"}}},

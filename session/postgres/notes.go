@@ -12,20 +12,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Notes are the notes of a [Store].
-type Notes struct {
+// notes are the notes of a [Store].
+type notes struct {
 	store *Store
 	now   func() time.Time
 	puts  atomic.Uint32
 }
 
-var _ session.Notes = (*Notes)(nil)
+var _ session.Notes = (*notes)(nil)
 
 // Notes are what programs that share the database remember for a while. They end with
 // the store.
-func (s *Store) Notes() *Notes { return &s.notes }
+func (s *Store) Notes() session.Notes { return &s.notes }
 
-func (n *Notes) clock() time.Time {
+func (n *notes) clock() time.Time {
 	if n.now != nil {
 		return n.now().UTC()
 	}
@@ -34,7 +34,7 @@ func (n *Notes) clock() time.Time {
 
 // exec runs one statement, and again where a server whose transactions are stricter
 // than they have to be here refuses it for another writer's sake: the later one wins.
-func (n *Notes) exec(ctx context.Context, sql string, args ...any) (rows int64, err error) {
+func (n *notes) exec(ctx context.Context, sql string, args ...any) (rows int64, err error) {
 	for range 100 {
 		done, err := n.store.pool.Exec(ctx, sql, args...)
 		if !failedWith(err, serializationFailure) {
@@ -45,7 +45,7 @@ func (n *Notes) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 }
 
 // Put keeps a value.
-func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 }
 
 // Get returns a value.
-func (n *Notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	values, err := n.GetAll(ctx, []string{key})
 	if err != nil {
 		return nil, false, err
@@ -74,7 +74,7 @@ func (n *Notes) Get(ctx context.Context, key string) (value []byte, found bool, 
 }
 
 // GetAll returns values.
-func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	rows, err := n.store.pool.Query(ctx, `SELECT key, value FROM dragoman_notes WHERE key = ANY ($1) AND expires > $2`, keys, n.clock())
 	if err != nil {
 		return nil, n.store.about(err)
@@ -93,14 +93,14 @@ func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 }
 
 // Delete forgets a key.
-func (n *Notes) Delete(ctx context.Context, key string) error {
+func (n *notes) Delete(ctx context.Context, key string) error {
 	_, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key = $1`, key)
 	return err
 }
 
 // Sweep takes out what has expired. Processes that sweep at once do not wait for each
 // other.
-func (n *Notes) Sweep(ctx context.Context, now time.Time) (int, error) {
+func (n *notes) Sweep(ctx context.Context, now time.Time) (int, error) {
 	swept, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key IN (
 		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), storelimits.SweepMost)
 	return int(swept), err

@@ -46,7 +46,7 @@ type Store struct {
 	// be read from this database while their connection waits for them, and one is
 	// left for that.
 	copies chan struct{}
-	notes  Notes
+	notes  notes
 }
 
 var (
@@ -69,7 +69,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	conf.MaxConns = max(2, conf.MaxConns)
 	s := &Store{copies: make(chan struct{}, conf.MaxConns-1)}
-	s.notes = Notes{store: s, now: o.Now}
+	s.notes = notes{store: s, now: o.Now}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}

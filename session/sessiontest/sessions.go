@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -86,12 +87,12 @@ func conversationsAreKept(t *testing.T, store session.Store) {
 	say(t, s, `{"turn":2}`)
 	wantHeard(t, store, s, `a b c d {"turn":2}`)
 
-	origin := dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "x", Model: "m"}
+	origin := dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic", Scope: "x", Model: "m"}
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: &origin, Parts: []dragoman.Part{
 		&dragoman.Reasoning{Text: "hm", Signature: "sig"},
 		&dragoman.ToolCall{ID: "1", Name: "f", Arguments: `{"x": 1.0}`},
 	}}
-	m.Native = &dragoman.Sidecar{Dialect: dragoman.Anthropic, Raw: []byte(`{ "role":"assistant",  "odd":1e2 }`), Mirror: m.Fingerprint()}
+	m.Native = &dragoman.Sidecar{Dialect: dialectname.Anthropic, Raw: []byte(`{ "role":"assistant",  "odd":1e2 }`), Mirror: m.Fingerprint()}
 	if err := s.Save(t.Context(), []dragoman.Message{m}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// Notes are the notes of a [Store].
-type Notes struct {
+// notes are the notes of a [Store].
+type notes struct {
 	store *Store
 	now   func() time.Time
 	puts  atomic.Uint32
 }
 
-var _ session.Notes = (*Notes)(nil)
+var _ session.Notes = (*notes)(nil)
 
 // Notes are what programs that share the file remember for a while. They end with the
 // store.
-func (s *Store) Notes() *Notes { return &s.notes }
+func (s *Store) Notes() session.Notes { return &s.notes }
 
-func (n *Notes) clock() int64 {
+func (n *notes) clock() int64 {
 	if n.now != nil {
 		return n.now().UnixMicro()
 	}
@@ -34,7 +34,7 @@ func (n *Notes) clock() int64 {
 }
 
 // Put keeps a value.
-func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+func (n *notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := storekit.CheckNote(key, value, expires); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.
 }
 
 // Get returns a value.
-func (n *Notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+func (n *notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	err = n.store.read.QueryRowContext(ctx, `SELECT value FROM notes WHERE key = ? AND expires > ?`, key, n.clock()).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
@@ -77,7 +77,7 @@ func notNil(value []byte) []byte {
 }
 
 // GetAll returns values.
-func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+func (n *notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 	list, err := json.Marshal(keys) // one parameter, however many they are
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
 }
 
 // Delete forgets a key.
-func (n *Notes) Delete(ctx context.Context, key string) error {
+func (n *notes) Delete(ctx context.Context, key string) error {
 	return n.store.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
 		return n.store.about(err)
@@ -111,7 +111,7 @@ func (n *Notes) Delete(ctx context.Context, key string) error {
 }
 
 // Sweep takes out what has expired.
-func (n *Notes) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
+func (n *notes) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
 	err = n.store.change(ctx, func(tx *sql.Tx) error {
 		swept, err = sweep(ctx, tx, now.UnixMicro())
 		return n.store.about(err)

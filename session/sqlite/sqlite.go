@@ -46,7 +46,7 @@ type Store struct {
 	write  *sql.DB // one connection: SQLite has one writer at a time
 	read   *sql.DB
 	closed atomic.Bool
-	notes  Notes
+	notes  notes
 }
 
 var (
@@ -64,7 +64,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		o.Wait = defaultWait
 	}
 	s := &Store{path: path}
-	s.notes = Notes{store: s, now: o.Now}
+	s.notes = notes{store: s, now: o.Now}
 	var err error
 	if s.write, err = sql.Open("sqlite", o.dsn(path, "_txlock", "immediate")); err == nil {
 		s.write.SetMaxOpenConns(1)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -66,10 +67,10 @@ func TestA1_FlagFunctionAndPolicyAskAndInvalidArgumentsNeverGetThere(t *testing.
 	for name, w := range map[string]*world{
 		"policy": newWorld(t, asking(t)),
 		"flag":   newWorld(t, nil, tool.NeedsApproval()),
-		"function": newWorld(t, nil, tool.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) {
+		"function": newWorld(t, nil, toolopt.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) {
 			return strings.Contains(string(in.Arguments), "secret"), nil
 		})),
-		"failing function": newWorld(t, nil, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { panic("no") })),
+		"failing function": newWorld(t, nil, toolopt.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { panic("no") })),
 	} {
 		asked = 0
 		w.runner.Approver = count
@@ -261,7 +262,7 @@ func TestA4_ArgumentsThatChangeAfterApprovalAreAskedAbout(t *testing.T) {
 		t.Errorf("ran %d times", w.ran)
 	}
 	// Middleware that changes what was approved.
-	w = newWorld(t, asking(t), tool.Use(func(next tool.Handler) tool.Handler {
+	w = newWorld(t, asking(t), toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
 			return next(ctx, tool.Input{Arguments: json.RawMessage(`{"path":"/etc"}`)})
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -159,7 +161,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 
 	// Middleware, a hook that keeps what it was given, and an approver that writes
 	// into what it is shown.
-	s = stop(t, tool.Use(func(next tool.Handler) tool.Handler {
+	s = stop(t, toolopt.Use(func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, _ tool.Input) (tool.Output, error) { return next(ctx, other) }
 	}))
 	s.ledger.Decide(s.pending.Binding, approved())
@@ -167,7 +169,7 @@ func TestAttack_ArgumentsChangedAfterApproval(t *testing.T) {
 	s.ranWithout("middleware")
 
 	var kept json.RawMessage
-	w := newWorld(t, asking(t), tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+	w := newWorld(t, asking(t), toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
 		kept = in.Arguments
 		return in, nil
 	}))
@@ -295,7 +297,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 15, 16, 17, 200_000} {
-		q := &tool.Question{Subject: tool.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
+		q := &tool.Question{Subject: codes.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
 		within(t, time.Minute, func() {
 			if d, err := p.Decide(t.Context(), q); err != nil || d.Rule != "last" {
 				t.Errorf("%d arguments: %v, %v", n, d, err)

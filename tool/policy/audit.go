@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -77,9 +78,9 @@ type Entry struct {
 	Call  string `json:"call"`
 	// Subject is the kind of call that was decided on, Model the model of a model call,
 	// Target the agent of a handoff.
-	Subject tool.Subject `json:"subject,omitempty"`
-	Model   string       `json:"model,omitempty"`
-	Target  string       `json:"target,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Target  string `json:"target,omitempty"`
 	// Tool is the qualified name, and Key the lookup key.
 	Tool string   `json:"tool"`
 	Key  tool.Key `json:"key"`
@@ -149,7 +150,7 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	case tool.Decided:
 		e := a.of("decided", ev.CallRef)
 		e.Subject, e.Agent, e.Model, e.Target = ev.Subject, ev.Agent, ev.Model, ev.Target
-		if ev.Subject != tool.SubjectModelCall {
+		if ev.Subject != codes.SubjectModelCall {
 			e.Arguments = new(ev.Input.Hash())
 		}
 		a.decision(&e, &ev.Decision)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -138,6 +140,64 @@ func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
 	}
 	if n := len(entries(t, log.Bytes())); n != 4 || strings.Contains(log.String(), "hunter22") || strings.Count(log.String(), "[redacted]") != 5 {
 		t.Errorf("%d lines:\n%s", n, &log)
+	}
+}
+
+// Secrets that only the run knows, configured or given to a tool, are not in the log.
+func TestP7_SecretsOfTheRunAreNotInTheLog(t *testing.T) {
+	const configured, given = "hunter22-configured", "hunter22-given"
+	var log bytes.Buffer
+	audit := NewAudit(&log)
+	broken := errors.New("cannot judge " + configured + " and " + given)
+	rules := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		d := tool.Decision{Effect: tool.Allow, Reason: "because of " + configured + " and " + given}
+		switch {
+		case strings.Contains(string(q.Input.Arguments), "deny"):
+			d.Effect = tool.Deny
+		case strings.Contains(string(q.Input.Arguments), "ask"):
+			d.Effect = tool.Ask
+		case strings.Contains(string(q.Input.Arguments), "fail"):
+			return d, broken
+		}
+		return d, nil
+	})
+	var failed error
+	var pending tool.Pending
+	runner := &tool.Runner{
+		Policy: rules, Redactor: &tool.Redactor{Secrets: []string{configured}},
+		Secrets: func(context.Context, string) (string, error) { return given, nil },
+		Observe: func(ev tool.Event) {
+			audit.Observe(ev)
+			if d, ok := ev.(tool.Decided); ok && d.Failed != nil {
+				failed = d.Failed
+			}
+		},
+	}
+	box, err := tool.NewBox(tool.New("login", "Logs in.", func(ctx context.Context, _ fileArgs) (string, error) { return tool.Secret(ctx, "key") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := runner.Start("run")
+	for i, path := range []string{"allow", "deny", "ask", "fail"} {
+		b, err := run.Do(t.Context(), box, tool.Turn{Number: i, Calls: []*dragoman.ToolCall{{ID: "c", Name: "login", Arguments: `{"path":"` + path + `"}`}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Pending) > 0 {
+			pending = b.Pending[0]
+		}
+	}
+	if err := run.DecideModel(t.Context(), 9, "m"); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Contains(text[strings.Index(text, `"turn":1`):], "hunter22") || strings.Contains(text, configured) || !strings.Contains(text, "[redacted] and [redacted]") {
+		t.Errorf("the log:\n%s", text)
+	}
+	if !errors.Is(failed, broken) {
+		t.Errorf("the event has the error %v, which does not wrap the policy's", failed)
+	}
+	if !strings.Contains(pending.Reason, configured) {
+		t.Errorf("the human reads %q, not the whole reason", pending.Reason)
 	}
 }
 

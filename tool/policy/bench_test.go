@@ -8,6 +8,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -40,7 +41,7 @@ func benchQuestion() *tool.Question {
 	spec := &dragoman.ToolSpec{Name: "read", Namespace: "files"}
 	spec.Annotations.ReadOnly, spec.Annotations.Destructive = new(true), new(false)
 	return &tool.Question{
-		Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{Tags: []string{"fs"}},
+		Subject: codes.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{Tags: []string{"fs"}},
 		Input: tool.Input{Arguments: []byte(`{"path":"src/main.go","from":1,"to":200,"options":{"numbers":true,"encoding":"utf-8"},"tags":["a","b"]}`)},
 		Run:   "run-1", Turn: 3, CallID: "call_1", Agent: []string{"main"}, Metadata: map[string]string{"tenant": "acme"},
 	}

@@ -12,9 +12,9 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/visible"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // The tests in this file hold bounds and branches that mutation testing showed to be untested.
@@ -218,9 +218,9 @@ func TestP5_OnlyACancelledContextFailsADecisionThatIsMade(t *testing.T) {
 
 // A handoff's target is compared only where there is one.
 func TestP1_ARuleWithATargetNeedsATarget(t *testing.T) {
-	p := mustNew(t, Config{Rules: []Rule{{ID: "a", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectHandoff}, When: When{Targets: []string{"*"}}}}})
+	p := mustNew(t, Config{Rules: []Rule{{ID: "a", Effect: tool.Deny, Subjects: []string{codes.SubjectHandoff}, When: When{Targets: []string{"*"}}}}})
 	for _, target := range []string{"", "refunds"} {
-		q := with(about("transfer", `{}`), func(q *tool.Question) { q.Subject, q.Target = tool.SubjectHandoff, target })
+		q := with(about("transfer", `{}`), func(q *tool.Question) { q.Subject, q.Target = codes.SubjectHandoff, target })
 		d, err := p.Decide(context.Background(), q)
 		if err != nil || (d.Rule == "a") != (target != "") {
 			t.Errorf("target %q: %+v, %v", target, d, err)
@@ -229,10 +229,10 @@ func TestP1_ARuleWithATargetNeedsATarget(t *testing.T) {
 }
 
 func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
-	rule := func(subjects []tool.Subject, w When) Rule {
+	rule := func(subjects []string, w When) Rule {
 		return Rule{ID: "a", Effect: tool.Deny, Subjects: subjects, When: w}
 	}
-	calls, handoffs := []tool.Subject{tool.SubjectToolCall}, []tool.Subject{tool.SubjectHandoff}
+	calls, handoffs := []string{codes.SubjectToolCall}, []string{codes.SubjectHandoff}
 	for _, tc := range []struct {
 		name string
 		rule Rule
@@ -252,6 +252,16 @@ func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
 		{"a rule for a target of the host", rule(handoffs, When{Targets: []string{"a"}}), Host{Name: "h", Agents: []string{"a"}}, ""},
 		{"a rule for another target", rule(handoffs, When{Targets: []string{"b"}}), Host{Name: "h", Agents: []string{"a"}}, "when.target"},
 		{"a rule for a target where the agents are unknown", rule(handoffs, When{Targets: []string{"b"}}), Host{Name: "h"}, ""},
+		{"a rule for a handoff target of the host", rule(handoffs, When{Targets: []string{"b"}}), Host{Name: "h", Targets: []string{"b"}}, ""},
+		{"a rule for another handoff target", rule(handoffs, When{Targets: []string{"b"}}), Host{Name: "h", Targets: []string{"a"}}, "the targets are a"},
+		{"a rule for a target in a host without handoffs", rule(handoffs, When{Targets: []string{"b"}}), Host{Name: "h", Targets: []string{}}, "has no handoffs"},
+		{"a rule without targets in a host without handoffs", rule(handoffs, When{}), Host{Name: "h", Targets: []string{}}, ""},
+		{"a rule for a handoff of the host", rule(handoffs, When{Tools: []string{"go"}}), Host{Name: "h", Handoffs: []string{"go"}, Targets: []string{"a"}}, ""},
+		{"a rule for another handoff", rule(handoffs, When{Tools: []string{"run"}}), Host{Name: "h", Handoffs: []string{"go"}, Targets: []string{"a"}}, "the handoffs are go"},
+		{"a rule for another handoff, or for a tool", rule(nil, When{Tools: []string{"run"}}), Host{Name: "h", Handoffs: []string{"go"}, Targets: []string{"a"}}, ""},
+		{"a rule for a handoff in a host without", rule(handoffs, When{Tools: []string{"run"}}), Host{Name: "h", Targets: []string{}}, "has no handoffs"},
+		{"a rule for a handoff where the handoffs are unknown", rule(handoffs, When{Tools: []string{"run"}}), Host{Name: "h", Handoffs: []string{"go"}}, ""},
+		{"a rule on handoffs without a name", rule(handoffs, When{}), Host{Name: "h", Handoffs: []string{"go"}, Targets: []string{"a"}}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := mustNew(t, Config{Rules: []Rule{tc.rule}}).For(tc.host)
@@ -472,10 +482,10 @@ func TestA7_AnAnswerIsReadUpToAMegabyte(t *testing.T) {
 
 func TestP5_ACommandThatOnlyBashReadsIsReadAsBashDoes(t *testing.T) {
 	bash := readCommand("diff <(ls) <(pwd)")
-	if bash.ParseError != "" || !slices.Contains(bash.Programs, "diff") || !slices.Contains(bash.Programs, shell.Unknown) {
+	if bash.ParseError != "" || !slices.Contains(bash.Programs, "diff") || !slices.Contains(bash.Programs, unknownProgram) {
 		t.Errorf("%+v", bash)
 	}
-	if c := readCommand("ls 'unclosed"); c.ParseError == "" || !slices.Contains(c.Programs, shell.Unknown) {
+	if c := readCommand("ls 'unclosed"); c.ParseError == "" || !slices.Contains(c.Programs, unknownProgram) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -150,7 +150,7 @@ func ExamplePolicy_Explain() {
 		return
 	}
 	spec := &dragoman.ToolSpec{Name: "deploy"}
-	e := p.Explain(context.Background(), &tool.Question{Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec})
+	e := p.Explain(context.Background(), &tool.Question{Subject: "tool_call", Key: tool.KeyOf(spec), Spec: spec})
 	e.Version = "1" // for this example
 	fmt.Print(e)
 	// Output:

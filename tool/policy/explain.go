@@ -10,8 +10,8 @@ import (
 
 // Explanation says how a policy comes to a decision.
 type Explanation struct {
-	Tool    string       `json:"tool,omitempty"`
-	Subject tool.Subject `json:"subject"`
+	Tool    string `json:"tool,omitempty"`
+	Subject string `json:"subject"`
 	// Model is the model of a model call, Target the agent of a handoff.
 	Model  string `json:"model,omitempty"`
 	Target string `json:"target,omitempty"`
@@ -190,7 +190,7 @@ func (e Explanation) String() string {
 	var b strings.Builder
 	what := e.Tool
 	if what == "" {
-		what = strings.TrimSpace(string(e.Subject) + " " + e.Model + e.Target)
+		what = strings.TrimSpace(e.Subject + " " + e.Model + e.Target)
 	}
 	fmt.Fprintf(&b, "%s: %s", what, e.Decision.Effect)
 	switch {

@@ -14,6 +14,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -242,10 +243,10 @@ func (f *facts) ResolveName(name string) (any, bool) {
 }
 
 func sourceOf(q *tool.Question) string {
-	if q.Settings == nil || q.Settings.Source == tool.FromLocal {
+	if q.Settings == nil || q.Settings.Source == codes.FromLocal {
 		return "local"
 	}
-	return string(q.Settings.Source)
+	return q.Settings.Source
 }
 
 func tagsOf(q *tool.Question) []string {

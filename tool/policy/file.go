@@ -224,15 +224,11 @@ func (r *reader) rule(n *node) Rule {
 		"effect":   mark("effect", func(n *node) { rule.Effect = tool.Effect(r.String(n, "effect")) }),
 		"priority": mark("priority", func(n *node) { rule.Priority = r.integer(n, "priority") }),
 		"enabled":  mark("enabled", func(n *node) { rule.Disabled = !r.boolean(n, "enabled") }),
-		"subjects": mark("subjects", func(n *node) {
-			for _, s := range r.texts(n, "subjects") {
-				rule.Subjects = append(rule.Subjects, tool.Subject(s))
-			}
-		}),
-		"reason": mark("reason", func(n *node) { rule.Reason = r.String(n, "reason") }),
-		"when":   mark("when", func(n *node) { r.when(n, &rule.When, mark) }),
-		"edits":  mark("edits", func(n *node) { rule.Edits = r.edits(n) }),
-		"input":  mark("input", func(n *node) { rule.Input = r.input(n) }),
+		"subjects": mark("subjects", func(n *node) { rule.Subjects = r.texts(n, "subjects") }),
+		"reason":   mark("reason", func(n *node) { rule.Reason = r.String(n, "reason") }),
+		"when":     mark("when", func(n *node) { r.when(n, &rule.When, mark) }),
+		"edits":    mark("edits", func(n *node) { rule.Edits = r.edits(n) }),
+		"input":    mark("input", func(n *node) { rule.Input = r.input(n) }),
 	})
 	return rule
 }

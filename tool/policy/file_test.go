@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -59,7 +60,7 @@ const wholeJSON = `{
 func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
 	want := Config{Default: defaultAskDestructive, CostLimit: 5000, Rules: []Rule{
 		{
-			ID: "all", Effect: tool.Allow, Priority: -7, Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff}, Reason: "because",
+			ID: "all", Effect: tool.Allow, Priority: -7, Subjects: []string{codes.SubjectToolCall, codes.SubjectHandoff}, Reason: "because",
 			When: When{
 				Tools: []string{"git.*", "read"}, Namespaces: []string{"git"}, ReadOnly: new(true), Destructive: new(false),
 				Idempotent: new(true), OpenWorld: new(false), Tags: []string{"vcs", "remote"}, Agents: []string{"main/*"},

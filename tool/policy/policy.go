@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/text/glob"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -86,7 +87,7 @@ func build(config Config) (*Policy, []error) {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 	})
 	p.decidesModels = slices.ContainsFunc(p.rules, func(r *compiled) bool {
-		return !r.Disabled && slices.Contains(r.Subjects, tool.SubjectModelCall)
+		return !r.Disabled && slices.Contains(r.Subjects, codes.SubjectModelCall)
 	})
 	p.version = p.hash(limit)
 	p.index = newIndex(p.rules)
@@ -195,11 +196,7 @@ func (h *versionHash) rule(r *compiled) {
 	h.str(r.ID)
 	h.str(string(r.Effect))
 	h.num(int64(r.Priority))
-	subjects := make([]string, len(r.Subjects))
-	for i, s := range r.Subjects {
-		subjects[i] = string(s)
-	}
-	h.set(subjects)
+	h.set(r.Subjects)
 	h.str(r.Reason)
 	h.set(r.When.Tools)
 	h.set(r.When.Namespaces)
@@ -396,7 +393,7 @@ func isFalse(b *bool) bool { return b != nil && !*b }
 // byDefault decides if no rule matched. The default covers model calls only if the policy
 // has rules on them, so that a policy that lists tools does not end every run.
 func (p *Policy) byDefault(q *tool.Question) tool.Decision {
-	if q.Subject == tool.SubjectModelCall && !(p.decidesModels && p.fallback == defaultDeny) {
+	if q.Subject == codes.SubjectModelCall && !(p.decidesModels && p.fallback == defaultDeny) {
 		return tool.Decision{Effect: tool.Allow}
 	}
 	return p.fallback.decide(q)
@@ -410,7 +407,7 @@ func (d Default) decide(q *tool.Question) tool.Decision {
 	case defaultAsk:
 		return tool.Decision{Effect: tool.Ask, Reason: "no rule covers this call"}
 	case defaultAskDestructive:
-		if q.Subject == tool.SubjectToolCall && mayDestroy(q) {
+		if q.Subject == codes.SubjectToolCall && mayDestroy(q) {
 			return tool.Decision{Effect: tool.Ask, Reason: "the tool may change or destroy something"}
 		}
 		return tool.Decision{Effect: tool.Allow}
@@ -423,7 +420,7 @@ func (d Default) decide(q *tool.Question) tool.Decision {
 func mayDestroy(q *tool.Question) bool {
 	a := annotationsOf(q)
 	switch {
-	case sourceOf(q) == string(tool.FromMCP), isTrue(a.Destructive):
+	case sourceOf(q) == codes.FromMCP, isTrue(a.Destructive):
 		return true
 	default:
 		return !isTrue(a.ReadOnly) && !isFalse(a.Destructive)

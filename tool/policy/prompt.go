@@ -16,7 +16,7 @@ import (
 )
 
 // Prompt asks a human at a terminal, one call at a time. It shows what will run:
-// the tool's preview ([tool.WithPreview]), such as a diff, or else every argument,
+// the tool's preview (Preview of [tool.Settings]), such as a diff, or else every argument,
 // texts of several lines as lines. It escapes everything that could move the
 // cursor, hide text or look like the prompt's own words.
 type Prompt struct {

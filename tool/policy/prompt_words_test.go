@@ -41,3 +41,18 @@ func TestThePromptSaysWhatIsWrongWithAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+func TestPromptQuotesTheBeginningOfALongAnswer(t *testing.T) {
+	for n, cut := range map[int]bool{60: false, 61: true} {
+		var out strings.Builder
+		long := strings.Repeat("ä", n)
+		_, _ = policy.NewPrompt(strings.NewReader(long+"\nn\n"), &out).Approve(context.Background(), &tool.ApprovalRequest{})
+		want := `"` + strings.Repeat("ä", 60)
+		if cut {
+			want += "…"
+		}
+		if !strings.Contains(out.String(), want+`" is not an answer.`) {
+			t.Errorf("%d characters: %s", n, out.String())
+		}
+	}
+}

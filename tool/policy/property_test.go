@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -55,7 +56,7 @@ func drawRule(t *rapid.T, id string) Rule {
 		},
 	}
 	if rapid.IntRange(0, 4).Draw(t, "subjects") == 0 {
-		r.Subjects = []tool.Subject{tool.SubjectHandoff, tool.SubjectToolCall}[rapid.IntRange(0, 1).Draw(t, "subject"):]
+		r.Subjects = []string{codes.SubjectHandoff, codes.SubjectToolCall}[rapid.IntRange(0, 1).Draw(t, "subject"):]
 	}
 	if rapid.IntRange(0, 4).Draw(t, "metadata") == 0 {
 		r.When.Metadata = map[string]string{"tenant": "acme"}
@@ -81,7 +82,7 @@ func drawQuestion(t *rapid.T) *tool.Question {
 	}
 	spec.Annotations.ReadOnly, spec.Annotations.Destructive = drawHint(t, "is read only"), drawHint(t, "is destructive")
 	q := &tool.Question{
-		Subject: rapid.SampledFrom([]tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff}).Draw(t, "about"),
+		Subject: rapid.SampledFrom([]string{codes.SubjectToolCall, codes.SubjectHandoff}).Draw(t, "about"),
 		Key:     tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{Tags: drawSome(t, drawnTags, "has tags")},
 		Run: "r", Turn: 1, CallID: "c", Agent: drawSome(t, drawnAgents, "agent"),
 		Input: tool.Input{Arguments: json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"n":3}`, `{"n":4}`}).Draw(t, "arguments"))},

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
 // anySubject among a rule's subjects makes it apply to all of them.
-const anySubject tool.Subject = "any"
+const anySubject string = "any"
 
 // Rule says what to do with calls of a kind. The package comment has the meaning
 // of each field.
@@ -28,7 +29,7 @@ type Rule struct {
 	// Subjects the rule applies to. None, or "any", means every subject that
 	// the effect and the conditions can apply to: an ask does not cover model calls,
 	// and neither does a condition on the tool.
-	Subjects []tool.Subject
+	Subjects []string
 	// Reason is told to the model when a call is denied, and to the human who is
 	// asked.
 	Reason string
@@ -165,7 +166,7 @@ func (r *Rule) check(index int) []error {
 	}
 	for _, s := range r.Subjects {
 		switch s {
-		case tool.SubjectToolCall, tool.SubjectModelCall, tool.SubjectHandoff, anySubject:
+		case codes.SubjectToolCall, codes.SubjectModelCall, codes.SubjectHandoff, anySubject:
 		default:
 			bad("subjects", "%q is no subject; want tool_call, model_call, handoff or any", s)
 		}

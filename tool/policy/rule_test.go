@@ -11,6 +11,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -18,7 +19,7 @@ import (
 func about(name, args string) *tool.Question {
 	spec := &dragoman.ToolSpec{Name: name}
 	return &tool.Question{
-		Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{},
+		Subject: codes.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{},
 		Input: tool.Input{Arguments: json.RawMessage(args)}, Run: "run", Turn: 1, CallID: "call",
 	}
 }
@@ -65,7 +66,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"a glob of one character", When{Tools: []string{"git.r?n"}}, spaced("git", "run"), true},
 		{"a glob of one character more", When{Tools: []string{"git.run?"}}, spaced("git", "run"), false},
 		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = tool.DeferredTopLevel("t") }), true},
-		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: tool.SubjectModelCall}, false},
+		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: codes.SubjectModelCall}, false},
 		{"a namespace", When{Namespaces: []string{"git"}}, spaced("git", "x"), true},
 		{"another namespace", When{Namespaces: []string{"git"}}, spaced("gitx", "x"), false},
 		{"no namespace", When{Namespaces: []string{"git"}}, about("git", `{}`), false},
@@ -106,7 +107,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 
 func TestP1_ExpressionsSeeTheWholeQuestion(t *testing.T) {
 	q := spaced("git", "push")
-	q.Settings.Tags, q.Settings.Source = []string{"vcs"}, tool.FromMCP
+	q.Settings.Tags, q.Settings.Source = []string{"vcs"}, codes.FromMCP
 	q.Agent, q.Metadata, q.Run, q.Turn = []string{"main", "coder"}, map[string]string{"tenant": "acme"}, "run-7", 3
 	q.Input = tool.Input{Arguments: json.RawMessage(`{"a":{"b":[1,2.5,"x",null,true]},"big":18446744073709551615}`), Text: "free"}
 	for _, source := range []string{
@@ -242,7 +243,7 @@ func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
 	for name, change := range map[string]func(*Rule){
 		"another id": func(r *Rule) { r.ID = "s" }, "another effect": func(r *Rule) { r.Effect, r.Input = tool.Ask, nil },
 		"a priority": func(r *Rule) { r.Priority = 1 }, "disabled": func(r *Rule) { r.Disabled = true },
-		"a subject": func(r *Rule) { r.Subjects = []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff} }, "a reason": func(r *Rule) { r.Reason = "x" },
+		"a subject": func(r *Rule) { r.Subjects = []string{codes.SubjectToolCall, codes.SubjectHandoff} }, "a reason": func(r *Rule) { r.Reason = "x" },
 		"a tool": func(r *Rule) { r.When.Tools = []string{"x"} }, "a namespace": func(r *Rule) { r.When.Namespaces = []string{"x"} },
 		"a tag": func(r *Rule) { r.When.Tags = []string{"x"} }, "an agent": func(r *Rule) { r.When.Agents = []string{"x"} },
 		"two tools": func(r *Rule) { r.When.Tools = []string{"x", "y"} },
@@ -263,7 +264,7 @@ func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
 }
 
 func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
-	hinted := func(source tool.Source, readOnly, destructive *bool) *tool.Question {
+	hinted := func(source string, readOnly, destructive *bool) *tool.Question {
 		return with(about("t", `{}`), func(q *tool.Question) {
 			q.Settings.Source = source
 			q.Spec.Annotations.ReadOnly, q.Spec.Annotations.Destructive = readOnly, destructive
@@ -282,8 +283,8 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 		{defaultAskDestructive, hinted("", new(true), nil), tool.Allow},
 		{defaultAskDestructive, hinted("", nil, new(false)), tool.Allow},
 		{defaultAskDestructive, hinted("", new(true), new(true)), tool.Ask},
-		{defaultAskDestructive, hinted(tool.FromMCP, new(true), new(false)), tool.Ask}, // its own word
-		{defaultAskDestructive, &tool.Question{Subject: tool.SubjectModelCall}, tool.Allow},
+		{defaultAskDestructive, hinted(codes.FromMCP, new(true), new(false)), tool.Ask}, // its own word
+		{defaultAskDestructive, &tool.Question{Subject: codes.SubjectModelCall}, tool.Allow},
 	} {
 		d, err := mustNew(t, Config{Default: tc.fallback}).Decide(context.Background(), tc.q)
 		if err != nil || d.Effect != tc.want || d.Rule != "" {
@@ -294,13 +295,13 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 
 func TestP1_RulesApplyToTheirSubjects(t *testing.T) {
 	p := mustNew(t, Config{Rules: []Rule{
-		{ID: "calls", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectToolCall}},
-		{ID: "models", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectModelCall, tool.SubjectHandoff}},
-		{ID: "any", Effect: tool.Deny, Subjects: []tool.Subject{anySubject}},
+		{ID: "calls", Effect: tool.Deny, Subjects: []string{codes.SubjectToolCall}},
+		{ID: "models", Effect: tool.Deny, Subjects: []string{codes.SubjectModelCall, codes.SubjectHandoff}},
+		{ID: "any", Effect: tool.Deny, Subjects: []string{anySubject}},
 		{ID: "unsaid", Effect: tool.Deny},
 	}})
-	for subject, want := range map[tool.Subject]string{
-		tool.SubjectToolCall: "[any calls unsaid]", tool.SubjectModelCall: "[any models unsaid]", tool.SubjectHandoff: "[any models unsaid]",
+	for subject, want := range map[string]string{
+		codes.SubjectToolCall: "[any calls unsaid]", codes.SubjectModelCall: "[any models unsaid]", codes.SubjectHandoff: "[any models unsaid]",
 	} {
 		d, err := p.Decide(context.Background(), &tool.Question{Subject: subject})
 		if err != nil || fmt.Sprint(d.Matches) != want {
@@ -319,7 +320,7 @@ func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
 		{"an id that forges a line", Rule{ID: "a\nb", Effect: tool.Deny}, "printable"},
 		{"no effect", Rule{ID: "a"}, "effect: a rule needs an effect"},
 		{"an unknown effect", Rule{ID: "a", Effect: "maybe"}, `"maybe" is no effect`},
-		{"an unknown subject", Rule{ID: "a", Effect: tool.Deny, Subjects: []tool.Subject{"x"}}, `"x" is no subject`},
+		{"an unknown subject", Rule{ID: "a", Effect: tool.Deny, Subjects: []string{"x"}}, `"x" is no subject`},
 		{"an invalid glob", Rule{ID: "a", Effect: tool.Deny, When: When{Tools: []string{"a[b"}}}, "when.tool: glob"},
 		{"an empty glob", Rule{ID: "a", Effect: tool.Deny, When: When{Agents: []string{""}}}, "when.agent: a glob is empty"},
 		{"an empty namespace", Rule{ID: "a", Effect: tool.Deny, When: When{Namespaces: []string{""}}}, "when.namespace"},
@@ -650,7 +651,7 @@ func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T
 		if w.ran != 0 || r.OK || r.Executed || r.ErrorKind != tc.kind {
 			t.Errorf("%s: ran %d times, %+v", name, w.ran, r)
 		}
-		if res := w.batch.Results[0]; res.Outcome != dragoman.OutcomeError || !strings.Contains(res.Text(), tc.want) {
+		if res := w.batch.Results[0]; res.Outcome != codes.OutcomeError || !strings.Contains(res.Text(), tc.want) {
 			t.Errorf("%s: the model is told %q", name, res.Text())
 		}
 		decided, ok := w.events[0].(tool.Decided)

@@ -34,6 +34,9 @@ func shellFunction(env *cel.Env) cel.EnvOption {
 		})))
 }
 
+// unknownProgram stands in [shell.Command] for programs that cannot be known.
+const unknownProgram = "?"
+
 // readCommand says what a command would do in any shell: nobody says which one gets
 // it, and to one [[ a || b ]] is a test, to another it runs b. What only Bash can read
 // is what Bash would do, and an unknown program.
@@ -43,8 +46,8 @@ func readCommand(text string) shell.Command {
 		return c
 	}
 	if bash, wrong := shell.Parse(text); wrong == nil {
-		if !slices.Contains(bash.Programs, shell.Unknown) {
-			bash.Programs = append(bash.Programs, shell.Unknown)
+		if !slices.Contains(bash.Programs, unknownProgram) {
+			bash.Programs = append(bash.Programs, unknownProgram)
 		}
 		return bash
 	}

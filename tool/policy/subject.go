@@ -5,23 +5,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
 // subjects lists every subject, in the order of messages.
-var subjects = [...]tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff, tool.SubjectModelCall}
+var subjects = [...]string{codes.SubjectToolCall, codes.SubjectHandoff, codes.SubjectModelCall}
 
 // subjectSet holds the subjects that a rule covers, one bit for each.
 type subjectSet uint8
 
-func bitOf(s tool.Subject) subjectSet {
+func bitOf(s string) subjectSet {
 	if i := slices.Index(subjects[:], s); i >= 0 {
 		return 1 << i
 	}
 	return 0
 }
 
-func (s subjectSet) has(about tool.Subject) bool { return s&bitOf(about) != 0 }
+func (s subjectSet) has(about string) bool { return s&bitOf(about) != 0 }
 
 // obstacle is a field of a rule that keeps it from applying to a subject.
 type obstacle struct {
@@ -67,20 +68,20 @@ var ofTools = []string{"args", "text", "tool", "ns", "source", "tags"}
 // obstacle returns what keeps the rule from applying to a subject, or nil. A rule
 // without subjects whose expression reads the variable subject distinguishes them
 // itself.
-func (r *Rule) obstacle(s tool.Subject, reads []string, open bool) *obstacle {
+func (r *Rule) obstacle(s string, reads []string, open bool) *obstacle {
 	w := &r.When
 	lacks := func(field, what string) *obstacle { return &obstacle{field, fmt.Sprintf("a %s has no %s", s, what)} }
-	if s != tool.SubjectModelCall && len(w.Models) > 0 {
+	if s != codes.SubjectModelCall && len(w.Models) > 0 {
 		return lacks("when.model", "model")
 	}
-	if s != tool.SubjectHandoff && len(w.Targets) > 0 {
+	if s != codes.SubjectHandoff && len(w.Targets) > 0 {
 		return lacks("when.target", "target")
 	}
 	var found *obstacle
 	switch s {
-	case tool.SubjectModelCall:
+	case codes.SubjectModelCall:
 		found = r.modelObstacle()
-	case tool.SubjectHandoff:
+	case codes.SubjectHandoff:
 		if len(r.Subjects) == 1 && !open {
 			found = r.handoffObstacle()
 		}
@@ -90,10 +91,10 @@ func (r *Rule) obstacle(s tool.Subject, reads []string, open bool) *obstacle {
 	}
 	for _, name := range reads {
 		switch {
-		case name == "model" && s != tool.SubjectModelCall,
-			name == "target" && s != tool.SubjectHandoff,
-			s == tool.SubjectModelCall && slices.Contains(ofTools, name),
-			s == tool.SubjectHandoff && !open && len(r.Subjects) == 1 && slices.Contains([]string{"args", "text", "ns", "tags"}, name):
+		case name == "model" && s != codes.SubjectModelCall,
+			name == "target" && s != codes.SubjectHandoff,
+			s == codes.SubjectModelCall && slices.Contains(ofTools, name),
+			s == codes.SubjectHandoff && !open && len(r.Subjects) == 1 && slices.Contains([]string{"args", "text", "ns", "tags"}, name):
 			return &obstacle{"when.expression", fmt.Sprintf("a %s has no %s", s, name)}
 		}
 	}
@@ -149,7 +150,7 @@ type Host struct {
 	// Name is the host's name in error messages, such as "the gateway".
 	Name string
 	// Subjects are those it decides on; nil means all.
-	Subjects []tool.Subject
+	Subjects []string
 	// Tools are the qualified names of all tools that it may call, without those of
 	// handoffs; nil means that they are not known.
 	Tools []string
@@ -199,7 +200,7 @@ func (p *Policy) For(h Host) (*Policy, error) {
 		return nil, joinInOrder(all)
 	}
 	out := *p
-	if len(h.Subjects) == 1 && h.Subjects[0] == tool.SubjectModelCall {
+	if len(h.Subjects) == 1 && h.Subjects[0] == codes.SubjectModelCall {
 		out.decidesModels = true
 	}
 	return &out, nil
@@ -217,19 +218,15 @@ func (r *compiled) unusable(h *Host, name string) (field, why string) {
 	w := &r.When
 	switch {
 	case covered == 0:
-		words := make([]string, len(h.Subjects))
-		for i, s := range h.Subjects {
-			words[i] = string(s)
-		}
-		return "subjects", fmt.Sprintf("%s decides on %s only", name, strings.Join(words, " and "))
+		return "subjects", fmt.Sprintf("%s decides on %s only", name, strings.Join(h.Subjects, " and "))
 	case h.Unattended && (r.Effect == tool.Ask || r.Effect == tool.AskInput):
 		return "effect", fmt.Sprintf("%s cannot ask a human; want allow or deny", name)
-	case r.covered == bitOf(tool.SubjectToolCall) && slices.ContainsFunc(w.Tools, func(name string) bool { return slices.Contains(h.Handoffs, name) }):
+	case r.covered == bitOf(codes.SubjectToolCall) && slices.ContainsFunc(w.Tools, func(name string) bool { return slices.Contains(h.Handoffs, name) }):
 		return "subjects", fmt.Sprintf("%s is a handoff of %s; name handoff among the subjects", oneOf(w.Tools), name)
-	case h.Tools != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectToolCall) &&
+	case h.Tools != nil && len(w.Tools) > 0 && covered == bitOf(codes.SubjectToolCall) &&
 		!slices.ContainsFunc(h.Tools, func(t string) bool { return matchAny(w.Tools, t) }):
 		return "when.tool", fmt.Sprintf("%s matches no tool of %s; the tools are %s", oneOf(w.Tools), name, strings.Join(h.Tools, ", "))
-	case h.Targets != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectHandoff) &&
+	case h.Targets != nil && len(w.Tools) > 0 && covered == bitOf(codes.SubjectHandoff) &&
 		!slices.ContainsFunc(h.Handoffs, func(t string) bool { return matchAny(w.Tools, t) }):
 		if len(h.Handoffs) == 0 {
 			return "when.tool", name + " has no handoffs"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -50,14 +51,14 @@ func parsed(text string) (*Policy, error) {
 }
 
 func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
-	all := []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff, tool.SubjectModelCall}
+	all := []string{codes.SubjectToolCall, codes.SubjectHandoff, codes.SubjectModelCall}
 	for _, tc := range []struct {
 		name string
 		rule Rule
 		want string
 	}{
 		{"no condition", Rule{Effect: tool.Deny}, "tool_call handoff model_call"},
-		{"any", Rule{Effect: tool.Allow, Subjects: []tool.Subject{anySubject}}, "tool_call handoff model_call"},
+		{"any", Rule{Effect: tool.Allow, Subjects: []string{anySubject}}, "tool_call handoff model_call"},
 		{"ask", Rule{Effect: tool.Ask}, "tool_call handoff"},
 		{"input", Rule{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "x"}}, "tool_call handoff"},
 		{"a tool", Rule{Effect: tool.Deny, When: When{Tools: []string{"x"}}}, "tool_call handoff"},
@@ -72,7 +73,7 @@ func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
 		var got []string
 		for _, s := range all {
 			if p.rules[0].covered.has(s) {
-				got = append(got, string(s))
+				got = append(got, s)
 			}
 		}
 		if strings.Join(got, " ") != tc.want {
@@ -82,8 +83,8 @@ func TestP1_ARuleWithoutSubjectsCoversWhatItCanApplyTo(t *testing.T) {
 }
 
 func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
-	model := &tool.Question{Subject: tool.SubjectModelCall, Model: "a/b"}
-	rule := Rule{ID: "r", Effect: tool.Allow, Subjects: []tool.Subject{tool.SubjectModelCall}, When: When{Models: []string{"x"}}}
+	model := &tool.Question{Subject: codes.SubjectModelCall, Model: "a/b"}
+	rule := Rule{ID: "r", Effect: tool.Allow, Subjects: []string{codes.SubjectModelCall}, When: When{Models: []string{"x"}}}
 	off := rule
 	off.Disabled = true
 	for _, tc := range []struct {
@@ -95,7 +96,7 @@ func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
 		{"deny, and no rule on models", Config{Default: defaultDeny}, Host{}, tool.Allow},
 		{"deny, and a rule that is off", Config{Default: defaultDeny, Rules: []Rule{off}}, Host{}, tool.Allow},
 		{"deny, and a rule on models", Config{Default: defaultDeny, Rules: []Rule{rule}}, Host{}, tool.Deny},
-		{"deny, in a gateway", Config{Default: defaultDeny}, Host{Subjects: []tool.Subject{tool.SubjectModelCall}}, tool.Deny},
+		{"deny, in a gateway", Config{Default: defaultDeny}, Host{Subjects: []string{codes.SubjectModelCall}}, tool.Deny},
 		{"ask", Config{Default: defaultAsk, Rules: []Rule{rule}}, Host{}, tool.Allow},
 	} {
 		p, err := mustNew(t, tc.config).For(tc.host)
@@ -113,8 +114,8 @@ func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
 }
 
 func TestP1_AHostRefusesRulesThatCannotApplyThere(t *testing.T) {
-	models := Host{Name: "the gateway", Subjects: []tool.Subject{tool.SubjectModelCall}, Agents: []string{}, Unattended: true}
-	command := Host{Name: "the command", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Tools: []string{"shell", "fs.read"}, Namespaces: []string{"", "fs"}, Tags: []string{"files"}, Agents: []string{"main"}}
+	models := Host{Name: "the gateway", Subjects: []string{codes.SubjectModelCall}, Agents: []string{}, Unattended: true}
+	command := Host{Name: "the command", Subjects: []string{codes.SubjectToolCall, codes.SubjectModelCall}, Tools: []string{"shell", "fs.read"}, Namespaces: []string{"", "fs"}, Tags: []string{"files"}, Agents: []string{"main"}}
 	for _, tc := range []struct {
 		name, text string
 		host       Host

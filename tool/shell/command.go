@@ -21,7 +21,7 @@ type Command struct {
 	// The list is made so that mistakes are safe on both sides. A program called
 	// by a path stands there as written and by its base name, one in capitals
 	// also in lower case: a rule that allows ls does not allow ./ls, and one that
-	// denies rm denies /bin/rm. [Unknown] stands for what cannot be known: a name
+	// denies rm denies /bin/rm. "?" stands for what cannot be known: a name
 	// that is made by an expansion, a wrapper with options, eval, a command that
 	// changes the environment, and a command that cannot be parsed.
 	Programs []string `json:"programs"`
@@ -32,7 +32,7 @@ type Command struct {
 	// Args are the arguments of a simple command, unquoted, without the program.
 	Args []string `json:"args"`
 	// Redirects are the files that the command reads or writes by operators, and
-	// Writes those that it may write; [Unknown] where only the run would tell.
+	// Writes those that it may write; "?" where only the run would tell.
 	Redirects []string `json:"redirects"`
 	Writes    []string `json:"writes"`
 	// ParseError says why the command could not be parsed; empty: it could.
@@ -70,9 +70,9 @@ type word struct {
 	static bool
 }
 
-// Unknown is listed where it cannot be known which program runs, or which file is
+// unknown is listed where it cannot be known which program runs, or which file is
 // opened.
-const Unknown = "?"
+const unknown = "?"
 
 // MaxCommand is how long a command may be to be looked at, in bytes.
 const MaxCommand = 64 << 10
@@ -136,7 +136,7 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 			err = fmt.Errorf("%w: the parser gave up", ErrUnreadable)
 		}
 		if err != nil {
-			c = Command{Text: text, Programs: []string{Unknown}, ParseError: err.Error(), needs: err}
+			c = Command{Text: text, Programs: []string{unknown}, ParseError: err.Error(), needs: err}
 		}
 	}()
 	switch {
@@ -164,7 +164,7 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 	l := &looker{command: &c, depth: depth, seen: map[string]bool{}}
 	syntax.Walk(file, l.visit)
 	c.words, c.needs = plainWords(file)
-	if c.needs == nil && !c.indirect && !l.seen[Unknown] {
+	if c.needs == nil && !c.indirect && !l.seen[unknown] {
 		c.Simple, c.Args = true, slices.Clone(c.words[1:])
 	}
 	return c, nil

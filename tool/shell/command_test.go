@@ -231,7 +231,7 @@ func TestP1_WhatCannotBeParsedIsAnUnknown(t *testing.T) {
 			t.Errorf("%s: it took %v", name, took)
 		}
 	}
-	if s, err := Parse(inner); err == nil && !slices.Contains(s.Programs, Unknown) {
+	if s, err := Parse(inner); err == nil && !slices.Contains(s.Programs, unknown) {
 		t.Errorf("commands in commands: %v", s.Programs)
 	}
 }
@@ -280,11 +280,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) {
 		s, err := Parse(command)
 		switch {
-		case err != nil && (s.Simple || !slices.Equal(s.Programs, []string{Unknown}) || s.ParseError == ""):
+		case err != nil && (s.Simple || !slices.Equal(s.Programs, []string{unknown}) || s.ParseError == ""):
 			t.Fatalf("an error with %+v", s)
 		case err == nil && len(s.Programs) == 0 && !strings.ContainsAny(command, "[(<>:=") && !strings.Contains(command, "time") && !strings.Contains(command, "case"):
 			t.Fatalf("%q runs nothing", command)
-		case slices.Contains(s.Programs, Unknown) && s.Simple:
+		case slices.Contains(s.Programs, unknown) && s.Simple:
 			t.Fatalf("%q is simple, and its program is unknown", command)
 		}
 		if !s.Simple {

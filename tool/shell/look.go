@@ -154,7 +154,7 @@ func (l *looker) loops(name string) {
 
 // hides notes that something may run that cannot be known, beside the calls.
 func (l *looker) hides(why string) {
-	l.add(Unknown)
+	l.add(unknown)
 	l.command.hidden = first(l.command.hidden, why)
 }
 
@@ -237,7 +237,7 @@ func runsUnseen(name string) string { return name + " can run what is not seen h
 
 // conceals notes that a call may run what cannot be known.
 func (l *looker) conceals(c call, why string) call {
-	l.add(Unknown)
+	l.add(unknown)
 	c.hidden = why
 	return c
 }
@@ -367,7 +367,7 @@ func (l *looker) redirect(r *syntax.Redirect) {
 	case syntax.WordHdoc:
 		return
 	}
-	target, ok := Unknown, false
+	target, ok := unknown, false
 	if r.Word != nil {
 		if text, err := literal(r.Word); err == nil {
 			target, ok = text, true

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -215,9 +216,9 @@ func (c *checker) run(ctx context.Context, st stage, arguments ...string) []call
 	out := make([]call, len(arguments))
 	calls := make([]*dragoman.ToolCall, len(arguments))
 	at := map[string]int{}
-	payload := dragoman.PayloadObject
-	if c.def.Kind == dragoman.ToolFreeform {
-		payload = dragoman.PayloadText
+	payload := codes.PayloadObject
+	if c.def.Kind == codes.ToolFreeform {
+		payload = codes.PayloadText
 	}
 	for i, a := range arguments {
 		c.calls++

@@ -13,8 +13,10 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/all"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/targets"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -46,9 +48,8 @@ func (c *checker) targets() string {
 			drop(string(codec.Dialect()), err.Error())
 		}
 	}
-	for _, name := range surfaces {
-		p, _ := all.Profile(name)
-		if v := schema.Lint(c.def, p); v.Status == schema.Dropped {
+	for _, p := range otherSurfaces() {
+		if v := schema.Lint(c.def, p); v.Status == codes.LintDropped {
 			drop(p.Name(), fmt.Sprintf("tool %q: %v", c.def.Name, v.Err))
 		}
 	}
@@ -58,8 +59,25 @@ func (c *checker) targets() string {
 	return ""
 }
 
-// surfaces are the schema surfaces that the dialects do not use by themselves.
-var surfaces = []string{"gemini.parameters", "bedrock.nova", "xai.tool", "moonshot.tool", "fireworks.tool", "llamacpp.tool", "compat.tool"}
+// servers are the schema surfaces of servers that speak the dialect of another vendor.
+var servers = []string{"xai.tool", "moonshot.tool", "fireworks.tool", "llamacpp.tool", "compat.tool"}
+
+// otherSurfaces returns the schema surfaces of tools that a plain request does not use: the
+// closed subsets of dialects, and those of servers.
+func otherSurfaces() (out []schema.Profile) {
+	for _, c := range all.Codecs() {
+		plain, _ := c.Surfaces(&targets.Capabilities{})
+		closed, _ := c.Surfaces(&targets.Capabilities{ClosedSchemas: true})
+		if closed.Name() != plain.Name() {
+			out = append(out, *closed)
+		}
+	}
+	for _, name := range servers {
+		p, _ := all.Profile(name)
+		out = append(out, p)
+	}
+	return out
+}
 
 // sent encodes a request with the tools of a box, and returns why one is missing.
 func sent(codec dialect.Codec, box *tool.Box) error {
@@ -84,7 +102,7 @@ func sent(codec dialect.Codec, box *tool.Box) error {
 }
 
 func (c *checker) examples() string {
-	if len(c.def.Examples) == 0 || c.def.Kind == dragoman.ToolFreeform {
+	if len(c.def.Examples) == 0 || c.def.Kind == codes.ToolFreeform {
 		return "the definition has no examples"
 	}
 	for i, e := range c.def.Examples {
@@ -130,7 +148,7 @@ func (c *checker) refused(arguments, reached, other string) {
 
 // misfits returns arguments that do not fit the schema, made from valid ones.
 func (c *checker) misfits() []string {
-	if c.def.Kind == dragoman.ToolFreeform || c.settings.Unvalidated {
+	if c.def.Kind == codes.ToolFreeform || c.settings.Unvalidated {
 		return nil
 	}
 	validator, err := schema.Compile(c.def.Parameters)

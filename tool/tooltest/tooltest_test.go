@@ -13,6 +13,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/tooltest"
 )
@@ -41,7 +43,7 @@ func TestZ4_SoundToolsConform(t *testing.T) {
 	state := "empty"
 	for name, s := range map[string]tooltest.Suite{
 		"typed": {
-			Tool: named(echo, tool.ReadOnly(), tool.Idempotent(), tool.Example(json.RawMessage(`{"text":"x","size":2}`))),
+			Tool: named(echo, tool.ReadOnly(), tool.Idempotent(), toolopt.Example(json.RawMessage(`{"text":"x","size":2}`))),
 			Cases: []tooltest.Case{
 				{Arguments: `{"text":"a","size":3}`, Want: "noted: a"}, {Arguments: `{"text":"b"}`, Want: "noted: b"},
 			},
@@ -50,7 +52,7 @@ func TestZ4_SoundToolsConform(t *testing.T) {
 		},
 		"structured": {
 			Tool: tool.New("measure", "Measures a text.", func(_ context.Context, n note) (reply, error) { return reply{len(n.Text)}, nil },
-				tool.Structured(), tool.Immediately()),
+				toolopt.Structured(), toolopt.Immediately()),
 			Cases: []tooltest.Case{one},
 		},
 		"freeform, needs approval": {
@@ -73,7 +75,7 @@ func TestZ4_SoundToolsConform(t *testing.T) {
 				}
 				state = "full"
 				return "stored", nil
-			}, tool.InNamespace("store", "A store."), tool.Deferred(), tool.Set(func(s *tool.Settings) { s.Exclusive = true; s.Failure = tool.FailureFail })),
+			}, tool.InNamespace("store", "A store."), tool.Deferred(), tool.Set(func(s *tool.Settings) { s.Exclusive = true; s.Failure = codes.FailureFail })),
 			Cases: []tooltest.Case{one},
 			Reset: func(context.Context) error { state = "empty"; return nil },
 			State: func(context.Context) (string, error) { return state, nil },
@@ -140,10 +142,10 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 
 		"array of arguments": {tooltest.Suite{Tool: raw(`{"type":"array"}`)}, "targets", "openai.chat_completions, "},
 
-		"example of another tool": {tooltest.Suite{Tool: named(echo, tool.Example(json.RawMessage(`{"txt":"x"}`)))}, "examples", "example 0"},
+		"example of another tool": {tooltest.Suite{Tool: named(echo, toolopt.Example(json.RawMessage(`{"txt":"x"}`)))}, "examples", "example 0"},
 
 		"open schema": {tooltest.Suite{Tool: raw(`{"type":"object"}`), Invalid: []string{`{}`}}, "arguments", "{}"},
-		"refusal by hook": {tooltest.Suite{Tool: raw(`{"type":"object"}`, tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+		"refusal by hook": {tooltest.Suite{Tool: raw(`{"type":"object"}`, toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) {
 			return tool.Input{}, errors.New("no")
 		})), Invalid: []string{`{}`}}, "arguments", "denied"},
 
@@ -241,7 +243,7 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 		"immediate and blocking": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
-		}, tool.Immediately()), Cases: []tooltest.Case{blocked}}, "timeout", "immediate"},
+		}, toolopt.Immediately()), Cases: []tooltest.Case{blocked}}, "timeout", "immediate"},
 
 		"new definition each time": {tooltest.Suite{Tool: counting()}, "stable", "Version"},
 		"edits its definition":     {tooltest.Suite{Tool: editsItself(), Cases: []tooltest.Case{{Arguments: `{}`}}}, "stable", "Took a note."},

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"pgregory.net/rapid"
 )
 
@@ -74,8 +75,8 @@ func TestAttack_AbsolutePath(t *testing.T) {
 		p.refused(name)
 	}
 	p.file("in", "inside")
-	p.ok(ReadName, args{"path": p.Dir() + "/in"}, "inside")
-	p.ok(WriteName, args{"path": p.Dir() + "/out", "content": "x"}, "created out:")
+	p.ok(toolname.ReadFile, args{"path": p.Dir() + "/in"}, "inside")
+	p.ok(toolname.WriteFile, args{"path": p.Dir() + "/out", "content": "x"}, "created out:")
 }
 
 func TestAttack_NULAndControlCharacters(t *testing.T) {
@@ -108,13 +109,13 @@ func TestAttack_CaseOfAProtectedName(t *testing.T) {
 		".GIT", ".gIt", ".ſvn", ".\u017fVN", ".\u017fvn. ", ".g\u0130t", ".g\u0131t", "\u212ai", "ma\u212aefile", "make\ufb01le", "strasse", "STRA\u1e9eE",
 		".g\u034fit", ".gi\ufe0ft", ".\u2060jj", ".h\u00adg", ".g\u115fit", ".git\u180b",
 	} {
-		p.fails(WriteName, args{"path": name, "content": "x"}, "write-protected")
-		p.fails(WriteName, args{"path": "sub/" + name + "/hook", "content": "x", "parents": true}, "write-protected")
-		p.fails(PatchName, patchText("*** Add File: "+name+"/hook", "+x"), "write-protected")
+		p.fails(toolname.WriteFile, args{"path": name, "content": "x"}, "write-protected")
+		p.fails(toolname.WriteFile, args{"path": "sub/" + name + "/hook", "content": "x", "parents": true}, "write-protected")
+		p.fails(toolname.ApplyPatch, patchText("*** Add File: "+name+"/hook", "+x"), "write-protected")
 	}
 	p.wantFiles(map[string]string{})
 	for _, name := range []string{".gitignore", ".gît", ".svm", "Makefile.am", "git", "k"} {
-		p.ok(WriteName, args{"path": name, "content": "x"})
+		p.ok(toolname.WriteFile, args{"path": name, "content": "x"})
 	}
 }
 
@@ -137,9 +138,9 @@ func TestAttack_AnotherNameOfAProtectedFile(t *testing.T) {
 	if err := os.Link(p.path("sub/Makefile"), p.path("sub/other")); err != nil {
 		t.Skip("no hard links here:", err)
 	}
-	p.fails(WriteName, args{"path": "sub/other", "content": "x"}, "is Makefile, which is write-protected")
-	p.fails(PatchName, patchText("*** Delete File: sub/other"), "write-protected")
-	p.fails(PatchName, patchText("*** Update File: sub/other", "-all:", "+x"), "write-protected")
+	p.fails(toolname.WriteFile, args{"path": "sub/other", "content": "x"}, "is Makefile, which is write-protected")
+	p.fails(toolname.ApplyPatch, patchText("*** Delete File: sub/other"), "write-protected")
+	p.fails(toolname.ApplyPatch, patchText("*** Update File: sub/other", "-all:", "+x"), "write-protected")
 	p.wantFiles(map[string]string{"sub/Makefile": "all:", "sub/other": "all:"})
 }
 
@@ -187,8 +188,8 @@ func TestAttack_DeletingThroughALinkDeletesNothing(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("real", "x")
 	p.link("real", "near")
-	p.fails(PatchName, patchText("*** Delete File: near"), "symlink")
-	p.fails(WriteName, args{"path": "near", "content": "y"}, "symlink")
+	p.fails(toolname.ApplyPatch, patchText("*** Delete File: near"), "symlink")
+	p.fails(toolname.WriteFile, args{"path": "near", "content": "y"}, "symlink")
 	p.wantFiles(map[string]string{"real": "x"})
 }
 
@@ -197,7 +198,7 @@ func TestAttack_HardLinkIsCutOffRatherThanWrittenThrough(t *testing.T) {
 	if err := os.Link(filepath.Join(p.outer, "outside", "canary"), p.path("hard")); err != nil {
 		t.Skip("no hard links here:", err)
 	}
-	p.ok(WriteName, args{"path": "hard", "content": "mine"})
+	p.ok(toolname.WriteFile, args{"path": "hard", "content": "mine"})
 	p.wantFiles(map[string]string{"hard": "mine"})
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
 func TestAttack_NamedPipeIsNotWaitedFor(t *testing.T) {
@@ -16,9 +18,9 @@ func TestAttack_NamedPipeIsNotWaitedFor(t *testing.T) {
 	p.link("pipe", "alias")
 	p.refused("pipe")
 	p.refused("alias")
-	p.ok(ListName, args{}, "pipe  (a named pipe)")
-	p.ok(SearchName, args{"pattern": "x"}, "0 lines match")
-	p.fails(ReadName, args{"path": "pipe"}, "is a named pipe, not a file")
+	p.ok(toolname.ListFiles, args{}, "pipe  (a named pipe)")
+	p.ok(toolname.SearchFiles, args{"pattern": "x"}, "0 lines match")
+	p.fails(toolname.ReadFile, args{"path": "pipe"}, "is a named pipe, not a file")
 }
 
 // A pipe that takes a file's place after it was looked at must not hold the tool
@@ -42,7 +44,7 @@ func TestAttack_DeviceInTheFolder(t *testing.T) {
 		t.Skip("devices cannot be made here:", err)
 	}
 	p.refused("zero")
-	if got := p.ok(ListName, args{}); !strings.Contains(got, "zero  (a device)") {
+	if got := p.ok(toolname.ListFiles, args{}); !strings.Contains(got, "zero  (a device)") {
 		t.Error(got)
 	}
 }

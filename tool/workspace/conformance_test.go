@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/tooltest"
@@ -31,36 +32,36 @@ func TestZ4_EveryToolConforms(t *testing.T) {
 	}
 	const update = "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+2\n*** End Patch"
 	suites := map[string]tooltest.Suite{
-		ListName: {Tool: p.List(), Cases: []tooltest.Case{
+		toolname.ListFiles: {Tool: p.List(), Cases: []tooltest.Case{
 			{Arguments: `{}`, Want: "a.txt"},
 			{Arguments: `{"path":"sub","depth":2,"all":true,"limit":1}`, Want: "b.txt"},
 			{Arguments: `{"path":"../outside"}`, Fails: true},
 			{Arguments: `{"path":"none"}`, Fails: true},
 		}, Invalid: []string{`{"depth":0}`, `{"limit":5001}`}},
-		ReadName: {Tool: p.Read(), Cases: []tooltest.Case{
+		toolname.ReadFile: {Tool: p.Read(), Cases: []tooltest.Case{
 			{Arguments: `{"path":"a.txt","start_line":2,"line_numbers":true}`, Want: "two"},
 			{Arguments: `{"path":"a.txt","offset":0,"bytes":3}`, Want: "one"},
 			{Arguments: `{"path":"a.txt","start_line":2,"end_line":1}`, Fails: true, Want: "before"},
 			{Arguments: `{"path":"/etc/passwd"}`, Fails: true},
 		}, Invalid: []string{`{"path":"a.txt","bytes":40001}`}},
-		SearchName: {Tool: p.Search(), Cases: []tooltest.Case{
+		toolname.SearchFiles: {Tool: p.Search(), Cases: []tooltest.Case{
 			{Arguments: `{"pattern":"^t","context":1}`, Want: "b.txt:1: three"},
 			{Arguments: `{"pattern":"("}`, Fails: true},
 		}, Invalid: []string{`{"pattern":"a","limit":0}`}},
-		WriteName: {Tool: p.Write(), Cases: []tooltest.Case{
+		toolname.WriteFile: {Tool: p.Write(), Cases: []tooltest.Case{
 			{Arguments: `{"path":"a.txt","content":"new\n"}`},
 			{Arguments: `{"path":"c/d.txt","content":"new\n","parents":true}`, Varies: true}, // created, then replaced
 			{Arguments: `{"path":".git/config","content":""}`, Fails: true},
 			{Arguments: `{"path":"../outside/canary","content":""}`, Fails: true},
 		}},
-		PatchName: {Tool: p.Patch(), Cases: []tooltest.Case{
+		toolname.ApplyPatch: {Tool: p.Patch(), Cases: []tooltest.Case{
 			{Name: "update", Arguments: update, Want: "a.txt"},
 			{Name: "not a patch", Arguments: "a.txt", Fails: true},
 			{Name: "other lines", Arguments: "*** Begin Patch\n*** Update File: sub/b.txt\n-four\n+4\n*** End Patch", Fails: true},
 		}},
 	}
 	if runtime.GOOS != "windows" {
-		suites[ShellName] = tooltest.Suite{Tool: p.Shell(), Cases: []tooltest.Case{
+		suites[toolname.Shell] = tooltest.Suite{Tool: p.Shell(), Cases: []tooltest.Case{
 			{Arguments: `{"command":"cat a.txt","folder":"."}`, Want: "two", Varies: true}, // it says how long it took
 			{Arguments: `{"command":"no-such-program"}`, Fails: true},
 			{Name: "a command that does not end", Arguments: `{"command":"sleep 60"}`, Blocks: true},
@@ -69,7 +70,7 @@ func TestZ4_EveryToolConforms(t *testing.T) {
 	for _, of := range p.Tools() {
 		name := tool.KeyOf(of.Spec()).Name
 		s, ok := suites[name]
-		if !ok && name != ShellName {
+		if !ok && name != toolname.Shell {
 			t.Errorf("%s has no suite", name)
 		}
 		if !ok {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,7 +34,7 @@ func TestAttack_CommandMakesDeviceNodes(t *testing.T) {
 					t.Skip("only Landlock keeps a command from making pipes")
 				}
 				p := newPlace(t, Options{Shell: s})
-				got, _ := p.call(ShellName, args{"command": command + "; ls -l; ls -l $TMPDIR"})
+				got, _ := p.call(toolname.Shell, args{"command": command + "; ls -l; ls -l $TMPDIR"})
 				if !strings.Contains(got, "ermission denied") && !strings.Contains(got, "not permitted") && !strings.Contains(got, "failed") {
 					t.Error(got)
 				}
@@ -61,7 +62,7 @@ func TestAttack_CommandSetsFileCapabilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlace(t, Options{Shell: confined(t)})
-	got, _ := p.call(ShellName, args{"command": "setcap cap_mknod+ep " + outside})
+	got, _ := p.call(toolname.Shell, args{"command": "setcap cap_mknod+ep " + outside})
 	if n, err := unix.Getxattr(outside, "security.capability", nil); err == nil {
 		t.Errorf("%d bytes of capabilities:\n%s", n, got)
 	}
@@ -71,7 +72,7 @@ func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"} // under Landlock a command cannot read /proc
 	p := newPlace(t, Options{Shell: s})
-	got := p.ok(ShellName, args{"command": "cat /proc/self/status"}, "exit code 0")
+	got := p.ok(toolname.Shell, args{"command": "cat /proc/self/status"}, "exit code 0")
 	var sets int
 	for line := range strings.Lines(got) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
@@ -108,14 +109,14 @@ func TestT15_AWorkspaceWithADeviceNodeIsRefused(t *testing.T) {
 	if err := unix.Mknod(node, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
 		t.Skip("no device node can be made:", err)
 	}
-	p.fails(ShellName, args{"command": "touch made"}, `"deep/er/null" in the workspace is a device node; remove it`)
+	p.fails(toolname.Shell, args{"command": "touch made"}, `"deep/er/null" in the workspace is a device node; remove it`)
 	if _, err := os.Lstat(p.path("made")); err == nil {
 		t.Error("the command ran")
 	}
 	if err := os.Remove(node); err != nil {
 		t.Fatal(err)
 	}
-	p.ok(ShellName, args{"command": "touch made"}, "under Landlock]")
+	p.ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
 }
 
 func TestT15_ADeviceNodeInAWritablePathIsRefused(t *testing.T) {
@@ -134,10 +135,10 @@ func TestT15_ADeviceNodeInAWritablePathIsRefused(t *testing.T) {
 	}
 	for _, path := range []string{outer, link} {
 		s.WritePaths = []string{path}
-		newPlace(t, Options{Shell: &s}).fails(ShellName, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
+		newPlace(t, Options{Shell: &s}).fails(toolname.Shell, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
 	}
 	s.WritePaths = []string{node} // named itself
-	newPlace(t, Options{Shell: &s}).ok(ShellName, args{"command": "touch made"}, "under Landlock]")
+	newPlace(t, Options{Shell: &s}).ok(toolname.Shell, args{"command": "touch made"}, "under Landlock]")
 }
 
 func TestT15_AWorkspaceThatCannotBeCheckedForDevices(t *testing.T) {
@@ -146,14 +147,14 @@ func TestT15_AWorkspaceThatCannotBeCheckedForDevices(t *testing.T) {
 	p.file("a", "x")
 	p.file("b", "x")
 	p.maxDeviceWalk = 2
-	p.fails(ShellName, args{"command": "ls"}, "could not be checked for device nodes: it has more than 2 files")
+	p.fails(toolname.Shell, args{"command": "ls"}, "could not be checked for device nodes: it has more than 2 files")
 	open := *s
 	open.RequireSandbox = false
 	q := newPlace(t, Options{Shell: &open})
 	q.file("a", "x")
 	q.file("b", "x")
 	q.maxDeviceWalk = 2
-	q.ok(ShellName, args{"command": "ls"}, "under Landlock, not checked for device nodes: it has more than 2 files]")
+	q.ok(toolname.Shell, args{"command": "ls"}, "under Landlock, not checked for device nodes: it has more than 2 files]")
 }
 
 // The same as an ordinary user, where these tests run as root.

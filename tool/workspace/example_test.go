@@ -28,7 +28,7 @@ func Example() {
 		panic(err)
 	}
 
-	ws, err := workspace.Open(dir, workspace.Options{NoApproval: []string{workspace.PatchName}})
+	ws, err := workspace.Open(dir, workspace.Options{NoApproval: []string{"apply_patch"}})
 	if err != nil {
 		panic(err)
 	}
@@ -38,15 +38,15 @@ func Example() {
 		panic(err)
 	}
 	batch, err := (&tool.Runner{}).Start("run-1").Do(context.Background(), box, tool.Turn{Calls: []*dragoman.ToolCall{
-		{ID: "1", Name: workspace.PatchName, Payload: dragoman.PayloadText, Arguments: `*** Begin Patch
+		{ID: "1", Name: "apply_patch", Payload: "text", Arguments: `*** Begin Patch
 *** Update File: hello.txt
 @@
  hello
 -world
 +everybody
 *** End Patch`},
-		{ID: "2", Name: workspace.ReadName, Arguments: `{"path":"hello.txt"}`},
-		{ID: "3", Name: workspace.ReadName, Arguments: `{"path":"../secret"}`},
+		{ID: "2", Name: "read_file", Arguments: `{"path":"hello.txt"}`},
+		{ID: "3", Name: "read_file", Arguments: `{"path":"../secret"}`},
 	}})
 	if err != nil {
 		panic(err)
@@ -114,9 +114,9 @@ rules:
 	ledger := policy.NewLedger()
 	run := (&tool.Runner{Policy: rules, Approver: ledger}).Start("run-1")
 	turn := tool.Turn{Calls: []*dragoman.ToolCall{
-		{ID: "1", Name: workspace.ReadName, Arguments: `{"path":"hello.txt"}`},
-		{ID: "2", Name: workspace.ShellName, Arguments: `{"command":"rm -rf ."}`},
-		{ID: "3", Name: workspace.WriteName, Arguments: `{"path":"hello.txt","content":"bye\n"}`},
+		{ID: "1", Name: "read_file", Arguments: `{"path":"hello.txt"}`},
+		{ID: "2", Name: "shell", Arguments: `{"command":"rm -rf ."}`},
+		{ID: "3", Name: "write_file", Arguments: `{"path":"hello.txt","content":"bye\n"}`},
 	}}
 	batch, err := run.Do(context.Background(), box, turn)
 	if err != nil {

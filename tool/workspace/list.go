@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -21,7 +22,7 @@ const defaultListed = 500
 
 // List is the tool that lists folders.
 func (w *Workspace) List(opts ...tool.Option) tool.Tool {
-	return tool.New(ListName, "Lists the files and folders of a folder of the workspace, with sizes in bytes. "+
+	return tool.New(toolname.ListFiles, "Lists the files and folders of a folder of the workspace, with sizes in bytes. "+
 		"Folders end in /, symlinks show where they lead and are not followed. "+
 		"What .gitignore files of the workspace leave out is left out.", w.list, reads(opts)...)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -61,9 +62,9 @@ Where they are not unique, put "@@ " and a whole line that stands before them, s
 func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	grammar := &dragoman.Grammar{Syntax: "lark", Definition: patchGrammar}
 	opts = append([]tool.Option{tool.Set(func(s *tool.Settings) { s.SelfParsing = true })}, opts...)
-	return tool.Freeform(PatchName, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
+	return tool.Freeform(toolname.ApplyPatch, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
 		return w.patch(ctx, text)
-	}, w.changes(PatchName, w.checkPatch, w.previewPatch, opts)...)
+	}, w.changes(toolname.ApplyPatch, w.checkPatch, w.previewPatch, opts)...)
 }
 
 // checkPatch refuses what no state of the files could make right.

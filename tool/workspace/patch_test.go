@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-go/dragoman/internal/text/lark"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
 func patchText(lines ...string) string {
@@ -29,7 +30,7 @@ func TestT15_APatchChangesSeveralFiles(t *testing.T) {
 	if err := os.Chmod(p.path("move.txt"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p.ok(PatchName, patchText(
+	p.ok(toolname.ApplyPatch, patchText(
 		"*** Update File: a.go",
 		"@@ func Two() {",
 		"-\treturn",
@@ -98,11 +99,11 @@ func TestT15_HunksFindTheirPlaceAndNoOther(t *testing.T) {
 			p.file("f", tc.file)
 			text := patchText(append([]string{"*** Update File: f"}, tc.hunk...)...)
 			if tc.err != "" {
-				p.fails(PatchName, text, tc.err, "nothing was changed")
+				p.fails(toolname.ApplyPatch, text, tc.err, "nothing was changed")
 				p.wantFiles(map[string]string{"f": tc.file})
 				return
 			}
-			p.ok(PatchName, text)
+			p.ok(toolname.ApplyPatch, text)
 			p.wantFiles(map[string]string{"f": tc.want})
 		})
 	}
@@ -152,7 +153,7 @@ func TestT15_APatchOfOneFileTwiceIsRefused(t *testing.T) {
 		{"*** Delete File: none"},
 		{"*** Update File: a", "*** Move to: b"},
 	} {
-		p.fails(PatchName, patchText(lines...), "line ", "nothing was changed")
+		p.fails(toolname.ApplyPatch, patchText(lines...), "line ", "nothing was changed")
 	}
 	p.wantFiles(map[string]string{"a": "x\n", "b": "x\n"})
 }
@@ -164,9 +165,9 @@ func TestAttack_PatchOfTooManyFiles(t *testing.T) {
 	for i := range maxChanges {
 		lines = append(lines, fmt.Sprintf("*** Add File: f%d", i))
 	}
-	p.fails(PatchName, patchText(append(lines, "*** Add File: one/more")...), "at most 500 files", "nothing was changed")
+	p.fails(toolname.ApplyPatch, patchText(append(lines, "*** Add File: one/more")...), "at most 500 files", "nothing was changed")
 	p.wantFiles(map[string]string{})
-	p.ok(PatchName, patchText(lines...))
+	p.ok(toolname.ApplyPatch, patchText(lines...))
 }
 
 // A file and a hunk that both repeat one line are compared again and again. Whoever
@@ -204,7 +205,7 @@ func TestT15_APatchThatFailsHalfWayIsTakenBack(t *testing.T) {
 			}
 			return nil
 		}
-		got, ok := p.call(PatchName, text)
+		got, ok := p.call(toolname.ApplyPatch, text)
 		if ok {
 			steps = n
 			p.wantFiles(map[string]string{"a": "one\n", "new/dir/b": "2\n", "e/d": "four\n"})
@@ -231,7 +232,7 @@ func TestT15_AFileThatChangesWhileItIsPatchedIsLeftAlone(t *testing.T) {
 		}
 		return nil
 	}
-	p.fails(PatchName, patchText("*** Update File: a", "-1", "+2", "*** Update File: b", "-1", "+2"), "was changed meanwhile", "nothing was changed")
+	p.fails(toolname.ApplyPatch, patchText("*** Update File: a", "-1", "+2", "*** Update File: b", "-1", "+2"), "was changed meanwhile", "nothing was changed")
 	p.wantFiles(map[string]string{"a": "1\n", "b": "someone else\n"})
 }
 

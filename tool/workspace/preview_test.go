@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 	"github.com/dragoman-go/dragoman/tool/shell"
@@ -34,7 +35,7 @@ func previewed(t *testing.T, dir, name string, in tool.Input) (text string, err 
 	})}
 	call := dragoman.ToolCall{ID: "c1", Name: name, Arguments: string(in.Arguments)}
 	if in.Text != "" {
-		call = dragoman.ToolCall{ID: "c1", Name: name, Payload: dragoman.PayloadText, Arguments: in.Text}
+		call = dragoman.ToolCall{ID: "c1", Name: name, Payload: codes.PayloadText, Arguments: in.Text}
 	}
 	if _, bad := runner.Start("run").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{&call}}); bad != nil {
 		t.Fatal(bad)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -33,7 +34,7 @@ const (
 
 // Read is the tool that reads files.
 func (w *Workspace) Read(opts ...tool.Option) tool.Tool {
-	return tool.New(ReadName, "Reads a text file of the workspace: all of it, a range of lines, or a range of bytes. "+
+	return tool.New(toolname.ReadFile, "Reads a text file of the workspace: all of it, a range of lines, or a range of bytes. "+
 		"The first line of the answer says which part it is, how to go on, and the version of the file, for write_file.",
 		w.read, reads(opts)...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
@@ -27,17 +28,17 @@ func confined(t *testing.T) *Shell {
 func TestT15_ACommandUnderLandlockWorksInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: confined(t)})
 	p.file("a", "inside\n")
-	p.ok(ShellName, args{"command": "cat a"}, "exit code 0", "; under Landlock]", "inside")
-	p.ok(ShellName, args{"command": "mkdir d e && echo x > d/f && mv d/f e/g && rm -r d && echo t > $TMPDIR/t && cat e/g $TMPDIR/t 2>/dev/null"}, "exit code 0", "x\nt\n")
+	p.ok(toolname.Shell, args{"command": "cat a"}, "exit code 0", "; under Landlock]", "inside")
+	p.ok(toolname.Shell, args{"command": "mkdir d e && echo x > d/f && mv d/f e/g && rm -r d && echo t > $TMPDIR/t && cat e/g $TMPDIR/t 2>/dev/null"}, "exit code 0", "x\nt\n")
 	p.wantFiles(map[string]string{"a": "inside\n", "e/g": "x\n"})
 	p.file("run", "#!/bin/sh\necho ran\n")
 	if err := os.Chmod(p.path("run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p.ok(ShellName, args{"command": "./run"}, "ran")
-	p.ok(ShellName, args{"command": "exit 3"}, "exit code 3")
-	p.fails(ShellName, args{"command": "sleep 100", "seconds": 1}, "were over")
-	p.fails(ShellName, args{"command": "./a"}, "cannot be run")
+	p.ok(toolname.Shell, args{"command": "./run"}, "ran")
+	p.ok(toolname.Shell, args{"command": "exit 3"}, "exit code 3")
+	p.fails(toolname.Shell, args{"command": "sleep 100", "seconds": 1}, "were over")
+	p.fails(toolname.Shell, args{"command": "./a"}, "cannot be run")
 }
 
 func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
@@ -62,7 +63,7 @@ func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &place{p.Workspace, t, p.outer}
-			got, _ := p.call(ShellName, args{"command": script})
+			got, _ := p.call(toolname.Shell, args{"command": script})
 			if strings.Contains(got, tune) || strings.Contains(got, "canary\n") || !strings.Contains(got, "ermission denied") && !strings.Contains(got, "cross-device") {
 				t.Error(got)
 			}
@@ -71,7 +72,7 @@ func TestAttack_CommandUnderLandlockReachesOutside(t *testing.T) {
 	}
 	home, err := os.UserHomeDir()
 	if err == nil {
-		p.has(p.ok(ShellName, args{"command": "ls " + home}), []string{"ermission denied"})
+		p.has(p.ok(toolname.Shell, args{"command": "ls " + home}), []string{"ermission denied"})
 	}
 }
 
@@ -88,8 +89,8 @@ func TestT15_MorePathsMayBeOpenedToConfinedCommands(t *testing.T) {
 	}
 	s.ReadPaths, s.WritePaths = []string{filepath.Join(outer, "read")}, []string{filepath.Join(outer, "write"), filepath.Join(outer, "missing")}
 	p := newPlace(t, Options{Shell: s})
-	p.ok(ShellName, args{"command": fmt.Sprintf("cat %[1]s/read/f && cat %[1]s/write/f && echo x > %[1]s/write/f", outer)}, "exit code 0", "read me", "write me")
-	p.ok(ShellName, args{"command": fmt.Sprintf("echo x > %s/read/f", outer)}, "ermission denied")
+	p.ok(toolname.Shell, args{"command": fmt.Sprintf("cat %[1]s/read/f && cat %[1]s/write/f && echo x > %[1]s/write/f", outer)}, "exit code 0", "read me", "write me")
+	p.ok(toolname.Shell, args{"command": fmt.Sprintf("echo x > %s/read/f", outer)}, "ermission denied")
 }
 
 func TestT15_TheNetworkIsDeniedWhereTheKernelCan(t *testing.T) {
@@ -117,11 +118,11 @@ func TestT15_TheNetworkIsDeniedWhereTheKernelCan(t *testing.T) {
 	}
 	command := fmt.Sprintf("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%s && echo connected'", port)
 	open := newPlace(t, Options{Shell: s})
-	open.ok(ShellName, args{"command": command}, "under Landlock]", "connected")
+	open.ok(toolname.Shell, args{"command": command}, "under Landlock]", "connected")
 	deny := *s
 	deny.DenyNetwork = true
 	closed := newPlace(t, Options{Shell: &deny})
-	if got := closed.ok(ShellName, args{"command": command}, "under Landlock, without TCP]", "ermission denied"); strings.Contains(got, "connected") {
+	if got := closed.ok(toolname.Shell, args{"command": command}, "under Landlock, without TCP]", "ermission denied"); strings.Contains(got, "connected") {
 		t.Error(got)
 	}
 }
@@ -133,7 +134,7 @@ func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, Options{Shell: s})
 			nap := naps()
-			p.ok(ShellName, args{"command": "setsid sleep " + nap + " & setsid sh -c 'sleep " + nap + "; true' >/dev/null 2>&1 & echo begun"}, "begun")
+			p.ok(toolname.Shell, args{"command": "setsid sleep " + nap + " & setsid sh -c 'sleep " + nap + "; true' >/dev/null 2>&1 & echo begun"}, "begun")
 			if alive(t, nap) {
 				t.Error("it lives on")
 			}
@@ -141,8 +142,8 @@ func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
 				return // it would not be found
 			}
 			nap = naps()
-			p.ok(ShellName, args{"command": "env -i setsid sh -c 'sleep " + nap + " & sleep " + nap + "; true' & env -i setsid sleep " + nap + " & echo begun"}, "begun")
-			p.fails(ShellName, args{"command": "env -i setsid sleep " + nap + " & sleep " + nap, "seconds": 1}, "were over")
+			p.ok(toolname.Shell, args{"command": "env -i setsid sh -c 'sleep " + nap + " & sleep " + nap + "; true' & env -i setsid sleep " + nap + " & echo begun"}, "begun")
+			p.fails(toolname.Shell, args{"command": "env -i setsid sleep " + nap + " & sleep " + nap, "seconds": 1}, "were over")
 			if alive(t, nap) {
 				t.Error("without its environment it lives on")
 			}
@@ -157,7 +158,7 @@ func TestAttack_CommandEndsItsSupervisor(t *testing.T) {
 		t.Skip("this kernel's Landlock does not stop signals: ABI", s.Sandbox.abi)
 	}
 	p := newPlace(t, Options{Shell: s})
-	p.ok(ShellName, args{"command": "kill -9 $PPID; echo still here"}, "exit code 0", "still here")
+	p.ok(toolname.Shell, args{"command": "kill -9 $PPID; echo still here"}, "exit code 0", "still here")
 }
 
 func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
@@ -165,7 +166,7 @@ func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
 	s.Sandbox = &Sandbox{why: "for a test"}
 	p := newPlace(t, Options{Shell: s})
 	nap := naps()
-	p.fails(ShellName, args{"command": "setsid sleep " + nap + " & kill -9 $PPID; sleep " + nap}, "ended by signal: killed")
+	p.fails(toolname.Shell, args{"command": "setsid sleep " + nap + " & kill -9 $PPID; sleep " + nap}, "ended by signal: killed")
 	if alive(t, nap) {
 		t.Error("it lives on")
 	}
@@ -175,13 +176,13 @@ func TestT15_ASupervisorTellsHowACommandEnded(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"}
 	p := newPlace(t, Options{Shell: s})
-	p.ok(ShellName, args{"command": "echo out; echo err >&2; exit 9"}, "exit code 9", "without Landlock: for a test]", "out\nerr\n")
-	p.fails(ShellName, args{"command": "kill -SEGV $$"}, "ended by signal: segmentation fault")
+	p.ok(toolname.Shell, args{"command": "echo out; echo err >&2; exit 9"}, "exit code 9", "without Landlock: for a test]", "out\nerr\n")
+	p.fails(toolname.Shell, args{"command": "kill -SEGV $$"}, "ended by signal: segmentation fault")
 	p.file("data", "no program")
 	if err := os.Chmod(p.path("data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p.fails(ShellName, args{"command": "./data"}, "cannot be run: exec format error")
+	p.fails(toolname.Shell, args{"command": "./data"}, "cannot be run: exec format error")
 }
 
 // A child that cannot become its command says so, and is ended.
@@ -189,7 +190,7 @@ func TestT15_AChildThatCannotBeConfinedDoesNotRun(t *testing.T) {
 	s := confined(t)
 	s.Sandbox = &Sandbox{abi: 1000}
 	p := newPlace(t, Options{Shell: s})
-	got, ok := p.call(ShellName, args{"command": "touch x"})
+	got, ok := p.call(toolname.Shell, args{"command": "touch x"})
 	if s, err := Main(); err != nil || s.abi < 11 {
 		if ok || !strings.Contains(got, "cannot be confined") {
 			t.Errorf("asked for more than the kernel has: %s", got)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -32,7 +33,7 @@ const (
 
 // Search is the tool that searches files by a regular expression.
 func (w *Workspace) Search(opts ...tool.Option) tool.Tool {
-	return tool.New(SearchName, "Searches the text files of the workspace for a regular expression, line by line. "+
+	return tool.New(toolname.SearchFiles, "Searches the text files of the workspace for a regular expression, line by line. "+
 		"A match is shown as path:line: text, a line around it as path-line- text. "+
 		"Binary files, very large ones, and what .gitignore files of the workspace leave out are not searched.", w.search, reads(opts)...)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
@@ -111,13 +112,13 @@ var ErrShellOff = errors.New("workspace: commands are not allowed here")
 // Shell is the tool that runs commands. A command that ran to its end is a result
 // without an error whatever its exit code, which the result tells first: a test that
 // fails, or a search that finds nothing, is an answer to go on with, and no failure
-// for a breaker or a [tool.Failure] to act on. A command that is not allowed, cannot
+// for a breaker or a failure policy to act on. A command that is not allowed, cannot
 // be started or does not end by itself is an error. Where the options allow none, the
 // tool cannot be put into a toolbox.
 func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	s := w.options.Shell
 	if s == nil {
-		return tool.New[shellInput, tool.Output](ShellName, ErrShellOff.Error(), nil)
+		return tool.New[shellInput, tool.Output](toolname.Shell, ErrShellOff.Error(), nil)
 	}
 	description := "Runs a command in the workspace and returns its exit code and what it wrote; " +
 		"a code other than 0 is no error of the tool, but the command's word. It has no input and ends when its time is over, with everything it started. "
@@ -127,8 +128,8 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 		description += "One program with its arguments; no shell runs it, so there are no pipes, redirections, variables, " +
 			"wildcards or several commands. Quote arguments that have spaces or special characters."
 	}
-	all := append([]tool.Option{tool.OpenWorld(), tool.Timeout(s.Timeout + 2*killedWithin)}, opts...)
-	return tool.New(ShellName, description, w.shell, w.changes(ShellName, w.checkShell, w.previewShell, all)...)
+	all := append([]tool.Option{tool.Describe(func(s *dragoman.ToolSpec) { s.Annotations.OpenWorld = new(true) }), tool.Timeout(s.Timeout + 2*killedWithin)}, opts...)
+	return tool.New(toolname.Shell, description, w.shell, w.changes(toolname.Shell, w.checkShell, w.previewShell, all)...)
 }
 
 func (w *Workspace) checkShell(_ context.Context, in tool.Input) error {

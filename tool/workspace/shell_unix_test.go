@@ -18,6 +18,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
@@ -30,25 +31,25 @@ func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
 	p.file("sub/a.txt", "hello\n")
 	p.link("sub", "near")
 	p.link("../outside", "away")
-	p.ok(ShellName, args{"command": "cat sub/a.txt"}, "[exit code 0 after ", "without Landlock: the program does not call workspace.Main]", "hello\n")
-	p.ok(ShellName, args{"command": "cat sub/a.txt", "seconds": int64(1) << 62}, "hello\n")
-	p.ok(ShellName, args{"command": "cat a.txt", "folder": "sub"}, "hello")
-	p.ok(ShellName, args{"command": "cat a.txt", "folder": "near"}, "hello")
-	p.ok(ShellName, args{"command": "cat none"}, "exit code 1", "none")
-	p.fails(ShellName, args{"command": "cat canary", "folder": "away"}, "outside the workspace")
-	p.fails(ShellName, args{"command": "ls", "folder": ".."}, "outside the workspace")
-	p.fails(ShellName, args{"command": "ls", "folder": "sub/a.txt"}, "not a folder")
-	p.fails(ShellName, args{"command": "no-such-program"}, "there is no program named")
-	p.fails(ShellName, args{"command": "cd sub"}, "as folder")
-	p.fails(ShellName, args{"command": "ls | cat"}, "| is not allowed")
+	p.ok(toolname.Shell, args{"command": "cat sub/a.txt"}, "[exit code 0 after ", "without Landlock: the program does not call workspace.Main]", "hello\n")
+	p.ok(toolname.Shell, args{"command": "cat sub/a.txt", "seconds": int64(1) << 62}, "hello\n")
+	p.ok(toolname.Shell, args{"command": "cat a.txt", "folder": "sub"}, "hello")
+	p.ok(toolname.Shell, args{"command": "cat a.txt", "folder": "near"}, "hello")
+	p.ok(toolname.Shell, args{"command": "cat none"}, "exit code 1", "none")
+	p.fails(toolname.Shell, args{"command": "cat canary", "folder": "away"}, "outside the workspace")
+	p.fails(toolname.Shell, args{"command": "ls", "folder": ".."}, "outside the workspace")
+	p.fails(toolname.Shell, args{"command": "ls", "folder": "sub/a.txt"}, "not a folder")
+	p.fails(toolname.Shell, args{"command": "no-such-program"}, "there is no program named")
+	p.fails(toolname.Shell, args{"command": "cd sub"}, "as folder")
+	p.fails(toolname.Shell, args{"command": "ls | cat"}, "| is not allowed")
 	p.file("sub/run.sh", "#!/bin/sh\necho from $0\n")
-	p.ok(ShellName, args{"command": "sh sub/run.sh"}, "from sub/run.sh")
-	p.fails(ShellName, args{"command": "./run.sh", "folder": "sub"}, "cannot be run")
+	p.ok(toolname.Shell, args{"command": "sh sub/run.sh"}, "from sub/run.sh")
+	p.fails(toolname.Shell, args{"command": "./run.sh", "folder": "sub"}, "cannot be run")
 	if err := os.Chmod(p.path("sub/run.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p.ok(ShellName, args{"command": "./run.sh", "folder": "sub"}, "exit code 0", "from ")
-	p.fails(ShellName, args{"command": "../outside/x"}, "outside the workspace")
+	p.ok(toolname.Shell, args{"command": "./run.sh", "folder": "sub"}, "exit code 0", "from ")
+	p.fails(toolname.Shell, args{"command": "../outside/x"}, "outside the workspace")
 }
 
 func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
@@ -57,17 +58,17 @@ func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlace(t, Options{Shell: &Shell{Allow: allow.Allows, Scripts: true}})
-	p.ok(ShellName, args{"command": "ls ."}, "exit code 0")
-	p.fails(ShellName, args{"command": "touch x"}, "not allowed", "ls *")
-	p.fails(ShellName, args{"command": "ls . ; touch x"}, "not allowed")
+	p.ok(toolname.Shell, args{"command": "ls ."}, "exit code 0")
+	p.fails(toolname.Shell, args{"command": "touch x"}, "not allowed", "ls *")
+	p.fails(toolname.Shell, args{"command": "ls . ; touch x"}, "not allowed")
 	p.wantFiles(map[string]string{})
 }
 
 // What a command's code means only its reader knows: it is told, and is no failure.
 func TestT15_AnExitCodeIsAResultAndTheModelIsToldSo(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: func(*shell.Command) error { return nil }, Scripts: true}})
-	p.ok(ShellName, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
-	p.fails(ShellName, args{"command": "kill -9 $$"}, "signal")
+	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
+	p.fails(toolname.Shell, args{"command": "kill -9 $$"}, "signal")
 	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 is no error of the tool") {
 		t.Errorf("%s", d)
 	}
@@ -80,9 +81,9 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows, Scripts: true}})
-	p.ok(ShellName, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
-	p.ok(ShellName, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
-	p.ok(ShellName, args{"command": "exit 7"}, "exit code 7") // a word of the shell's own
+	p.ok(toolname.Shell, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
+	p.ok(toolname.Shell, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
+	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7") // a word of the shell's own
 	for name, tc := range map[string]struct{ command, why string }{
 		"list":           {"echo a; touch x", `"touch" is not on the list`},
 		"substitution":   {"echo $(touch x)", `"touch" is not on the list`},
@@ -103,7 +104,7 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &place{p.Workspace, t, p.outer}
-			p.fails(ShellName, args{"command": tc.command}, "this command is not allowed", tc.why)
+			p.fails(toolname.Shell, args{"command": tc.command}, "this command is not allowed", tc.why)
 		})
 	}
 	p.wantFiles(map[string]string{})
@@ -111,8 +112,8 @@ func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 
 func TestT15_ScriptsRunWhereTheyAreAllowed(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
-	p.ok(ShellName, args{"command": "echo a | tr a b && echo $((1+1))"}, "b\n2\n")
-	p.ok(ShellName, args{"command": "exit 7"}, "exit code 7")
+	p.ok(toolname.Shell, args{"command": "echo a | tr a b && echo $((1+1))"}, "b\n2\n")
+	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7")
 }
 
 func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
@@ -120,7 +121,7 @@ func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 	t.Setenv("PASSED", "on")
 	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
 	t.Setenv("PATH", os.Getenv("PATH")+":.:"+p.path("bin"))
-	got := p.ok(ShellName, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
+	got := p.ok(toolname.Shell, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
 	for line := range strings.Lines(got) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
 		if !ok || strings.HasPrefix(line, "[") {
@@ -150,7 +151,7 @@ func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", p.path("bin")+":.:"+os.Getenv("PATH"))
-	if got := p.ok(ShellName, args{"command": "ls", "folder": "bin"}); strings.Contains(got, "gotcha") {
+	if got := p.ok(toolname.Shell, args{"command": "ls", "folder": "bin"}); strings.Contains(got, "gotcha") {
 		t.Error(got)
 	}
 }
@@ -159,7 +160,7 @@ func TestAttack_AFolderOfPathThatIsYetToBeMadeInTheWorkspace(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	p.file("evil", "#!/bin/sh\necho gotcha\n")
 	t.Setenv("PATH", p.path("bin")+":"+os.Getenv("PATH"))
-	if got := p.ok(ShellName, args{"command": "mkdir bin && cp evil bin/ls && chmod +x bin/ls && ls"}); strings.Contains(got, "gotcha") {
+	if got := p.ok(toolname.Shell, args{"command": "mkdir bin && cp evil bin/ls && chmod +x bin/ls && ls"}); strings.Contains(got, "gotcha") {
 		t.Error(got)
 	}
 }
@@ -201,9 +202,9 @@ func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 		"x/HEAD": "ref: refs/heads/main\n", "x/objects/a": "", "x/refs/a": "",
 		"x/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = \"touch ran; false\"\n",
 	} {
-		p.ok(WriteName, args{"path": name, "content": content, "parents": true})
+		p.ok(toolname.WriteFile, args{"path": name, "content": content, "parents": true})
 	}
-	got := p.ok(ShellName, args{"command": "git status", "folder": "x"})
+	got := p.ok(toolname.Shell, args{"command": "git status", "folder": "x"})
 	for _, name := range []string{"ran", "x/ran"} {
 		if _, err := os.Stat(p.path(name)); err == nil {
 			t.Errorf("the repository's program ran: %s", got)
@@ -225,7 +226,7 @@ func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 			nap := naps()
 			p := &place{p.Workspace, t, p.outer}
 			began := time.Now()
-			p.ok(ShellName, args{"command": fmt.Sprintf(script, nap)}, "exit code 0", "begun")
+			p.ok(toolname.Shell, args{"command": fmt.Sprintf(script, nap)}, "exit code 0", "begun")
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it was waited for, for %s", took)
 			}
@@ -239,7 +240,7 @@ func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 func TestT15_TimeEndsACommandAndAllThatItStarted(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	nap := naps()
-	p.fails(ShellName, args{"command": "echo begun; trap '' TERM; sleep " + nap + " & sleep " + nap + "; sleep " + nap, "seconds": 1}, "ended because its 1s were over", "begun")
+	p.fails(toolname.Shell, args{"command": "echo begun; trap '' TERM; sleep " + nap + " & sleep " + nap + "; sleep " + nap, "seconds": 1}, "ended because its 1s were over", "begun")
 	if alive(t, nap) {
 		t.Error("it lives on")
 	}
@@ -280,11 +281,11 @@ func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
 
 func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, MaxOutput: 1000, Timeout: time.Second}})
-	p.fails(ShellName, args{"command": "yes"}, "were over", "bytes not shown")
+	p.fails(toolname.Shell, args{"command": "yes"}, "were over", "bytes not shown")
 }
 
 func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
-	p := newPlace(t, Options{NoApproval: []string{ShellName}, Shell: scripts()})
+	p := newPlace(t, Options{NoApproval: []string{toolname.Shell}, Shell: scripts()})
 	if err := syscall.Mkfifo(p.path("go"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +311,7 @@ func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
 			once.Do(func() { go os.WriteFile(p.path("go"), []byte("x"), 0o644) })
 		}
 	}}
-	b, err := r.Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{{ID: "c", Name: ShellName, Arguments: `{"command":"echo first; cat go; echo last","seconds":20}`}}})
+	b, err := r.Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{{ID: "c", Name: toolname.Shell, Arguments: `{"command":"echo first; cat go; echo last","seconds":20}`}}})
 	if err != nil || b.Results[0] == nil || !strings.Contains(b.Results[0].Text(), "first\nxlast") {
 		t.Fatalf("%v, %+v", err, b)
 	}
@@ -323,19 +324,19 @@ func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
 
 func TestT15_ACommandHasNoInput(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Timeout: 10 * time.Second}})
-	p.ok(ShellName, args{"command": "cat"}, "exit code 0")
+	p.ok(toolname.Shell, args{"command": "cat"}, "exit code 0")
 }
 
 func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
 		p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: s, RequireSandbox: true}})
-		p.fails(ShellName, args{"command": "touch x"}, "must be confined, and cannot be")
+		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, and cannot be")
 		p.wantFiles(map[string]string{})
 	}
 	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
-	p.fails(ShellName, args{"command": "touch x"}, "must not use the network")
+	p.fails(toolname.Shell, args{"command": "touch x"}, "must not use the network")
 	p = newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{why: "this kernel has none"}}})
-	p.ok(ShellName, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
+	p.ok(toolname.Shell, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
 }
 
 func TestT15_NoFilesAreLeftOpen(t *testing.T) {
@@ -371,8 +372,8 @@ func TestAttack_AllowedProgramRunsAnotherThroughItsArguments(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows}})
 	p.file("f", "b\na\n")
 	for _, command := range []string{"git -c core.pager='touch made' -p log", "sed '1e touch made' f", "sort --compress-program=./x f"} {
-		p.fails(ShellName, args{"command": command}, "may run other programs through its arguments")
+		p.fails(toolname.Shell, args{"command": command}, "may run other programs through its arguments")
 	}
-	p.ok(ShellName, args{"command": "sed -n 1p f"}, "b\n")
+	p.ok(toolname.Shell, args{"command": "sed -n 1p f"}, "b\n")
 	p.wantFiles(map[string]string{"f": "b\na\n"})
 }

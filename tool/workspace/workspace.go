@@ -9,17 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-)
-
-// The names of the tools.
-const (
-	ListName   = "list_files"
-	ReadName   = "read_file"
-	SearchName = "search_files"
-	WriteName  = "write_file"
-	PatchName  = "apply_patch"
-	ShellName  = "shell"
 )
 
 // ErrOptions says that a workspace cannot be opened as asked.
@@ -104,7 +95,7 @@ func (o *Options) complete() error {
 		o.MaxFile = defaultMaxFile
 	}
 	for _, name := range o.NoApproval {
-		if !slices.Contains([]string{ListName, ReadName, SearchName, WriteName, PatchName, ShellName}, name) {
+		if !slices.Contains([]string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch, toolname.Shell}, name) {
 			return fmt.Errorf("%w: NoApproval names %q, which is no tool of a workspace", ErrOptions, name)
 		}
 	}
@@ -141,9 +132,13 @@ func (w *Workspace) Tools() []tool.Tool {
 // a, then patch a" is one turn.
 func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, preview func(context.Context, tool.Input) (string, error), more []tool.Option) []tool.Option {
 	opts := []tool.Option{
-		tool.Tagged("workspace"), tool.Destructive(), tool.Set(func(s *tool.Settings) { s.Exclusive = true }),
-		tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) { return in, check(ctx, in) }),
-		tool.WithPreview(preview),
+		tool.Destructive(),
+		tool.Set(func(s *tool.Settings) {
+			s.Tags = append(s.Tags, "workspace")
+			s.Exclusive = true
+			s.Preview = preview
+			s.Hooks.Pre = append(s.Hooks.Pre, func(ctx context.Context, in tool.Input) (tool.Input, error) { return in, check(ctx, in) })
+		}),
 	}
 	if !slices.Contains(w.options.NoApproval, name) {
 		opts = append(opts, tool.NeedsApproval())
@@ -153,5 +148,6 @@ func (w *Workspace) changes(name string, check func(context.Context, tool.Input)
 
 // reads are the options of a tool that changes nothing.
 func reads(more []tool.Option) []tool.Option {
-	return append([]tool.Option{tool.Tagged("workspace"), tool.ReadOnly(), tool.Idempotent()}, more...)
+	tag := tool.Set(func(s *tool.Settings) { s.Tags = append(s.Tags, "workspace") })
+	return append([]tool.Option{tag, tool.ReadOnly(), tool.Idempotent()}, more...)
 }

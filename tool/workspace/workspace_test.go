@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/shell"
 )
@@ -126,7 +128,7 @@ func (p *place) call(name string, args any) (string, bool) {
 	}
 	c := &dragoman.ToolCall{ID: "c", Name: name}
 	if text, ok := args.(string); ok {
-		c.Payload, c.Arguments = dragoman.PayloadText, text
+		c.Payload, c.Arguments = codes.PayloadText, text
 	} else {
 		raw, err := json.Marshal(args)
 		if err != nil {
@@ -138,7 +140,7 @@ func (p *place) call(name string, args any) (string, bool) {
 	if err != nil || b.Results[0] == nil {
 		p.t.Fatalf("%v, %+v", err, b)
 	}
-	return b.Results[0].Text(), b.Results[0].Outcome != dragoman.OutcomeError
+	return b.Results[0].Text(), b.Results[0].Outcome != codes.OutcomeError
 }
 
 type args map[string]any
@@ -184,17 +186,17 @@ func names(tools []tool.Tool) []string {
 
 func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 	p := newPlace(t, Options{})
-	if got, want := names(p.Tools()), []string{ListName, ReadName, SearchName, WriteName, PatchName}; !slices.Equal(got, want) {
+	if got, want := names(p.Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch}; !slices.Equal(got, want) {
 		t.Errorf("tools %q, want %q", got, want)
 	}
 	if _, err := tool.NewBox(p.Shell()); err == nil {
 		t.Error("a shell that is off was put into a toolbox")
 	}
-	if got, want := names(newPlace(t, Options{ReadOnly: true}).Tools()), []string{ListName, ReadName, SearchName}; !slices.Equal(got, want) {
+	if got, want := names(newPlace(t, Options{ReadOnly: true}).Tools()), []string{toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles}; !slices.Equal(got, want) {
 		t.Errorf("read-only tools %q, want %q", got, want)
 	}
 	on := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
-	if !slices.Contains(names(on.Tools()), ShellName) {
+	if !slices.Contains(names(on.Tools()), toolname.Shell) {
 		t.Error("a shell that is allowed is not there")
 	}
 	if _, err := Open(t.TempDir(), Options{Shell: &Shell{}}); !errors.Is(err, ErrOptions) {
@@ -205,13 +207,13 @@ func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 func TestT15_ThePatchIsTextWithAGrammarAndTheOthersTakeJSON(t *testing.T) {
 	for _, one := range newPlace(t, Options{Shell: &Shell{Allow: shell.Any}}).Tools() {
 		spec := one.Spec()
-		if spec.Name == PatchName {
-			if spec.Kind != dragoman.ToolFreeform || spec.Grammar == nil || spec.Grammar.Syntax != "lark" || spec.Grammar.Definition != patchGrammar {
+		if spec.Name == toolname.ApplyPatch {
+			if spec.Kind != codes.ToolFreeform || spec.Grammar == nil || spec.Grammar.Syntax != "lark" || spec.Grammar.Definition != patchGrammar {
 				t.Errorf("%s: kind %q, grammar %+v", spec.Name, spec.Kind, spec.Grammar)
 			}
 			continue
 		}
-		if spec.Kind == dragoman.ToolFreeform || !json.Valid(spec.Parameters) {
+		if spec.Kind == codes.ToolFreeform || !json.Valid(spec.Parameters) {
 			t.Errorf("%s: kind %q, parameters %s", spec.Name, spec.Kind, spec.Parameters)
 		}
 	}
@@ -227,14 +229,14 @@ func TestT15_EveryToolIsConfinedToTheRoot(t *testing.T) {
 			name string
 			in   any
 		}{
-			{ListName, args{"path": out}},
-			{ReadName, args{"path": out + "/canary"}},
-			{SearchName, args{"pattern": "canary", "path": out}},
-			{WriteName, args{"path": out + "/canary", "content": "x"}},
-			{WriteName, args{"path": out + "/new", "content": "x", "parents": true}},
-			{PatchName, patchText("*** Delete File: " + out + "/canary")},
-			{PatchName, patchText("*** Add File: "+out+"/new", "+x")},
-			{ShellName, args{"command": "ls", "folder": out}},
+			{toolname.ListFiles, args{"path": out}},
+			{toolname.ReadFile, args{"path": out + "/canary"}},
+			{toolname.SearchFiles, args{"pattern": "canary", "path": out}},
+			{toolname.WriteFile, args{"path": out + "/canary", "content": "x"}},
+			{toolname.WriteFile, args{"path": out + "/new", "content": "x", "parents": true}},
+			{toolname.ApplyPatch, patchText("*** Delete File: " + out + "/canary")},
+			{toolname.ApplyPatch, patchText("*** Add File: "+out+"/new", "+x")},
+			{toolname.Shell, args{"command": "ls", "folder": out}},
 		} {
 			if got, ok := p.call(c.name, c.in); ok || strings.Contains(got, tune) {
 				t.Errorf("%s %v: %s", c.name, c.in, got)
@@ -259,17 +261,17 @@ func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) 
 			t.Errorf("%s: destructive %v, read-only %v, asks %v, exclusive %v", l.Name, changes, readOnly, asks[l.Name], l.Exclusive)
 		}
 	}
-	want := map[string]bool{ListName: false, ReadName: false, SearchName: false, WriteName: true, PatchName: true, ShellName: true}
+	want := map[string]bool{toolname.ListFiles: false, toolname.ReadFile: false, toolname.SearchFiles: false, toolname.WriteFile: true, toolname.ApplyPatch: true, toolname.Shell: true}
 	if !maps.Equal(asks, want) {
 		t.Errorf("needs approval: %v, want %v", asks, want)
 	}
-	trusted := newPlace(t, Options{NoApproval: []string{WriteName}})
+	trusted := newPlace(t, Options{NoApproval: []string{toolname.WriteFile}})
 	box, err = tool.NewBox(trusted.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range box.List() {
-		if got, want := l.Approval != "", l.Name == PatchName; got != want {
+		if got, want := l.Approval != "", l.Name == toolname.ApplyPatch; got != want {
 			t.Errorf("%s asks: %v, want %v", l.Name, got, want)
 		}
 	}
@@ -290,10 +292,10 @@ func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{
-		{ID: "1", Name: WriteName, Arguments: `{"path":"../x","content":""}`},
-		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: .git/config")},
-		{ID: "3", Name: ShellName, Arguments: `{"command":"ls"}`},
-		{ID: "4", Name: WriteName, Arguments: `{"path":"x","content":""}`},
+		{ID: "1", Name: toolname.WriteFile, Arguments: `{"path":"../x","content":""}`},
+		{ID: "2", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: patchText("*** Delete File: .git/config")},
+		{ID: "3", Name: toolname.Shell, Arguments: `{"command":"ls"}`},
+		{ID: "4", Name: toolname.WriteFile, Arguments: `{"path":"x","content":""}`},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -314,15 +316,15 @@ func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 	update := func(name, from, to string) string { return patchText("*** Update File: "+name, "-"+from, "+"+to) }
 	calls := []*dragoman.ToolCall{
-		{ID: "1", Name: WriteName, Arguments: `{"path":"a","content":"one\n"}`},
-		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "one", "two")},
-		{ID: "3", Name: ReadName, Arguments: `{"path":"a"}`},
-		{ID: "4", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "two", "three")},
-		{ID: "5", Name: WriteName, Arguments: `{"path":"b","content":"b","version":"` + versionNew + `"}`},
-		{ID: "6", Name: WriteName, Arguments: `{"path":"b","content":"c","version":"` + versionOf([]byte("b")) + `"}`},
-		{ID: "7", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: b")},
-		{ID: "8", Name: WriteName, Arguments: `{"path":"b/deep","content":"d","parents":true}`},
-		{ID: "9", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "one", "no longer there")},
+		{ID: "1", Name: toolname.WriteFile, Arguments: `{"path":"a","content":"one\n"}`},
+		{ID: "2", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: update("a", "one", "two")},
+		{ID: "3", Name: toolname.ReadFile, Arguments: `{"path":"a"}`},
+		{ID: "4", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: update("a", "two", "three")},
+		{ID: "5", Name: toolname.WriteFile, Arguments: `{"path":"b","content":"b","version":"` + versionNew + `"}`},
+		{ID: "6", Name: toolname.WriteFile, Arguments: `{"path":"b","content":"c","version":"` + versionOf([]byte("b")) + `"}`},
+		{ID: "7", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: patchText("*** Delete File: b")},
+		{ID: "8", Name: toolname.WriteFile, Arguments: `{"path":"b/deep","content":"d","parents":true}`},
+		{ID: "9", Name: toolname.ApplyPatch, Payload: codes.PayloadText, Arguments: update("a", "one", "no longer there")},
 	}
 	for name, approver := range map[string]tool.Approver{"answered at once": yes{}, "answered later": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +350,7 @@ func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
 				switch r := b.Results[i]; {
 				case r == nil:
 					t.Errorf("call %d has no result", i+1)
-				case !strings.Contains(r.Text(), want), (r.Outcome == dragoman.OutcomeError) != (i == 8):
+				case !strings.Contains(r.Text(), want), (r.Outcome == codes.OutcomeError) != (i == 8):
 					t.Errorf("call %d: %s, want %q", i+1, r.Text(), want)
 				}
 			}
@@ -368,46 +370,46 @@ func TestT15_ListShowsAFolderWithSizesAndLinks(t *testing.T) {
 	p.file("keep.log", "")
 	p.link("../outside", "away")
 	p.link("a.txt", "near")
-	got := p.ok(ListName, args{})
+	got := p.ok(toolname.ListFiles, args{})
 	want := "[.: 6 entries; 3 ignored, not shown]\n.gitignore  23\na.txt  5\naway -> ../outside\nkeep.log  0\nnear -> a.txt\nsub/\n"
 	if !strings.Contains(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	p.ok(ListName, args{"path": "sub", "depth": 2}, "[sub: 2 entries]\nsub/deep/\nsub/deep/b.txt  1\n")
-	if got := p.ok(ListName, args{"depth": 9, "all": true}, ".git/config", "build/out.bin"); strings.Contains(got, "canary") {
+	p.ok(toolname.ListFiles, args{"path": "sub", "depth": 2}, "[sub: 2 entries]\nsub/deep/\nsub/deep/b.txt  1\n")
+	if got := p.ok(toolname.ListFiles, args{"depth": 9, "all": true}, ".git/config", "build/out.bin"); strings.Contains(got, "canary") {
 		t.Errorf("a link was followed: %s", got)
 	}
-	p.ok(ListName, args{"limit": 2, "depth": 5}, "2 entries, and more")
-	p.fails(ListName, args{"path": "a.txt"}, "not a folder")
-	p.fails(ListName, args{"path": "none"}, "does not exist")
+	p.ok(toolname.ListFiles, args{"limit": 2, "depth": 5}, "2 entries, and more")
+	p.fails(toolname.ListFiles, args{"path": "a.txt"}, "not a folder")
+	p.fails(toolname.ListFiles, args{"path": "none"}, "does not exist")
 }
 
 func TestT15_ReadShowsLinesOrBytes(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a.txt", "one\ntwo\nthree\nfour")
-	p.ok(ReadName, args{"path": "a.txt"}, "[a.txt: lines 1 to 4 of 4; version ", "]\none\ntwo\nthree\nfour")
-	p.ok(ReadName, args{"path": "a.txt", "start_line": 2, "end_line": 3, "line_numbers": true}, "lines 2 to 3 of 4; continue with start_line 4", "]\n2\ttwo\n3\tthree\n")
-	p.ok(ReadName, args{"path": "a.txt", "start_line": 9}, "start_line 9 is after the end: the file has 4 lines")
-	p.ok(ReadName, args{"path": "a.txt", "offset": 4, "bytes": 3}, "[a.txt: bytes 4 to 7 of 18; go on with offset 7]\ntwo")
-	p.fails(ReadName, args{"path": "a.txt", "offset": 99}, "offset 99 is after the end")
-	p.fails(ReadName, args{"path": "a.txt", "offset": 1, "start_line": 1}, "not both")
-	p.fails(ReadName, args{"path": "a.txt", "start_line": 3, "end_line": 2}, "before start_line")
+	p.ok(toolname.ReadFile, args{"path": "a.txt"}, "[a.txt: lines 1 to 4 of 4; version ", "]\none\ntwo\nthree\nfour")
+	p.ok(toolname.ReadFile, args{"path": "a.txt", "start_line": 2, "end_line": 3, "line_numbers": true}, "lines 2 to 3 of 4; continue with start_line 4", "]\n2\ttwo\n3\tthree\n")
+	p.ok(toolname.ReadFile, args{"path": "a.txt", "start_line": 9}, "start_line 9 is after the end: the file has 4 lines")
+	p.ok(toolname.ReadFile, args{"path": "a.txt", "offset": 4, "bytes": 3}, "[a.txt: bytes 4 to 7 of 18; go on with offset 7]\ntwo")
+	p.fails(toolname.ReadFile, args{"path": "a.txt", "offset": 99}, "offset 99 is after the end")
+	p.fails(toolname.ReadFile, args{"path": "a.txt", "offset": 1, "start_line": 1}, "not both")
+	p.fails(toolname.ReadFile, args{"path": "a.txt", "start_line": 3, "end_line": 2}, "before start_line")
 	p.file("empty", "")
-	p.ok(ReadName, args{"path": "empty"}, "[empty: empty; version ")
+	p.ok(toolname.ReadFile, args{"path": "empty"}, "[empty: empty; version ")
 	p.file("bin", "\x7fELF\x00\x01")
-	p.ok(ReadName, args{"path": "bin"}, "binary file of 6 bytes", "7f 45 4c 46")
+	p.ok(toolname.ReadFile, args{"path": "bin"}, "binary file of 6 bytes", "7f 45 4c 46")
 	p.file("latin", "caf\xe9\nok\n")
-	p.ok(ReadName, args{"path": "latin"}, "not UTF-8", "caf\uFFFD\nok\n")
+	p.ok(toolname.ReadFile, args{"path": "latin"}, "not UTF-8", "caf\uFFFD\nok\n")
 	p.file("wide", "ab\u00e9\u00e9")
-	p.ok(ReadName, args{"path": "wide", "offset": 0, "bytes": 5}, "bytes 0 to 4 of 6; go on with offset 4]\nab\u00e9")
+	p.ok(toolname.ReadFile, args{"path": "wide", "offset": 0, "bytes": 5}, "bytes 0 to 4 of 6; go on with offset 4]\nab\u00e9")
 	p.file("long", strings.Repeat("x", 100_000)+"\nend\n")
-	p.ok(ReadName, args{"path": "long"}, "lines 1 to 1 of 2; the line is too long")
+	p.ok(toolname.ReadFile, args{"path": "long"}, "lines 1 to 1 of 2; the line is too long")
 	p.file("many", strings.Repeat("line\n", 5000))
-	p.ok(ReadName, args{"path": "many"}, "lines 1 to 2000 of 5000; continue with start_line 2001")
+	p.ok(toolname.ReadFile, args{"path": "many"}, "lines 1 to 2000 of 5000; continue with start_line 2001")
 	small := newPlace(t, Options{MaxFile: 10})
 	small.file("big", "0123456789ab")
-	small.fails(ReadName, args{"path": "big"}, "too large", "offset")
-	small.ok(ReadName, args{"path": "big", "offset": 10}, "ab")
+	small.fails(toolname.ReadFile, args{"path": "big"}, "too large", "offset")
+	small.ok(toolname.ReadFile, args{"path": "big", "offset": 10}, "ab")
 }
 
 func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
@@ -419,49 +421,49 @@ func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
 	p.file("skip/d.go", "func Six() {}\n")
 	p.file(".gitignore", "/skip\n")
 	p.link("../outside/canary", "leak")
-	p.ok(SearchName, args{"pattern": `^func \w+`, "globs": []string{"*.go"}},
+	p.ok(toolname.SearchFiles, args{"pattern": `^func \w+`, "globs": []string{"*.go"}},
 		"[4 lines match in 2 files searched; 1 ignored, not shown]\na.go:3: func One() {}\na.go:4: func Two() {}\na.go:9: func Three() {}\nsub/b.go:1: func Four() {}\n")
-	p.ok(SearchName, args{"pattern": "func", "globs": []string{"sub/**", "!*.go"}}, "sub/c.txt:1:", "1 line matches")
-	p.ok(SearchName, args{"pattern": "TWO", "ignore_case": true, "context": 1}, "a.go-3- func One() {}\na.go:4: func Two() {}\na.go-5- \n")
-	p.ok(SearchName, args{"pattern": "func", "limit": 1}, "1 line matches", "stopped there")
-	p.ok(SearchName, args{"pattern": "func", "all": true}, "skip/d.go:1:", "1 binary file not searched")
-	p.ok(SearchName, args{"pattern": "func", "path": "sub/b.go"}, "1 line matches in 1 file searched")
-	p.ok(SearchName, args{"pattern": "canary", "all": true}, "0 lines match")
-	p.fails(SearchName, args{"pattern": "(?=x)"}, "RE2")
-	p.fails(SearchName, args{"pattern": "(a{1000}){1000}"}, "RE2")
+	p.ok(toolname.SearchFiles, args{"pattern": "func", "globs": []string{"sub/**", "!*.go"}}, "sub/c.txt:1:", "1 line matches")
+	p.ok(toolname.SearchFiles, args{"pattern": "TWO", "ignore_case": true, "context": 1}, "a.go-3- func One() {}\na.go:4: func Two() {}\na.go-5- \n")
+	p.ok(toolname.SearchFiles, args{"pattern": "func", "limit": 1}, "1 line matches", "stopped there")
+	p.ok(toolname.SearchFiles, args{"pattern": "func", "all": true}, "skip/d.go:1:", "1 binary file not searched")
+	p.ok(toolname.SearchFiles, args{"pattern": "func", "path": "sub/b.go"}, "1 line matches in 1 file searched")
+	p.ok(toolname.SearchFiles, args{"pattern": "canary", "all": true}, "0 lines match")
+	p.fails(toolname.SearchFiles, args{"pattern": "(?=x)"}, "RE2")
+	p.fails(toolname.SearchFiles, args{"pattern": "(a{1000}){1000}"}, "RE2")
 }
 
 func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
 	p := newPlace(t, Options{})
-	p.ok(WriteName, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
-	p.ok(WriteName, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
-	p.ok(WriteName, args{"path": "sub/deep/b.txt", "content": "x", "parents": true}, "created")
-	p.fails(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("one"))}, "has changed")
-	p.ok(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("two"))}, "replaced")
-	p.fails(WriteName, args{"path": "a.txt", "content": "four", "version": "new"}, "exists already")
-	p.fails(WriteName, args{"path": "none.txt", "content": "four", "version": "0123456789abcdef"}, "does not exist")
-	p.fails(WriteName, args{"path": "sub", "content": "x"}, "is a folder")
-	p.fails(WriteName, args{"path": "sub/", "content": "x"}, "is a folder")
+	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
+	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
+	p.ok(toolname.WriteFile, args{"path": "sub/deep/b.txt", "content": "x", "parents": true}, "created")
+	p.fails(toolname.WriteFile, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("one"))}, "has changed")
+	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("two"))}, "replaced")
+	p.fails(toolname.WriteFile, args{"path": "a.txt", "content": "four", "version": "new"}, "exists already")
+	p.fails(toolname.WriteFile, args{"path": "none.txt", "content": "four", "version": "0123456789abcdef"}, "does not exist")
+	p.fails(toolname.WriteFile, args{"path": "sub", "content": "x"}, "is a folder")
+	p.fails(toolname.WriteFile, args{"path": "sub/", "content": "x"}, "is a folder")
 	p.wantFiles(map[string]string{"a.txt": "three", "sub/deep/b.txt": "x"})
 	if err := os.Chmod(p.path("a.txt"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	p.ok(WriteName, args{"path": "a.txt", "content": "four"})
+	p.ok(toolname.WriteFile, args{"path": "a.txt", "content": "four"})
 	if info, err := os.Stat(p.path("a.txt")); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("the mode is %v, %v; want it kept", info.Mode(), err)
 	}
 	small := newPlace(t, Options{MaxFile: 4})
-	small.fails(WriteName, args{"path": "a", "content": "12345"}, "too large")
+	small.fails(toolname.WriteFile, args{"path": "a", "content": "12345"}, "too large")
 	small.wantFiles(map[string]string{})
 }
 
 // What a model is told must be what it needs to do next.
 func TestT15_AMissingFolderIsToldWithTheArgumentThatMakesIt(t *testing.T) {
 	p := newPlace(t, Options{})
-	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
-	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")
+	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
+	p.fails(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")
 	p.wantFiles(map[string]string{})
-	p.ok(WriteName, args{"path": "sub/b.txt", "content": "x", "parents": true}, "created sub/b.txt")
+	p.ok(toolname.WriteFile, args{"path": "sub/b.txt", "content": "x", "parents": true}, "created sub/b.txt")
 }
 
 func TestT15_WhatGitRunsIsWriteProtected(t *testing.T) {
@@ -474,14 +476,14 @@ func TestT15_WhatGitRunsIsWriteProtected(t *testing.T) {
 		".git/hooks/pre-commit", ".git/config", "sub/.git", "sub/.git/config", ".GIT/config", ".Git/config", ".git./config", ".git /config",
 		".g\u200cit/config", "git~1/config", ".git::$INDEX_ALLOCATION/config", "x/../.git/config", "alias/config", ".hg/hgrc",
 	} {
-		p.fails(WriteName, args{"path": name, "content": "x", "parents": true}, "this path cannot be used")
-		p.fails(PatchName, "*** Begin Patch\n*** Add File: "+name+"1\n+x\n*** Delete File: "+name+"\n*** End Patch\n")
+		p.fails(toolname.WriteFile, args{"path": name, "content": "x", "parents": true}, "this path cannot be used")
+		p.fails(toolname.ApplyPatch, "*** Begin Patch\n*** Add File: "+name+"1\n+x\n*** Delete File: "+name+"\n*** End Patch\n")
 	}
 	p.wantFiles(before)
-	p.ok(ReadName, args{"path": ".git/config"}, "[core]")
-	p.ok(WriteName, args{"path": ".gitignore", "content": "x"})
+	p.ok(toolname.ReadFile, args{"path": ".git/config"}, "[core]")
+	p.ok(toolname.WriteFile, args{"path": ".gitignore", "content": "x"})
 	open := newPlace(t, Options{Protected: []string{}})
-	open.ok(WriteName, args{"path": ".git/config", "content": "x", "parents": true})
+	open.ok(toolname.WriteFile, args{"path": ".git/config", "content": "x", "parents": true})
 	own := newPlace(t, Options{Protected: []string{"Makefile"}})
-	own.fails(WriteName, args{"path": "sub/makefile", "content": "x", "parents": true}, "write-protected")
+	own.fails(toolname.WriteFile, args{"path": "sub/makefile", "content": "x", "parents": true}, "write-protected")
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -25,9 +26,9 @@ const versionNew = "new"
 // Write is the tool that creates files and replaces them as a whole.
 func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 	more := append([]tool.Option{tool.Idempotent()}, opts...)
-	return tool.New(WriteName, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
+	return tool.New(toolname.WriteFile, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
 		"To change parts of a file use apply_patch. Folders must exist unless parents is set.",
-		w.write, w.changes(WriteName, w.checkWrite, w.previewWrite, more)...)
+		w.write, w.changes(toolname.WriteFile, w.checkWrite, w.previewWrite, more)...)
 }
 
 // checkWrite refuses what no state of the files could make right.

@@ -3,32 +3,48 @@ package access
 import (
 	"net/http"
 	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/dialects"
 )
+
+// azureKey is the header of a server that has no dialect of its own.
+const azureKey = "Api-Key"
 
 // FromRequest is the key that a client presents, or nothing. Clients put it where
 // their own provider wants it. Where there are several, the first of these that is
 // not empty is taken, whatever the others say, so that a request has one owner:
 //
-//	Authorization: Bearer …   OpenAI, Ollama, Anthropic's tokens
-//	x-api-key                 Anthropic
-//	x-goog-api-key            Gemini
-//	api-key                   Azure
-//	?key=…                    Gemini
+//   - Authorization: Bearer …
+//   - the key headers of the dialects, such as x-api-key
+//   - api-key, of Azure
+//   - the key parameters of the dialects, such as ?key=…
 //
-// Nobody but [Keys.Admit] and [Keys.Identify] should see it. A URL with ?key=… must
+// Only [Keys.Admit] and [Keys.Identify] should see it. A URL with such a parameter must
 // not be logged as it is.
 func FromRequest(r *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
 		return token
 	}
-	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key", "Api-Key"} {
+	headers, parameters := dialects.Keys()
+	for _, name := range headers {
 		if key := strings.TrimSpace(r.Header.Get(name)); key != "" {
 			return key
 		}
 	}
-	if r.URL == nil || !strings.Contains(r.URL.RawQuery, "key=") { // most have none
+	if key := strings.TrimSpace(r.Header.Get(azureKey)); key != "" {
+		return key
+	}
+	if r.URL == nil {
 		return ""
 	}
-	return strings.TrimSpace(r.URL.Query().Get("key"))
+	for _, name := range parameters {
+		if !strings.Contains(r.URL.RawQuery, name+"=") { // most have none
+			continue
+		}
+		if key := strings.TrimSpace(r.URL.Query().Get(name)); key != "" {
+			return key
+		}
+	}
+	return ""
 }

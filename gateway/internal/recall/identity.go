@@ -192,5 +192,5 @@ func call(c *dragoman.ToolCall) sum {
 }
 
 func media(m *dragoman.Media) sum {
-	return texts(string(m.Media), m.Base64, m.Text, m.URL, m.FileID)
+	return texts(m.Media, m.Base64, m.Text, m.URL, m.FileID)
 }

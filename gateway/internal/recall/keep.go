@@ -2,7 +2,6 @@ package recall
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -39,7 +38,7 @@ func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, r
 	for i := range resp.Alternatives {
 		outputs = append(outputs, resp.Alternatives[i].Output)
 	}
-	if err := errors.Join(req.Validate(), resp.Validate()); err != nil {
+	if err := resp.Validate(); err != nil { // it may be of a model that is no codec's
 		return err
 	}
 	before := conversation(req.Messages)

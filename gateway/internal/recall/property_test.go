@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -129,7 +130,7 @@ func TestAnyConversationIsKeptAndRestored(t *testing.T) {
 		}
 		up := rapid.SampledFrom(upstreams).Draw(rt, "upstream")
 		encode := func() error {
-			out, _, err := history.Normalize(req, history.Options{Limits: up.codec.Limits(), Abandon: history.AbandonAll})
+			out, _, err := history.Normalize(req, history.Options{Limits: up.codec.Limits(), Abandon: codes.AbandonAll})
 			if err != nil {
 				return err
 			}

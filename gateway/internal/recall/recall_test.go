@@ -11,14 +11,15 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 	"github.com/dragoman-go/dragoman/session"
 )
 
 var (
 	scope  = recall.Scope{Key: "team", Route: "fast"}
-	origin = dragoman.Origin{Dialect: dragoman.Gemini, Provider: "google", Scope: "s", Model: "m"}
-	chat   = &dragoman.Origin{Dialect: dragoman.OpenAIChat}
+	origin = dragoman.Origin{Dialect: dialectname.Gemini, Provider: "google", Scope: "s", Model: "m"}
+	chat   = &dragoman.Origin{Dialect: dialectname.OpenAIChat}
 )
 
 func ask(messages ...dragoman.Message) *dragoman.Request {
@@ -124,7 +125,7 @@ func TestQuirkB17_WhatTheClientChangedIsNotRestoredAndTold(t *testing.T) {
 		"another id":         turn("I look.", call("call_1", "a"), call("call_9", "b")),
 		"another tool":       turn("I look.", call("call_1", "a"), &dragoman.ToolCall{ID: "call_2", Name: "seek", Arguments: `{"where":"b"}`}),
 		"an image":           {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{dragoman.Image("image/png", []byte("x"))}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
-		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dragoman.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
+		"a block of its own": {Role: dragoman.RoleAssistant, Parts: append([]dragoman.Part{&dragoman.Opaque{Dialect: dialectname.OpenAIChat, Type: "x", JSON: []byte(`{"type":"x"}`)}}, turn("I look.", call("call_1", "a"), call("call_2", "b")).Parts...)},
 	} {
 		req := ask(hi, m)
 		got, rep := signatures(t, r, scope, req)
@@ -180,7 +181,7 @@ func TestQuirkB17_AlternativesAreKeptToo(t *testing.T) {
 func TestQuirkB17_NoSignatureIsSentTwice(t *testing.T) {
 	signed := func(path, value string) *dragoman.ToolCall {
 		c := call("call_1", "a")
-		c.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: path, Value: []byte(value)}}}
+		c.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: path, Value: []byte(value)}}}
 		return c
 	}
 	own := call("call_1", "a")
@@ -261,7 +262,7 @@ func TestLittleIsStored(t *testing.T) {
 	long := strings.Repeat("words ", 10_000)
 	resp := minted(sigA, long, &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + long + `"}`})
 	resp.Output[0].Parts = append(resp.Output[0].Parts, dragoman.Image("image/png", []byte(long)))
-	resp.Output[0].Native = &dragoman.Sidecar{Dialect: dragoman.Gemini, Raw: []byte(`"` + long + `"`)}
+	resp.Output[0].Native = &dragoman.Sidecar{Dialect: dialectname.Gemini, Raw: []byte(`"` + long + `"`)}
 	keep(t, r, scope, ask(hi), resp)
 	if notes.bytes > 2000 || notes.bytes < len(sigA) {
 		t.Errorf("%d bytes were stored", notes.bytes)
@@ -273,7 +274,7 @@ func TestQuirkB17_MediaKeepsItsSignatureWhereTheClientKeepsTheMedia(t *testing.T
 	image := dragoman.Image("image/png", []byte("x"))
 	resp := minted(sigA, "look")
 	signed := *image
-	signed.Extra = &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/thoughtSignature", Value: []byte(`"` + sigB + `"`)}}}
+	signed.Extra = &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/thoughtSignature", Value: []byte(`"` + sigB + `"`)}}}
 	resp.Output[0].Parts = append(resp.Output[0].Parts, &signed)
 	keep(t, r, scope, ask(hi), resp)
 	with := turn("look")
@@ -385,7 +386,7 @@ func TestAHistoryIsReadInLinearTime(t *testing.T) {
 func TestQuirkD26_ReasoningThatAnybodyCanReadIsRestoredToo(t *testing.T) {
 	r, _ := newRecall(t)
 	think := &dragoman.Reasoning{Text: "hm", Field: "reasoning_content"}
-	from := dragoman.Origin{Dialect: dragoman.OpenAIChat, Provider: "deepseek", Model: "m"}
+	from := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "deepseek", Model: "m"}
 	keep(t, r, scope, ask(hi), &dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &from, Parts: []dragoman.Part{think, &dragoman.Text{Text: "one"}}}}})
 	req := ask(hi, turn("one"), hi)
 	if _, rep := signatures(t, r, scope, req); len(rep.Losses) > 0 || len(req.Messages[1].Parts) != 2 || *req.Messages[1].Origin != from {

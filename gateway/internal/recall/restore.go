@@ -14,12 +14,9 @@ import (
 // answers, and reports what is lost: answers of which something is known and that the
 // client did not return as they were. It reads all it needs at once.
 //
-// The request gets a new list of messages where something is put back; what it shares
+// The request is one that a codec decoded. It gets a new list of messages where something is put back; what it shares
 // with others is not changed. Where there is an error it stays as it is.
 func (r *Recall) Restore(ctx context.Context, scope Scope, req *dragoman.Request) (dragoman.Report, error) {
-	if err := req.Validate(); err != nil {
-		return dragoman.Report{}, err
-	}
 	h := history{scope: scope}
 	h.read(req.Messages)
 	if len(h.asked) == 0 {

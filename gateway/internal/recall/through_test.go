@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 	"github.com/dragoman-go/dragoman/targets"
@@ -238,7 +239,7 @@ func (k *talk) forget(resp *dragoman.Response) dragoman.Message {
 		m.Parts = append(m.Parts, &dragoman.Text{Text: text})
 	}
 	// Many clients of these know no ids: what they have they made, and keep it.
-	bare := k.client.Dialect() == dragoman.Gemini || k.client.Dialect() == dragoman.Ollama
+	bare := k.client.Dialect() == dialectname.Gemini || k.client.Dialect() == dialectname.Ollama
 	if bare {
 		m.Origin = &dragoman.Origin{Dialect: k.client.Dialect()}
 	}

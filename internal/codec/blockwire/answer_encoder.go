@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -75,8 +76,8 @@ func (e *AnswerEncoder) Blocks(w *jsonwire.Writer, resp *dragoman.Response) (cal
 			origin = resp.Origin
 		}
 		for j, p := range m.Parts {
-			calls = calls || p.Kind() == dragoman.KindToolCall
-			refused = refused || p.Kind() == dragoman.KindRefusal
+			calls = calls || p.Kind() == codes.KindToolCall
+			refused = refused || p.Kind() == codes.KindRefusal
 			if err := e.block(w, origin, p, at.Elem("parts", j)); err != nil {
 				return calls, refused, err
 			}
@@ -151,7 +152,7 @@ func (e *AnswerEncoder) placeholder(m *dragoman.Media, at extra.Path, refusal st
 
 // misplaced reports a part that no response may hold.
 func (e *AnswerEncoder) misplaced(p dragoman.Part, at extra.Path) {
-	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
+	e.Rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(p.Kind()))
 }
 
 // Identified returns a copy of a call with an id, which the wire requires, and

@@ -1,8 +1,8 @@
 // Package blockwire is for the wires on which a message is a role and a list of
-// blocks: Anthropic's, Bedrock's and Gemini's. A [Plan] arranges a request's
+// blocks. A [Plan] arranges a request's
 // conversation as their messages, an [Emitter] streams an answer as their blocks.
 //
-// Anthropic and Bedrock share more: one part is one block. A [Format] describes such
+// Some share more: one part is one block. A [Format] describes such
 // a dialect, and [Decoder], [RequestDecoder], [Answer], [StreamDecoder],
 // [RequestEncoder], [AnswerEncoder] and [StreamEncoder] read and write it. The dialect
 // embeds them, and reads and writes single blocks, events and settings.
@@ -88,7 +88,7 @@ type Block struct {
 }
 
 // Is reports whether the part of a block is of a kind.
-func (b *Block) Is(k dragoman.PartKind) bool { return b.Part.Kind() == k }
+func (b *Block) Is(k string) bool { return b.Part.Kind() == k }
 
 // Turn is one message of the wire: messages of one role that follow each other.
 type Turn struct {
@@ -140,7 +140,7 @@ func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 		switch {
 		case t.Untouched():
 		case t.Role == User:
-			p.resultsFirst(t, i)
+			p.orderResults(t, i)
 		case t.Role == p.Assistant:
 			wire.Said(t)
 		}

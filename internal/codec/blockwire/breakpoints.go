@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
@@ -33,7 +34,7 @@ func (c *Breakpoints) Plan(limit int, tools []dragoman.ToolSpec, atEnd bool, pla
 	n := 0
 	for i := range tools {
 		switch t := &tools[i]; {
-		case t.Kind == dragoman.ToolHosted && t.Source != nil:
+		case t.Kind == codes.ToolHosted && t.Source != nil:
 			n += bytes.Count(t.Source.JSON, marker)
 		case c.carries(t):
 			n++
@@ -59,7 +60,7 @@ func (c *Breakpoints) Plan(limit int, tools []dragoman.ToolSpec, atEnd bool, pla
 
 // carries reports whether a tool is written with a breakpoint.
 func (c *Breakpoints) carries(t *dragoman.ToolSpec) bool {
-	return t.Cache != nil && t.Kind != dragoman.ToolHosted && (c.Apart || !t.Deferred)
+	return t.Cache != nil && t.Kind != codes.ToolHosted && (c.Apart || !t.Deferred)
 }
 
 // hints counts the hints of a block: its own and those of a result's content.

@@ -121,7 +121,7 @@ func (d *Decoder) SettleDuplicates(parts []dragoman.Part) (kept []dragoman.Part,
 // OnlyResults reports whether parts are tool results and nothing else.
 func OnlyResults(parts []dragoman.Part) bool {
 	for _, p := range parts {
-		if p.Kind() != dragoman.KindToolResult {
+		if p.Kind() != codes.KindToolResult {
 			return false
 		}
 	}

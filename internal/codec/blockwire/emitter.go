@@ -2,6 +2,7 @@ package blockwire
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
@@ -237,7 +238,7 @@ func (p *Out) Grows() bool {
 	case *dragoman.Reasoning:
 		return !part.Redacted
 	case *dragoman.ToolCall:
-		return part.Payload == dragoman.PayloadObject
+		return part.Payload == codes.PayloadObject
 	default:
 		return false
 	}

@@ -34,7 +34,7 @@ func (w *toyStream) step(dst []byte, p *blockwire.Out, sign rune, text string) [
 
 func (w *toyStream) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Part) ([]byte, error) {
 	w.Number(p)
-	what := string(part.Kind())
+	what := part.Kind()
 	if c, ok := part.(*dragoman.ToolCall); ok {
 		what = "call " + c.Name
 	}
@@ -113,7 +113,7 @@ func grow(i int, s string) *dragoman.PartDelta { return &dragoman.PartDelta{Inde
 func end(i int, p dragoman.Part) *dragoman.PartEnd { return &dragoman.PartEnd{Index: i, Part: p} }
 
 func args(id, name, arguments string) *dragoman.ToolCall {
-	return &dragoman.ToolCall{ID: id, Name: name, Payload: dragoman.PayloadObject, Arguments: arguments}
+	return &dragoman.ToolCall{ID: id, Name: name, Payload: codes.PayloadObject, Arguments: arguments}
 }
 
 func cutOff(c *dragoman.ToolCall) *dragoman.ToolCall {
@@ -168,7 +168,7 @@ func TestAnEmitterStreamsPartsAsBlocks(t *testing.T) {
 		},
 		{
 			name:   "freeform input is written when it is whole, as the object it becomes",
-			events: []dragoman.Event{start(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: dragoman.PayloadText}), grow(0, "raw"), end(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: dragoman.PayloadText, Arguments: "raw"})},
+			events: []dragoman.Event{start(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: codes.PayloadText}), grow(0, "raw"), end(0, &dragoman.ToolCall{ID: "x", Name: "f", Payload: codes.PayloadText, Arguments: "raw"})},
 			want:   `0<call f 0+{"input":"raw"} 0>`,
 		},
 		{

@@ -13,7 +13,7 @@ import (
 )
 
 // Format describes a dialect whose messages are lists of content blocks, one
-// block for each part: Anthropic Messages and Bedrock Converse. The types of this
+// block for each part. The types of this
 // package that hold a Format decode and encode such a dialect; the dialect itself
 // reads and writes single blocks and events. A Format is not changed after its
 // package is initialized.

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
-// resultsFirst puts the results that answer the turn before first, in the order
-// of its calls, one for each call (quirks D1, D2, D3, D4, D6). A result that
-// answers none of them stays where it is: APIs take it nowhere, and what was
-// sent before it must not change (decision 6). Nor does a message that came with
+// orderResults puts the results that answer the turn before first, as [resultorder] says.
+// A result that answers none of its calls stays where it is: APIs take it nowhere, and what
+// was sent before it must not change (decision 6). Nor does a message that came with
 // all the answers there are, in whatever order it has them.
-func (p *Plan) resultsFirst(t *Turn, i int) {
+func (p *Plan) orderResults(t *Turn, i int) {
 	if !slices.ContainsFunc(t.Blocks, isResult) {
 		return
 	}
@@ -22,41 +23,41 @@ func (p *Plan) resultsFirst(t *Turn, i int) {
 		stay = len(t.Messages[0].Parts)
 	}
 	t.Blocks = p.oneResult(t.Blocks, stay)
-	rank := func(b Block) int {
-		if res, ok := b.Part.(*dragoman.ToolResult); ok {
-			if n, ok := calls[res.CallID]; ok || unseen {
-				return n
-			}
+	rest := t.Blocks[stay:]
+	moved := resultorder.Sort(rest, func(b Block) int {
+		res, ok := b.Part.(*dragoman.ToolResult)
+		switch {
+		case !ok:
+			return calls.Rest()
+		case unseen:
+			return -1
+		default:
+			return calls.Of(res.CallID)
 		}
-		return len(calls) + 1
-	}
-	byCall := func(a, b Block) int { return rank(a) - rank(b) }
-	if rest := t.Blocks[stay:]; !slices.IsSortedFunc(rest, byCall) {
-		slices.SortStableFunc(rest, byCall)
+	})
+	if moved {
 		p.rep.Add(dragoman.Moved, dragoman.Info, rest[0].At.String(), "the results of a turn written first, in the order of its calls")
 	}
 }
 
-// calls numbers the calls of turn i, if that is the model's, by id.
-func (p *Plan) calls(i int) map[string]int {
-	calls := map[string]int{}
+// calls ranks the calls of turn i, if that is the model's, by id.
+func (p *Plan) calls(i int) resultorder.Ranks[string] {
+	calls := resultorder.Ranks[string]{}
 	if i < 0 || p.Turns[i].Role != p.Assistant {
 		return calls
 	}
 	for _, b := range p.Turns[i].Blocks {
 		if call, ok := b.Part.(*dragoman.ToolCall); ok {
-			if _, twice := calls[call.ID]; !twice {
-				calls[call.ID] = len(calls)
-			}
+			calls.Add(call.ID)
 		}
 	}
 	return calls
 }
 
-func isResult(b Block) bool { return b.Is(dragoman.KindToolResult) }
+func isResult(b Block) bool { return b.Is(codes.KindToolResult) }
 
 // answers reports whether blocks hold a result for each of the calls.
-func answers(blocks []Block, calls map[string]int) bool {
+func answers(blocks []Block, calls resultorder.Ranks[string]) bool {
 	found := map[string]bool{}
 	for _, b := range blocks {
 		if res, ok := b.Part.(*dragoman.ToolResult); ok {
@@ -68,8 +69,8 @@ func answers(blocks []Block, calls map[string]int) bool {
 	return len(found) == len(calls)
 }
 
-// oneResult leaves one result for each call: the last, in the place of the
-// first. Of the blocks that stay, the first ones, none is taken out.
+// oneResult leaves one result for each call, in the place of the first. Of the blocks that
+// stay, the first ones, none is taken out.
 func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 	place := map[string]int{}
 	kept := blocks[:0]
@@ -77,11 +78,7 @@ func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 		if res, ok := b.Part.(*dragoman.ToolResult); ok && res.CallID != "" {
 			first, dup := place[res.CallID]
 			if dup && i >= stay {
-				p.rep.Addf(dragoman.Dropped, dragoman.Warn, kept[first].At.String(), "call %q has a later result", res.CallID)
-				if p.CachePoint != nil && b.Cache == nil { // the breakpoint behind it stays where it was
-					b.Cache, b.Mark = kept[first].Cache, kept[first].Mark
-				}
-				kept[first] = b
+				p.replaceResult(&kept[first], b, res)
 				continue
 			}
 			if !dup {
@@ -93,12 +90,25 @@ func (p *Plan) oneResult(blocks []Block, stay int) []Block {
 	return kept
 }
 
+// replaceResult puts a further result of a call in the place of the first, if it counts.
+func (p *Plan) replaceResult(first *Block, b Block, res *dragoman.ToolResult) {
+	if was, ok := first.Part.(*dragoman.ToolResult); ok && !resultorder.Replaces(was, res) {
+		p.rep.Addf(dragoman.Dropped, dragoman.Info, b.At.String(), "what stood in for the result of call %q", res.CallID)
+		return
+	}
+	p.rep.Addf(dragoman.Dropped, dragoman.Warn, first.At.String(), "call %q has a later result", res.CallID)
+	if p.CachePoint != nil && b.Cache == nil { // the breakpoint behind it stays where it was
+		b.Cache, b.Mark = first.Cache, first.Mark
+	}
+	*first = b
+}
+
 // CallsLast puts client calls behind everything else of an assistant turn, for
 // an API on which a result must follow them (quirks B26, B27). Thinking between
 // calls fixes the order: a turn with signatures is replayed as it was (quirk
 // D25).
 func (p *Plan) CallsLast(t *Turn) {
-	isCall := func(b Block) bool { return b.Is(dragoman.KindToolCall) }
+	isCall := func(b Block) bool { return b.Is(codes.KindToolCall) }
 	first := slices.IndexFunc(t.Blocks, isCall)
 	if first < 0 || slices.ContainsFunc(t.Blocks[first:], isThinking) {
 		return

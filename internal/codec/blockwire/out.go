@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -51,7 +52,7 @@ func (p *Out) written() {
 // WholeArguments are the arguments of a call as fragments bring them.
 func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
 	switch {
-	case c.Payload == dragoman.PayloadText:
+	case c.Payload == codes.PayloadText:
 		obj, _ := c.Object()
 		return string(obj)
 	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 )
 
-func isThinking(b Block) bool { return b.Is(dragoman.KindReasoning) }
+func isThinking(b Block) bool { return b.Is(codes.KindReasoning) }
 
 // Usual is the block that a part becomes on a wire where media stands in user
 // messages, and calls, results and thinking are blocks; ok is false where there

@@ -5,11 +5,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
 func TestWhatAPartBecomesDependsOnWhoSaysIt(t *testing.T) {
-	image := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA=="}
+	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 	hosted := call("1")
 	hosted.Hosted = true
 	for _, tc := range []struct {
@@ -40,7 +41,7 @@ func TestWhatAPartBecomesDependsOnWhoSaysIt(t *testing.T) {
 			p := &blockwire.Plan{Rules: blockwire.Rules{Dialect: toyDialect, Assistant: "model"}}
 			rep := new(dragoman.Report)
 			b, ok := p.Usual(&dragoman.Message{}, tc.part, extra.At("/x"), tc.role, rep, func(*dragoman.Message, *dragoman.Reasoning) bool { return true })
-			if ok != (tc.want != "") || ok && string(b.Part.Kind()) != tc.want {
+			if ok != (tc.want != "") || ok && b.Part.Kind() != tc.want {
 				t.Errorf("got %+v, %v", b.Part, ok)
 			}
 			if reported := len(rep.Losses) > 0; reported != (tc.lost != "") || reported && (rep.Losses[0].Kind != tc.lost || rep.Losses[0].Path != "/x") {

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/blockwire"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -61,7 +62,7 @@ func results(parts ...dragoman.Part) dragoman.Message {
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
 
 func call(id string) *dragoman.ToolCall {
-	return &dragoman.ToolCall{ID: id, Name: "f", Payload: dragoman.PayloadObject, Arguments: "{}"}
+	return &dragoman.ToolCall{ID: id, Name: "f", Payload: codes.PayloadObject, Arguments: "{}"}
 }
 
 func result(id string) *dragoman.ToolResult {
@@ -101,7 +102,7 @@ func blocks(list []blockwire.Block) string {
 		case *dragoman.ToolResult:
 			words[i] = "result " + p.CallID
 		default:
-			words[i] = string(p.Kind())
+			words[i] = p.Kind()
 		}
 		if b.Raw != nil {
 			words[i] = "[" + words[i] + "]"
@@ -158,6 +159,12 @@ func TestAPlanArrangesAConversationAsTurns(t *testing.T) {
 			messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), results(result("1"), result("2"), result("1"))},
 			want:     "user: q\nmodel: call 1, call 2\nuser: result 1, result 2\n",
 			lost:     "dropped /messages/2/parts/0",
+		},
+		{
+			name:     "a result that was made up does not replace one of a tool",
+			messages: []dragoman.Message{user(text("q")), model(call("1")), results(result("1"), &dragoman.ToolResult{CallID: "1", Synthetic: true})},
+			want:     "user: q\nmodel: call 1\nuser: result 1\n",
+			lost:     "dropped /messages/2/parts/1",
 		},
 		{
 			name:     "a result that answers nothing stays where it is",

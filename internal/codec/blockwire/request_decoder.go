@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -170,11 +171,11 @@ func (d *RequestDecoder) Thinking(prefix string, raw []byte, lenient bool) (know
 		case k == "type" && (!lenient || kind == '"'):
 			switch in.String() {
 			case "adaptive":
-				s.Mode = dragoman.ReasoningAdaptive
+				s.Mode = codes.ReasoningAdaptive
 			case "enabled":
-				s.Mode = dragoman.ReasoningBudget
+				s.Mode = codes.ReasoningBudget
 			case "disabled":
-				s.Mode = dragoman.ReasoningOff
+				s.Mode = codes.ReasoningOff
 			}
 		case k == "budget_tokens" && (kind == '0' || !lenient && kind != 'n'):
 			n := in.Integer()
@@ -192,7 +193,7 @@ func (d *RequestDecoder) Thinking(prefix string, raw []byte, lenient bool) (know
 			extra.Add(&s.Extra, d.Dialect, prefix, key, in.Raw())
 		}
 	}
-	if err := in.End(); err != nil || s.Mode == dragoman.ReasoningDefault {
+	if err := in.End(); err != nil || s.Mode == codes.ReasoningDefault {
 		return false, err
 	}
 	s.Effort = d.Reasoning().Effort
@@ -204,7 +205,7 @@ func (d *RequestDecoder) Thinking(prefix string, raw []byte, lenient bool) (know
 // type, and reports whether it is one with a schema.
 func (d *RequestDecoder) OutputSchema(raw []byte, other func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat)) bool {
 	// The API enforces the schema; toward others that means: where it fits.
-	f := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Strict: dragoman.StrictAuto, Dialect: d.Dialect}
+	f := &dragoman.OutputFormat{Kind: codes.OutputSchema, Strict: codes.StrictAuto, Dialect: d.Dialect}
 	in := jsonwire.NewReader(raw)
 	typ := ""
 	for key := range in.Object() {

@@ -119,7 +119,7 @@ func (e *RequestEncoder) MayForce() bool {
 }
 
 // ChoiceMode returns the mode to write for a choice of tools.
-func (e *RequestEncoder) ChoiceMode(c *dragoman.ToolChoice) dragoman.ChoiceMode {
+func (e *RequestEncoder) ChoiceMode(c *dragoman.ToolChoice) string {
 	wirekit.ReportChoice(e.Rep, c, e.Dialect)
 	if (c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool) && !e.MayForce() {
 		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", c.Mode)
@@ -165,11 +165,11 @@ func (e *RequestEncoder) ThinkingType() string {
 	typ := e.Thinks()
 	switch s := e.Reasoning(); {
 	case s == nil:
-	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+	case s.Mode == codes.ReasoningBudget && s.BudgetTokens == nil:
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
-	case s.Mode == dragoman.ReasoningBudget && typ == "":
+	case s.Mode == codes.ReasoningBudget && typ == "":
 		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", e.MaxTokens+" leaves no room for the least budget, %d", MinThinkingBudget)
-	case s.Mode == dragoman.ReasoningDefault && typ == "disabled":
+	case s.Mode == codes.ReasoningDefault && typ == "disabled":
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
 	}
 	if s := e.Reasoning(); s != nil {
@@ -233,7 +233,7 @@ func (e *RequestEncoder) budget(n int64) int64 {
 // RoomForBudget returns a bound on the response that leaves room for a thinking
 // budget, which counts against it, and for at least the given number of tokens.
 func (e *RequestEncoder) RoomForBudget(least int64) int64 {
-	if r := e.Reasoning(); r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
+	if r := e.Reasoning(); r != nil && r.Mode == codes.ReasoningBudget && r.BudgetTokens != nil {
 		least = wirekit.Sum(max(*r.BudgetTokens, MinThinkingBudget), least)
 	}
 	return max(least, e.Target.Caps.DefaultMaxTokens)
@@ -260,7 +260,7 @@ func (e *RequestEncoder) Effort() string {
 // (quirk F3).
 func (e *RequestEncoder) Schema() []byte {
 	f := e.Req.Output
-	if f == nil || f.Kind == dragoman.OutputText {
+	if f == nil || f.Kind == codes.OutputText {
 		return nil
 	}
 	extra.Report(e.Rep, f.Extra, e.Dialect, extra.At("/output"))
@@ -268,7 +268,7 @@ func (e *RequestEncoder) Schema() []byte {
 		e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
 		return nil
 	}
-	if f.Kind != dragoman.OutputSchema && f.Kind != "" || f.Schema == nil {
+	if f.Kind != codes.OutputSchema && f.Kind != "" || f.Schema == nil {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
 		return nil
 	}

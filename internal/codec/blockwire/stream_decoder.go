@@ -116,7 +116,7 @@ func (d *StreamDecoder[B]) StartCall(block B, c *dragoman.ToolCall) {
 	d.calls = append(d.calls, block)
 	b := block.incoming()
 	b.Call = true
-	b.Hidden = c.Payload == dragoman.PayloadText || d.Reg.Translates(c.Namespace, c.Name)
+	b.Hidden = c.Payload == codes.PayloadText || d.Reg.Translates(c.Namespace, c.Name)
 	if d.ids[c.ID] {
 		return
 	}
@@ -269,7 +269,7 @@ func (d *StreamDecoder[B]) wholeCall(block B, broken bool, ids *wirekit.CallIDs)
 	d.Identify(c, at, append(slices.Clip(d.CallPlace), b.At)...)
 	if broken && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
 		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
-		if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.Fragments()) == 0 {
+		if c.Payload == codes.PayloadObject && c.Arguments == "{}" && len(b.Fragments()) == 0 {
 			c.Arguments = "" // the start of a block says {} before anything is known
 		}
 	}

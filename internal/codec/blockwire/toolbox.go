@@ -73,7 +73,7 @@ func (t *Toolbox) Check(c *dragoman.ToolChoice) error {
 	case c == nil:
 		return nil
 	case !wirekit.KnownChoice(c.Mode):
-		return fmt.Errorf("%s: %w: at /tool_choice: no such mode as %.40q", t.API, dragoman.ErrInvalid, string(c.Mode))
+		return fmt.Errorf("%s: %w: at /tool_choice: no such mode as %.40q", t.API, dragoman.ErrInvalid, c.Mode)
 	case c.Mode != dragoman.ChoiceTool, len(t.Specs) == 0:
 		return nil
 	case len(c.Tools) != 1:

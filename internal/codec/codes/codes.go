@@ -35,3 +35,126 @@ const (
 	// ProblemStopped: the response ended in a way after which nothing runs.
 	ProblemStopped = "stopped"
 )
+
+// The kinds of part: dragoman.Part.Kind and dragoman.PartDelta.Kind.
+const (
+	KindText       = "text"
+	KindReasoning  = "reasoning"
+	KindMedia      = "media"
+	KindToolCall   = "tool_call"
+	KindToolResult = "tool_result"
+	KindRefusal    = "refusal"
+	KindData       = "data"
+	KindOpaque     = "opaque"
+)
+
+// The values of dragoman.Media.Media.
+const (
+	MediaImage = "image"
+	MediaAudio = "audio"
+	MediaVideo = "video"
+	MediaFile  = "file"
+)
+
+// The values of dragoman.ToolSpec.Kind.
+const (
+	ToolFunction = ""
+	ToolFreeform = "freeform"
+	ToolHosted   = "hosted"
+)
+
+// The values of dragoman.ToolSpec.Strict and dragoman.OutputFormat.Strict.
+const (
+	StrictOff   = ""
+	StrictOn    = "on"
+	StrictAuto  = "auto"
+	StrictUnset = "unset"
+)
+
+// The values of dragoman.ToolCall.Payload and dragoman.ToolResult.Payload.
+const (
+	PayloadObject = ""
+	PayloadText   = "text"
+)
+
+// The values of dragoman.ToolResult.Outcome.
+const (
+	OutcomeUnknown = ""
+	OutcomeOK      = "ok"
+	OutcomeError   = "error"
+)
+
+// The values of dragoman.OutputFormat.Kind.
+const (
+	OutputText   = "text"
+	OutputJSON   = "json"
+	OutputSchema = "json_schema"
+)
+
+// The values of dragoman.ReasoningSettings.Mode.
+const (
+	ReasoningDefault  = ""
+	ReasoningOff      = "off"
+	ReasoningAdaptive = "adaptive"
+	ReasoningBudget   = "budget"
+)
+
+// The results of dragoman.Adapter.Kind.
+const (
+	SchemaObject = "schema"
+	CallObject   = "call"
+	ResultObject = "result"
+)
+
+// ChoiceOpaque is the dragoman.ToolChoice.Mode of a choice that only its own dialect
+// understands.
+const ChoiceOpaque = "opaque"
+
+// The values of tool.Settings.Failure and tool.Runner.Failure.
+const (
+	FailureDefault  = ""
+	FailureContinue = "continue"
+	FailureDegrade  = "degrade"
+	FailureFail     = "fail"
+)
+
+// The values of tool.Settings.Source.
+const (
+	FromMCP     = "mcp"
+	FromLocal   = ""
+	FromHandoff = "handoff"
+	FromAgent   = "agent"
+)
+
+// The values of tool.Question.Subject.
+const (
+	SubjectToolCall  = "tool_call"
+	SubjectModelCall = "model_call"
+	SubjectHandoff   = "handoff"
+)
+
+// ChangedWhilePending is the tool.PinChange.Kind of a tool that changed after approval of a
+// call was requested.
+const ChangedWhilePending = "changed_while_pending"
+
+// The values of schema.Verdict.Status.
+const (
+	LintOK       = "ok"
+	LintRepaired = "repaired"
+	LintDropped  = "dropped"
+)
+
+// The values of history.Options.Abandon.
+const (
+	AbandonNone   = ""
+	AbandonPassed = "passed"
+	AbandonAll    = "all"
+)
+
+// The values of models.Model.How.
+const (
+	NotFound       = ""
+	FoundByName    = "name"
+	FoundByPattern = "pattern"
+	FoundByFamily  = "family"
+)

@@ -289,8 +289,8 @@ func likelyDefault(v []byte) bool {
 }
 
 // told reports whether a member is kept only for its spelling, because the
-// canonical form tells it as well: Bedrock's word for a result that did not fail
-// is an outcome, and the name of Gemini's media its name.
+// canonical form tells it as well: "success" of a result is an outcome, and the display
+// name of media its name.
 func told(f dragoman.Field) bool {
 	switch f.Path {
 	case "/toolResult/status":

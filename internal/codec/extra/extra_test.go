@@ -9,6 +9,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
@@ -25,37 +26,37 @@ func write(e *dragoman.Extra, d dragoman.Dialect, prefix string) string {
 
 func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
 	var e *dragoman.Extra
-	extra.Add(&e, dragoman.OpenAIChat, "", []byte("z"), []byte(`{ "x":1.0 }`))
-	extra.Add(&e, dragoman.OpenAIChat, "", []byte("a/b~c"), []byte("null"))
-	extra.Add(&e, dragoman.OpenAIChat, "/delta", []byte("é"), []byte(`"<"`))
-	extra.Add(&e, dragoman.OpenAIChat, "", []byte(""), []byte("0"))
-	want := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{
+	extra.Add(&e, dialectname.OpenAIChat, "", []byte("z"), []byte(`{ "x":1.0 }`))
+	extra.Add(&e, dialectname.OpenAIChat, "", []byte("a/b~c"), []byte("null"))
+	extra.Add(&e, dialectname.OpenAIChat, "/delta", []byte("é"), []byte(`"<"`))
+	extra.Add(&e, dialectname.OpenAIChat, "", []byte(""), []byte("0"))
+	want := &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{
 		{Path: "/z", Value: []byte(`{ "x":1.0 }`)}, {Path: "/a~1b~0c", Value: []byte("null")}, {Path: "/delta/é", Value: []byte(`"<"`)}, {Path: "/", Value: []byte("0")},
 	}}
 	if d := gen.Diff(want, e); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if got := write(e, dragoman.OpenAIChat, ""); got != `{"z":{ "x":1.0 },"a/b~c":null,"":0}` {
+	if got := write(e, dialectname.OpenAIChat, ""); got != `{"z":{ "x":1.0 },"a/b~c":null,"":0}` {
 		t.Errorf("top: %s", got)
 	}
-	if got := write(e, dragoman.OpenAIChat, "/delta"); got != `{"é":"<"}` {
+	if got := write(e, dialectname.OpenAIChat, "/delta"); got != `{"é":"<"}` {
 		t.Errorf("below delta: %s", got)
 	}
-	for _, d := range []dragoman.Dialect{dragoman.Anthropic, ""} {
+	for _, d := range []dragoman.Dialect{dialectname.Anthropic, ""} {
 		if got := write(e, d, ""); got != "{}" || extra.Has(e, d, "") {
 			t.Errorf("%q sees %s", d, got)
 		}
 	}
-	if write(nil, dragoman.OpenAIChat, "") != "{}" || extra.Has(nil, dragoman.OpenAIChat, "") {
+	if write(nil, dialectname.OpenAIChat, "") != "{}" || extra.Has(nil, dialectname.OpenAIChat, "") {
 		t.Error("no extras are something")
 	}
-	if !extra.Has(e, dragoman.OpenAIChat, "") || !extra.Has(e, dragoman.OpenAIChat, "/delta") || extra.Has(e, dragoman.OpenAIChat, "/delt") {
+	if !extra.Has(e, dialectname.OpenAIChat, "") || !extra.Has(e, dialectname.OpenAIChat, "/delta") || extra.Has(e, dialectname.OpenAIChat, "/delt") {
 		t.Error("Has")
 	}
-	if v, ok := extra.Get(e, dragoman.OpenAIChat, "/delta/é"); !ok || string(v) != `"<"` {
+	if v, ok := extra.Get(e, dialectname.OpenAIChat, "/delta/é"); !ok || string(v) != `"<"` {
 		t.Errorf("Get: %s, %v", v, ok)
 	}
-	if _, ok := extra.Get(e, dragoman.Anthropic, "/z"); ok {
+	if _, ok := extra.Get(e, dialectname.Anthropic, "/z"); ok {
 		t.Error("Get of another dialect")
 	}
 }
@@ -64,21 +65,21 @@ func TestR7_OfARepeatedMemberTheLastValueCountsInTheFirstPlace(t *testing.T) {
 	// Long lists are settled in another way than short ones.
 	for _, others := range []int{0, 10, 63, 64, 65, 500} {
 		var e *dragoman.Extra
-		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("1"))
+		extra.Add(&e, dialectname.Anthropic, "", []byte("a"), []byte("1"))
 		want := []string{`"a":2`}
 		for i := range others {
-			extra.Add(&e, dragoman.Anthropic, "", []byte("k"+strconv.Itoa(i)), []byte("0"))
+			extra.Add(&e, dialectname.Anthropic, "", []byte("k"+strconv.Itoa(i)), []byte("0"))
 			want = append(want, fmt.Sprintf(`"k%d":0`, i))
 		}
-		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("2"))
-		if got := write(e, dragoman.Anthropic, ""); got != "{"+strings.Join(want, ",")+"}" {
+		extra.Add(&e, dialectname.Anthropic, "", []byte("a"), []byte("2"))
+		if got := write(e, dialectname.Anthropic, ""); got != "{"+strings.Join(want, ",")+"}" {
 			t.Errorf("with %d others: %.100s", others, got)
 		}
-		if v, _ := extra.Get(e, dragoman.Anthropic, "/a"); string(v) != "2" {
+		if v, _ := extra.Get(e, dialectname.Anthropic, "/a"); string(v) != "2" {
 			t.Errorf("with %d others: Get says %s", others, v)
 		}
 		var rep dragoman.Report
-		extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
+		extra.Report(&rep, e, dialectname.OpenAIChat, extra.At(""))
 		if len(rep.Losses) != 1+others {
 			t.Errorf("with %d others: %d losses", others, len(rep.Losses))
 		}
@@ -90,9 +91,9 @@ func TestManyMembersAreKeptInLinearTime(t *testing.T) {
 	start := time.Now()
 	const n = 200_000 // the square of it would take minutes
 	for i := range n {
-		extra.Add(&e, dragoman.OpenAIChat, "", strconv.AppendInt(nil, int64(i), 10), []byte("1"))
+		extra.Add(&e, dialectname.OpenAIChat, "", strconv.AppendInt(nil, int64(i), 10), []byte("1"))
 	}
-	out := write(e, dragoman.OpenAIChat, "")
+	out := write(e, dialectname.OpenAIChat, "")
 	if took := time.Since(start); took > 20*time.Second || len(e.Fields) != n || strings.Count(out, ":") != n {
 		t.Errorf("%d fields, %d written, in %v", len(e.Fields), strings.Count(out, ":"), took)
 	}
@@ -101,17 +102,17 @@ func TestManyMembersAreKeptInLinearTime(t *testing.T) {
 func TestAddCopyKeepsTheValueWhenItsMemoryIsUsedAgain(t *testing.T) {
 	var e *dragoman.Extra
 	buf := []byte("111")
-	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
+	extra.AddCopy(&e, dialectname.OpenAIChat, "", []byte("a"), buf)
 	copy(buf, "222")
-	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "111" {
+	if v, _ := extra.Get(e, dialectname.OpenAIChat, "/a"); string(v) != "111" {
 		t.Errorf("it became %s", v)
 	}
-	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
-	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "222" || len(e.Fields) != 1 {
+	extra.AddCopy(&e, dialectname.OpenAIChat, "", []byte("a"), buf)
+	if v, _ := extra.Get(e, dialectname.OpenAIChat, "/a"); string(v) != "222" || len(e.Fields) != 1 {
 		t.Errorf("the later value is %s of %d", v, len(e.Fields))
 	}
 	name := []byte("a")
-	if n := testing.AllocsPerRun(10, func() { extra.AddCopy(&e, dragoman.OpenAIChat, "", name, buf) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { extra.AddCopy(&e, dialectname.OpenAIChat, "", name, buf) }); n != 0 {
 		t.Errorf("%v allocations to say the same again", n)
 	}
 }
@@ -121,9 +122,9 @@ func TestNamesSurviveTheirPointer(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.SampledFrom([]string{"", "~", "/", "~0", "~1", "~01", "a/b", "~~//"}), rapid.String()), 0, 80, rapid.ID).Draw(t, "names")
 		var e *dragoman.Extra
 		for i, name := range names {
-			extra.Add(&e, dragoman.Anthropic, "/x", []byte(name), strconv.AppendInt(nil, int64(i), 10))
+			extra.Add(&e, dialectname.Anthropic, "/x", []byte(name), strconv.AppendInt(nil, int64(i), 10))
 		}
-		r := jsonwire.NewReader([]byte(write(e, dragoman.Anthropic, "/x")))
+		r := jsonwire.NewReader([]byte(write(e, dialectname.Anthropic, "/x")))
 		var got []string
 		for key := range r.Object() {
 			got = append(got, string(key))
@@ -140,12 +141,12 @@ func TestNamesSurviveTheirPointer(t *testing.T) {
 func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
 	var e *dragoman.Extra
 	for _, f := range [][2]string{{"a", "null"}, {"b", "[]"}, {"c", "{}"}, {"d", `""`}, {"e", "false"}, {"stream", "false"}} {
-		extra.Add(&e, dragoman.OpenAIChat, "", []byte(f[0]), []byte(f[1]))
+		extra.Add(&e, dialectname.OpenAIChat, "", []byte(f[0]), []byte(f[1]))
 	}
-	extra.Add(&e, dragoman.OpenAIChat, "", []byte("logprobs"), []byte("{ }"))
-	extra.Add(&e, dragoman.OpenAIChat, "/x", []byte("n"), []byte("0"))
+	extra.Add(&e, dialectname.OpenAIChat, "", []byte("logprobs"), []byte("{ }"))
+	extra.Add(&e, dialectname.OpenAIChat, "/x", []byte("n"), []byte("0"))
 	var rep dragoman.Report
-	extra.Report(&rep, e, dragoman.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
+	extra.Report(&rep, e, dialectname.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
 	want := dragoman.Report{Losses: []dragoman.Loss{
 		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/c", Detail: "anthropic.messages has no such member"},
 		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/e", Detail: "anthropic.messages has no such member"},
@@ -156,13 +157,13 @@ func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	rep = dragoman.Report{}
-	extra.ReportEcho(&rep, e, dragoman.Anthropic, extra.At(""))
+	extra.ReportEcho(&rep, e, dialectname.Anthropic, extra.At(""))
 	if len(rep.Losses) != 2 || rep.Err(dragoman.Warn) != nil {
 		t.Errorf("what a provider says about itself is lost as %v", rep)
 	}
 	rep = dragoman.Report{}
-	extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
-	extra.Report(&rep, nil, dragoman.Anthropic, extra.At(""))
+	extra.Report(&rep, e, dialectname.OpenAIChat, extra.At(""))
+	extra.Report(&rep, nil, dialectname.Anthropic, extra.At(""))
 	if len(rep.Losses) != 0 {
 		t.Errorf("nothing is lost, but the report says %v", rep)
 	}
@@ -201,15 +202,15 @@ func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
 
 func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
 	for d, members := range map[dragoman.Dialect][]string{
-		dragoman.OpenAIResponses: {"/conversation", "/prompt"},
-		dragoman.Gemini:          {"/cachedContent", "/continuationToken"},
+		dialectname.OpenAIResponses: {"/conversation", "/prompt"},
+		dialectname.Gemini:          {"/cachedContent", "/continuationToken"},
 	} {
 		for _, path := range members {
 			e := &dragoman.Extra{Dialect: d, Fields: []dragoman.Field{{Path: path, Value: []byte(`"x"`)}}}
 			var asked, echoed, inside dragoman.Report
-			extra.Report(&asked, e, dragoman.Anthropic, extra.At(""))
-			extra.ReportEcho(&echoed, e, dragoman.Anthropic, extra.At(""))
-			extra.Report(&inside, e, dragoman.Anthropic, extra.Elem("/messages", 0))
+			extra.Report(&asked, e, dialectname.Anthropic, extra.At(""))
+			extra.ReportEcho(&echoed, e, dialectname.Anthropic, extra.At(""))
+			extra.Report(&inside, e, dialectname.Anthropic, extra.Elem("/messages", 0))
 			if len(asked.Losses) != 1 || asked.Losses[0].Severity != dragoman.Serious || asked.Losses[0].Path != path {
 				t.Errorf("%s of a request: %v", path, asked.Losses)
 			}

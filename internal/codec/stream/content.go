@@ -1,13 +1,16 @@
 package stream
 
-import dragoman "github.com/dragoman-go/dragoman"
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+)
 
 // HasContent reports whether an event carries something of the response. Before such an
 // event the response has not begun: if the stream fails, another model may answer.
 func HasContent(ev dragoman.Event) bool {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
-		return ev.Part != nil && ev.Part.Kind() != dragoman.KindText && ev.Part.Kind() != dragoman.KindReasoning && ev.Part.Kind() != dragoman.KindRefusal
+		return ev.Part != nil && ev.Part.Kind() != codes.KindText && ev.Part.Kind() != codes.KindReasoning && ev.Part.Kind() != codes.KindRefusal
 	case *dragoman.PartDelta:
 		return ev.Text != ""
 	case *dragoman.PartEnd:
@@ -30,5 +33,32 @@ func PartHasContent(p dragoman.Part) bool {
 		return p.Text != "" || len(p.Summary) > 0 || p.Encrypted != "" || p.Signature != "" || len(p.Details) > 0
 	default:
 		return true
+	}
+}
+
+// Empty reports whether a response has no content and does not say why: a list of models
+// continues with the next one.
+func Empty(resp *dragoman.Response) bool {
+	if resp == nil {
+		return true
+	}
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if PartHasContent(p) {
+				return false
+			}
+		}
+	}
+	return len(resp.Alternatives) == 0 && Unexplained(resp.Stop.Reason)
+}
+
+// Unexplained reports whether a stop does not explain why a response has no content, as a
+// filter or the end of the tokens would.
+func Unexplained(r dragoman.StopReason) bool {
+	switch r {
+	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopError, dragoman.StopUnknown:
+		return true
+	default:
+		return false
 	}
 }

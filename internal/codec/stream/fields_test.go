@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
@@ -34,7 +34,7 @@ func TestFields_MergeValues(t *testing.T) {
 					t.Errorf("%s is refused", v)
 				}
 			}
-			fields := f.Extra(dragoman.OpenAIChat).Fields
+			fields := f.Extra(dialectname.OpenAIChat).Fields
 			if len(fields) != 1 || fields[0].Path != "/x" || string(fields[0].Value) != tc.want || lost != tc.lost {
 				t.Errorf("%s, %d lost", fields, lost)
 			}
@@ -43,7 +43,7 @@ func TestFields_MergeValues(t *testing.T) {
 }
 
 func TestFields_ReplaceAValueWhenFull(t *testing.T) {
-	if x := new(stream.Fields).Extra(dragoman.OpenAIChat); x != nil {
+	if x := new(stream.Fields).Extra(dialectname.OpenAIChat); x != nil {
 		t.Errorf("no fields: %+v", x)
 	}
 	var f stream.Fields
@@ -53,7 +53,7 @@ func TestFields_ReplaceAValueWhenFull(t *testing.T) {
 	if f.Add([]byte("more"), []byte("1"), nil) || !f.Add([]byte("x7"), []byte("2"), nil) {
 		t.Error("a field is added, or not replaced")
 	}
-	if fields := f.Extra(dragoman.OpenAIChat).Fields; len(fields) != stream.MaxFields || string(fields[7].Value) != "2" {
+	if fields := f.Extra(dialectname.OpenAIChat).Fields; len(fields) != stream.MaxFields || string(fields[7].Value) != "2" {
 		t.Errorf("%d fields, %s", len(fields), fields[7].Value)
 	}
 }
@@ -80,7 +80,7 @@ func TestFields_TimeAndMemoryAreBounded(t *testing.T) {
 				f.Add([]byte(key), []byte(v), &bound)
 			}
 			n := 0
-			for _, field := range f.Extra(dragoman.OpenAIChat).Fields {
+			for _, field := range f.Extra(dialectname.OpenAIChat).Fields {
 				n += len(field.Value)
 			}
 			if n > stream.MaxFieldBytes || bound.Err() != nil {

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 )
 
 // Fields that no event can carry before the response ends are a reported loss.
 func TestFieldsThatWaitBeyondTheEndAreReported(t *testing.T) {
 	rep := new(dragoman.Report)
-	held := stream.Held{Dialect: dragoman.OpenAIChat, Rep: rep}
+	held := stream.Held{Dialect: dialectname.OpenAIChat, Rep: rep}
 	for _, value := range []string{"1", "2", "3"} {
 		held.Field("", []byte("zz"), []byte(value))
 		if err := held.Release(nil, nil, nil); err != nil {

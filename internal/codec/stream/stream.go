@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // MaxParts bounds the parts of one response (quirk C4).
@@ -79,7 +80,7 @@ func (p *Parts) send(ev dragoman.Event) {
 func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dragoman.Part) *Part {
 	part := &Part{Value: value, Index: p.next, owner: p}
 	p.next++
-	if p.next > freeParts && (!p.DeltasOnly || value.Kind() == dragoman.KindToolCall) {
+	if p.next > freeParts && (!p.DeltasOnly || value.Kind() == codes.KindToolCall) {
 		p.Bound.Take(partCost)
 	}
 	p.open = append(p.open, part)
@@ -103,13 +104,13 @@ func (p *Part) Append(text string) {
 		return
 	}
 	kind := p.Value.Kind()
-	if !p.owner.DeltasOnly || kind == dragoman.KindToolCall {
+	if !p.owner.DeltasOnly || kind == codes.KindToolCall {
 		if !p.owner.Bound.Take(len(text)) {
 			return
 		}
 		p.Text = Grow(p.Text, text)
 	}
-	if call, ok := p.Value.(*dragoman.ToolCall); ok && p.begins != '{' && call.Payload == dragoman.PayloadObject {
+	if call, ok := p.Value.(*dragoman.ToolCall); ok && p.begins != '{' && call.Payload == codes.PayloadObject {
 		if p.begin(text); p.begins != '{' {
 			return
 		}

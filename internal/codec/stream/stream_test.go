@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/stream"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
@@ -41,10 +42,10 @@ func TestPartsStartGrowAndEndInOrder(t *testing.T) {
 	want := record{
 		&dragoman.PartStart{Choice: 2, Index: 0, Message: 0, Part: &dragoman.Reasoning{}, Header: header},
 		&dragoman.PartStart{Choice: 2, Index: 1, Message: 1, Part: &dragoman.Text{}},
-		&dragoman.PartDelta{Choice: 2, Index: 1, Kind: dragoman.KindText, Text: "a"},
-		&dragoman.PartDelta{Choice: 2, Index: 0, Kind: dragoman.KindReasoning, Text: "s", Summary: 2},
-		&dragoman.PartDelta{Choice: 2, Index: 0, Kind: dragoman.KindReasoning, Text: "hm"},
-		&dragoman.PartDelta{Choice: 2, Index: 1, Kind: dragoman.KindText, Text: "b"},
+		&dragoman.PartDelta{Choice: 2, Index: 1, Kind: codes.KindText, Text: "a"},
+		&dragoman.PartDelta{Choice: 2, Index: 0, Kind: codes.KindReasoning, Text: "s", Summary: 2},
+		&dragoman.PartDelta{Choice: 2, Index: 0, Kind: codes.KindReasoning, Text: "hm"},
+		&dragoman.PartDelta{Choice: 2, Index: 1, Kind: codes.KindText, Text: "b"},
 		&dragoman.PartEnd{Choice: 2, Index: 1, Part: &dragoman.Text{Text: "a(held)b"}, Header: &dragoman.Message{Name: "n"}},
 		&dragoman.PartStart{Choice: 2, Index: 2, Message: 1, Part: &dragoman.Refusal{Text: "no"}},
 		&dragoman.PartEnd{Choice: 2, Index: 2, Part: &dragoman.Refusal{Text: "no"}},
@@ -57,17 +58,17 @@ func TestPartsStartGrowAndEndInOrder(t *testing.T) {
 
 func TestQuirkB2_ArgumentsAreToldFromWhereTheyBeginAnObject(t *testing.T) {
 	for _, tc := range []struct {
-		payload   dragoman.PayloadKind
+		payload   string
 		fragments []string
 		told      string
 	}{
-		{dragoman.PayloadObject, []string{`{"a"`, `:1}`}, `{"a"|:1}`},
-		{dragoman.PayloadObject, []string{" ", "\n", ` {"a"`, `:1}`}, " \n {\"a\"|:1}"},
-		{dragoman.PayloadObject, []string{"nu", "ll"}, ""},
-		{dragoman.PayloadObject, []string{`"{\"a`, `\":1}"`}, ""},
-		{dragoman.PayloadObject, []string{`"`, `{`}, ""}, // it has begun otherwise
-		{dragoman.PayloadObject, []string{" ", " "}, ""},
-		{dragoman.PayloadText, []string{"nu", "ll"}, "nu|ll"},
+		{codes.PayloadObject, []string{`{"a"`, `:1}`}, `{"a"|:1}`},
+		{codes.PayloadObject, []string{" ", "\n", ` {"a"`, `:1}`}, " \n {\"a\"|:1}"},
+		{codes.PayloadObject, []string{"nu", "ll"}, ""},
+		{codes.PayloadObject, []string{`"{\"a`, `\":1}"`}, ""},
+		{codes.PayloadObject, []string{`"`, `{`}, ""}, // it has begun otherwise
+		{codes.PayloadObject, []string{" ", " "}, ""},
+		{codes.PayloadText, []string{"nu", "ll"}, "nu|ll"},
 	} {
 		var got record
 		var p stream.Parts

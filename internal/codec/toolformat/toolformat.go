@@ -2,7 +2,10 @@
 // read and write.
 package toolformat
 
-import dragoman "github.com/dragoman-go/dragoman"
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+)
 
 // The schema formats.
 const (
@@ -32,10 +35,10 @@ const (
 
 // The result formats carry their dialect's name.
 const (
-	ChatResult      = dragoman.Format(dragoman.OpenAIChat)
-	ResponsesResult = dragoman.Format(dragoman.OpenAIResponses)
-	AnthropicResult = dragoman.Format(dragoman.Anthropic)
-	GeminiResult    = dragoman.Format(dragoman.Gemini)
-	OllamaResult    = dragoman.Format(dragoman.Ollama)
-	BedrockResult   = dragoman.Format(dragoman.Bedrock)
+	ChatResult      = dragoman.Format(dialectname.OpenAIChat)
+	ResponsesResult = dragoman.Format(dialectname.OpenAIResponses)
+	AnthropicResult = dragoman.Format(dialectname.Anthropic)
+	GeminiResult    = dragoman.Format(dialectname.Gemini)
+	OllamaResult    = dragoman.Format(dialectname.Ollama)
+	BedrockResult   = dragoman.Format(dialectname.Bedrock)
 )

@@ -34,7 +34,7 @@ func AnswerText(c *dragoman.ToolCall) (text string, why *dragoman.CallProblem) {
 	if Unclear(c.Problem) {
 		return string(told(c.Arguments)), c.Problem
 	}
-	if c.Payload == dragoman.PayloadText {
+	if c.Payload == codes.PayloadText {
 		obj, _ := c.Object()
 		return string(obj), nil
 	}
@@ -55,7 +55,7 @@ func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.Call
 	if Unclear(c.Problem) {
 		return told(c.Arguments), c.Problem
 	}
-	if c.Payload == dragoman.PayloadObject {
+	if c.Payload == codes.PayloadObject {
 		if p := Verdict(c); p != nil && p.Code != codes.ProblemNotObject {
 			return told(c.Arguments), p
 		}
@@ -64,7 +64,7 @@ func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.Call
 		}
 	}
 	obj, exact := c.Object()
-	if !exact && c.Payload == dragoman.PayloadObject {
+	if !exact && c.Payload == codes.PayloadObject {
 		why = dragoman.CheckArguments(c.Arguments)
 	}
 	return obj, why

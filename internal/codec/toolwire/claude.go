@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// claudeTTL is the cache lifetime that Anthropic and Bedrock know and that is
+// claudeTTL is the cache lifetime that the APIs of Claude models know and that is
 // nearest to a hint's; empty if the hint's is unknown.
 func claudeTTL(h *dragoman.CacheHint) string {
 	switch h.TTL {
@@ -19,7 +19,7 @@ func claudeTTL(h *dragoman.CacheHint) string {
 	}
 }
 
-// WriteClaudeCache writes the object of a cache marker of Anthropic or Bedrock: its
+// WriteClaudeCache writes the object of a cache marker, for APIs of Claude models: its
 // type, and the lifetime that is nearest to the hint's.
 func WriteClaudeCache(w *jsonwire.Writer, typ string, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	ttl := claudeTTL(h)
@@ -36,8 +36,8 @@ func WriteClaudeCache(w *jsonwire.Writer, typ string, h *dragoman.CacheHint, at 
 	w.EndObject()
 }
 
-// ClaudeStrictLimits returns Anthropic's bounds for all strict schemas of a
-// request together, its output schema included. Claude on Bedrock has the same.
+// ClaudeStrictLimits returns the bounds that Claude models have, on every server, for all
+// strict schemas of a request together, its output schema included.
 func ClaudeStrictLimits() StrictLimits {
 	return StrictLimits{Tools: 20, Optional: 24, Unions: 16}
 }

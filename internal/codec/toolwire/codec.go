@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/schema"
@@ -107,7 +108,7 @@ type Traits struct {
 // NeedsParameters reports whether a function without parameters must get an empty schema
 // for the target.
 func (t *Traits) NeedsParameters(s *dragoman.ToolSpec, caps *targets.Capabilities) bool {
-	return t.OptionalParameters && caps.NoCustomTools && s.Kind == dragoman.ToolFunction && s.Parameters == nil && s.Name != ""
+	return t.OptionalParameters && caps.NoCustomTools && s.Kind == codes.ToolFunction && s.Parameters == nil && s.Name != ""
 }
 
 // OwnsTool reports whether a format is one of the dialect's formats of definitions.
@@ -164,6 +165,10 @@ type View interface {
 	Caps() *targets.Capabilities
 	// Answer reports whether calls are written for a client to run, not as history.
 	Answer() bool
+	// SetChecked says that the request of the registry passed the checks of an encoder, and
+	// is not changed any more. Checked reports whether that was said of a request.
+	SetChecked(req *dragoman.Request)
+	Checked(req *dragoman.Request) bool
 	// KeepsNamespaces reports whether the wire has namespaces.
 	KeepsNamespaces() bool
 	// WireName returns the name to write for a tool.
@@ -182,7 +187,7 @@ type View interface {
 	// Lower makes the parameters of a tool legal for the surfaces of a codec.
 	// strict is the tool's, or StrictOff for a wire without a strict flag. It
 	// returns false, with a report, if that is not possible.
-	Lower(c Codec, s *dragoman.ToolSpec, strict dragoman.Strictness, at extra.Path, rep *dragoman.Report) (Lowered, bool)
+	Lower(c Codec, s *dragoman.ToolSpec, strict string, at extra.Path, rep *dragoman.Report) (Lowered, bool)
 	// Adapt lowers another schema. The result is shared: do not change it.
 	Adapt(src json.RawMessage, p schema.Profile) (*schema.Lowered, error)
 

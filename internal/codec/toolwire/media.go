@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // EmptyMedia reports whether media has neither content nor a place where it is.
@@ -116,7 +117,7 @@ func NoURL(m *dragoman.Media) bool { return m.URL != "" && !strings.Contains(m.U
 // Placeholder is the text that stands for media that cannot be sent. It names the
 // media, and never holds its content.
 func Placeholder(m *dragoman.Media) string {
-	what := string(m.Media)
+	what := m.Media
 	switch {
 	case m.Name != "":
 		what += shown(m.Name)
@@ -158,18 +159,18 @@ var signatures = []struct {
 
 // Sniff tells what base64 content is by its first bytes; an image, of no type,
 // where they are unknown.
-func Sniff(b64 string) (dragoman.MediaKind, string) {
+func Sniff(b64 string) (string, string) {
 	const most = 16 // characters, for twelve bytes
 	head, _ := base64.StdEncoding.DecodeString(b64[:min(len(b64), most)/4*4])
 	for _, s := range signatures {
 		if begins(head, s.begin) {
 			if strings.HasPrefix(s.mime, "audio/") {
-				return dragoman.MediaAudio, s.mime
+				return codes.MediaAudio, s.mime
 			}
-			return dragoman.MediaImage, s.mime
+			return codes.MediaImage, s.mime
 		}
 	}
-	return dragoman.MediaImage, ""
+	return codes.MediaImage, ""
 }
 
 func begins(head []byte, with string) bool {

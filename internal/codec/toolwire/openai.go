@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -140,7 +141,7 @@ var openAIMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp",
 // files, it says nothing.
 func OpenAIRefuses(m *dragoman.Media) (why string) {
 	m = SettledMedia(m)
-	if m.Base64 == "" || m.Media != dragoman.MediaImage && m.Media != dragoman.MediaAudio {
+	if m.Base64 == "" || m.Media != codes.MediaImage && m.Media != codes.MediaAudio {
 		return ""
 	}
 	if mime := MediaType(m); mime != "" && mime != "application/octet-stream" && !slices.Contains(openAIMedia, mime) {

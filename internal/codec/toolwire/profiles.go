@@ -62,15 +62,15 @@ func OpenAIStrictRules() schemarules.Rules {
 	}
 }
 
-// ClaudeNames are the names of properties that Anthropic takes (quirk A23), also on
-// Bedrock.
+// ClaudeNames are the names of properties that Claude models accept (quirk A23), on every
+// server.
 func ClaudeNames() schemarules.Names { return schemarules.Names{Max: 64, Punctuation: ".-"} }
 
 // ClaudeNamePattern is the same rule in the words of the wire reference.
 const ClaudeNamePattern = `^[a-zA-Z0-9_.-]{1,64}$`
 
-// ClaudeStrictRules are the rules of Anthropic's strict subset, which Claude has on
-// Bedrock, too.
+// ClaudeStrictRules are the rules of the strict subset that Claude models have, on every
+// server.
 func ClaudeStrictRules(name string) schemarules.Rules {
 	return schemarules.Rules{
 		Name:        name,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -33,7 +34,7 @@ func TextParts(res *dragoman.ToolResult) (texts []string, media []dragoman.Part)
 			media = append(media, p)
 		}
 	}
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		if len(texts) == 0 {
 			texts = []string{""}
 		}
@@ -46,7 +47,7 @@ func TextParts(res *dragoman.ToolResult) (texts []string, media []dragoman.Part)
 
 // ReportErrorFlag reports that an error flag became a prefix.
 func ReportErrorFlag(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
-	if res.Outcome == dragoman.OutcomeError {
+	if res.Outcome == codes.OutcomeError {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `error flag written as "ERROR: " before the text`)
 	}
 }
@@ -118,7 +119,7 @@ func (c ContentWriter) Write(w *jsonwire.Writer, parts []dragoman.Part, at extra
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a "+c.Block, extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a "+c.Block, extra.A(string(p.Kind())))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a "+c.Block, extra.A(p.Kind()))
 		}
 	}
 }

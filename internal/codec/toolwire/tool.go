@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -23,7 +24,7 @@ func OneTool(format dragoman.Format, obj json.RawMessage, read func(rd *jsonwire
 
 // ReadHosted reads a tool that its provider defines.
 func ReadHosted(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
-	s.Kind = dragoman.ToolHosted
+	s.Kind = codes.ToolHosted
 	s.Name = HostedName(rd)
 }
 
@@ -59,9 +60,9 @@ func ReadStrict(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	switch {
 	case rd.Null():
 	case rd.Bool():
-		s.Strict = dragoman.StrictOn
+		s.Strict = codes.StrictOn
 	default:
-		s.Strict = dragoman.StrictOff
+		s.Strict = codes.StrictOff
 	}
 }
 

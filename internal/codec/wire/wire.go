@@ -74,8 +74,9 @@ type Body struct {
 	AnyRole bool
 	// StreamsByDefault says that a request without "stream" asks for a stream.
 	StreamsByDefault bool
-	// ModelTags says that model names may have a tag after a colon.
-	ModelTags bool
+	// DefaultTag is the tag, with its colon, that a model name without one means. Clients may
+	// add it.
+	DefaultTag string
 	// Empty reports whether a request without messages only prepares its model, and why.
 	Empty func(body []byte) (reason string, ok bool)
 	// Prepared returns the response to such a request.
@@ -109,20 +110,6 @@ type Endpoint struct {
 	Vendor string
 }
 
-// Provider is a built-in provider of the vendor.
-type Provider struct {
-	// Names of the provider; the first is its own.
-	Names []string
-	// Server is the name by which extensions know it; empty means the first name.
-	Server string
-	// KeyEnv and BaseEnv are environment variables with its key and base URL.
-	KeyEnv, BaseEnv []string
-	// KeyHeader is the header for the key; empty means a bearer token. Keyless servers work
-	// without one.
-	KeyHeader string
-	Keyless   bool
-}
-
 // Headers are the header conventions.
 type Headers struct {
 	// Version and VersionValue are a header that every request must have. Clients are
@@ -142,7 +129,15 @@ type Headers struct {
 	StatusInBody bool
 	// Codes says that errors have a type and a code as those of OpenAI.
 	Codes bool
+	// Key is the header in which clients send their key, besides Authorization. KeyParameter
+	// is the query parameter for it.
+	Key, KeyParameter string
+	// RateLimits are the headers about the limits of an account.
+	RateLimits []RateLimit
 }
+
+// RateLimit names the headers that say how much of a limit remains, and when it is reset.
+type RateLimit struct{ Remaining, Reset string }
 
 // Stream says how a stream is framed and how it ends.
 type Stream struct {
@@ -179,6 +174,8 @@ type State struct {
 	Threads *Threads
 	// IDPrefix is the prefix of the ids of stored responses.
 	IDPrefix string
+	// Unfinished are the native stops of a stored response that the server still works on.
+	Unfinished []string
 }
 
 // Thread is what a request says about a thread.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -115,7 +116,7 @@ func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra
 		if _, why := toolwire.AnswerText(c); why != nil {
 			rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments that must not run went out as they came; the stop keeps them from it: %s", why.Message)
 		}
-		said.Payload, said.Arguments, said.Problem = dragoman.PayloadObject, "{}", nil
+		said.Payload, said.Arguments, said.Problem = codes.PayloadObject, "{}", nil
 	}
 	var unseen jsonwire.Writer
 	_ = reg.WriteCall(&unseen, &said, at, rep) // one that it cannot write was streamed all the same

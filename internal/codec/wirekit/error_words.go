@@ -15,10 +15,10 @@ var tooLongWords = []string{
 	"exceeds the context window",                    // OpenAI Responses
 	"exceeded max context length",                   // Ollama Cloud
 	"exceed context limit",                          // Anthropic
-	"prompt is too long",                            // Anthropic, also on Bedrock
-	"input is too long",                             // Bedrock
-	"too many input tokens",                         // Bedrock, Titan models
-	"number of input tokens exceeds maximum length", // Bedrock, Nova models
+	"prompt is too long",                            // Claude models
+	"input is too long",                             // Converse
+	"too many input tokens",                         // Amazon Titan models
+	"number of input tokens exceeds maximum length", // Amazon Nova models
 	"maximum prompt length is",                      // xAI
 	"exceeds the maximum number of tokens",          // Gemini
 	"exceeds the available context size",            // llama.cpp
@@ -48,10 +48,27 @@ func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 		return ""
 	case strings.HasPrefix(e.Message, "Incorrect API key provided"): // xAI, with status 400
 		return dragoman.ErrorAuth
-	case strings.HasPrefix(e.Message, "Model not found:"), e.Type == "invalid_model", strings.HasSuffix(e.Message, "is not a valid model ID"), e.Message == "Model Not Exist":
-		return dragoman.ErrorNotFound // xAI, Mistral, OpenRouter, DeepSeek
+	case saysNoModel(e):
+		return dragoman.ErrorNotFound
 	default:
 		return ""
+	}
+}
+
+// saysNoModel reports whether an error of status 400 says that the server does not have the
+// model.
+func saysNoModel(e *dragoman.APIError) bool {
+	switch {
+	case e.Type == "invalid_model", // Mistral
+		e.Code == "model_decommissioned",                                   // Groq
+		e.Message == "Model Not Exist",                                     // DeepSeek
+		e.Message == "model not found",                                     // the router of llama.cpp
+		strings.HasPrefix(e.Message, "Model not found:"),                   // xAI
+		strings.HasSuffix(e.Message, "is not a valid model ID"),            // OpenRouter
+		strings.Contains(e.Message, "Invalid model name passed in model="): // the proxy of LiteLLM
+		return true
+	default:
+		return false
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -31,7 +32,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 	fitted := *req
 	fitted.Reasoning = &s
 	if unstreamed {
-		s = dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}
+		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning", "the model reasons only in streams; reasoning is switched off")
 		return &fitted
 	}
@@ -41,15 +42,15 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 		}
 		return &fitted
 	}
-	if caps.NoThinkingBudgets && s.BudgetTokens != nil && s.Mode != dragoman.ReasoningOff {
+	if caps.NoThinkingBudgets && s.BudgetTokens != nil && s.Mode != codes.ReasoningOff {
 		if s.Effort == "" {
 			s.Effort = EffortOf(*s.BudgetTokens)
 		}
-		s.Mode, s.BudgetTokens = dragoman.ReasoningAdaptive, nil
+		s.Mode, s.BudgetTokens = codes.ReasoningAdaptive, nil
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", s.Effort)
 	}
 	if caps.NoReasoningWithTools && len(req.Tools) > 0 && !off(&s) {
-		s = dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}
+		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 		if req.Reasoning != nil {
 			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
 		} else {
@@ -63,10 +64,10 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 			return &fitted
 		}
 		least := caps.MinThinkingBudget
-		s.Mode, s.Effort, s.BudgetTokens = dragoman.ReasoningBudget, "", &least
+		s.Mode, s.Effort, s.BudgetTokens = codes.ReasoningBudget, "", &least
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning", "reasoning cannot be switched off; the least budget, %d, is sent", least)
 	}
-	if s.Mode == dragoman.ReasoningOff && (s.Effort == "xhigh" || s.Effort == "max") && listed(caps.Refuses, effortOff) {
+	if s.Mode == codes.ReasoningOff && (s.Effort == "xhigh" || s.Effort == "max") && listed(caps.Refuses, effortOff) {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s while reasoning is off; high is sent", s.Effort)
 		s.Effort = "high"
 	}
@@ -89,7 +90,7 @@ func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, re
 	}
 	if off(s) {
 		if caps.ReasoningOff != "" {
-			*s = dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}
+			*s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 			return false
 		}
 		if !caps.ThinksByDefault {
@@ -131,7 +132,7 @@ func fitBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *d
 
 // off reports whether reasoning is switched off.
 func off(s *dragoman.ReasoningSettings) bool {
-	return s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && s.Effort == "none"
+	return s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 }
 
 // efforts are all that there are, the least first.
@@ -170,7 +171,7 @@ func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Repo
 		return
 	}
 	if off(s) {
-		s.Mode = dragoman.ReasoningDefault
+		s.Mode = codes.ReasoningDefault
 	}
 	s.Effort = nearest
 	rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s; %s is sent", asked, nearest)

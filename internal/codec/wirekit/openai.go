@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -46,7 +46,7 @@ func OutputName(n string, rep *dragoman.Report) string {
 		return fallback
 	}
 	rule := targets.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
-	if interop.Legal(n, rule) {
+	if rule.Allows(n) {
 		return n
 	}
 	b := []byte(n)
@@ -54,7 +54,7 @@ func OutputName(n string, rep *dragoman.Report) string {
 		b = b[:rule.Max]
 	}
 	for i := range b {
-		if !interop.Legal(string(b[i:i+1]), rule) {
+		if !rule.Allows(string(b[i : i+1])) {
 			b[i] = '_'
 		}
 	}
@@ -134,7 +134,7 @@ type Siblings struct {
 // SiblingsOf splits the members of a request that is written in dialect d.
 func SiblingsOf(req *dragoman.Request, d dragoman.Dialect) (s Siblings) {
 	e := req.Extra
-	if e == nil || e.Dialect == d || e.Dialect != dragoman.OpenAIChat && e.Dialect != dragoman.OpenAIResponses {
+	if e == nil || e.Dialect == d || e.Dialect != dialectname.OpenAIChat && e.Dialect != dialectname.OpenAIResponses {
 		s.Lost = e
 		return s
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
@@ -19,7 +20,7 @@ import (
 // as it is.
 func OutputInWords(req *dragoman.Request, caps targets.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	f := req.Output
-	if f == nil || f.Kind == dragoman.OutputText || caps.NoStructuredOutput {
+	if f == nil || f.Kind == codes.OutputText || caps.NoStructuredOutput {
 		return req
 	}
 	told := *req
@@ -53,7 +54,7 @@ func bareJSON(f *dragoman.OutputFormat) *dragoman.OutputFormat {
 	if _, wrapped, err := schema.Wrap(f.Schema); err != nil || wrapped {
 		return nil
 	}
-	return &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
+	return &dragoman.OutputFormat{Kind: codes.OutputJSON}
 }
 
 // usesTools reports whether calls or results stand in the conversation.
@@ -106,7 +107,7 @@ func unwrapPlaces(losses []dragoman.Loss) {
 // OpenAIOutput is the schema of an answer for OpenAI's two wires, and whether
 // the answer is held to it. One that came in the same dialect d passes as it is.
 func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Registry, rep *dragoman.Report) (out []byte, strict bool) {
-	strict = f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && fitsStrict(f.Schema)
+	strict = f.Strict == codes.StrictOn || f.Strict == codes.StrictAuto && fitsStrict(f.Schema)
 	if f.Dialect == d {
 		return f.Schema, strict
 	}

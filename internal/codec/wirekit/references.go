@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -18,9 +19,9 @@ const itemReference = "item_reference"
 
 // storedBy are the request fields, by dialect, that refer to stored conversation.
 var storedBy = map[dragoman.Dialect][]string{
-	dragoman.OpenAIResponses: {"/conversation", "/prompt"},
-	dragoman.Anthropic:       {"/thread"},
-	dragoman.Gemini:          {"/cachedContent", "/cached_content"},
+	dialectname.OpenAIResponses: {"/conversation", "/prompt"},
+	dialectname.Anthropic:       {"/thread"},
+	dialectname.Gemini:          {"/cachedContent", "/cached_content"},
 }
 
 // CheckReferences refuses a request that refers to conversation which the target has not

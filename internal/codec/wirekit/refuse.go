@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -58,7 +59,7 @@ func Reasons(req *dragoman.Request, caps *targets.Capabilities) bool {
 		return caps.ThinksByDefault
 	case off(s):
 		return false
-	case s.Mode == dragoman.ReasoningDefault && s.Effort == "" && s.BudgetTokens == nil:
+	case s.Mode == codes.ReasoningDefault && s.Effort == "" && s.BudgetTokens == nil:
 		return caps.ThinksByDefault
 	default:
 		return true

@@ -35,18 +35,34 @@ func EncodeRequest(
 	return enc, nil
 }
 
+// EncodeNormalized encodes a request that history.Normalize returned for the limits of the
+// codec. Normalize checked it, and the encoder does not check it again. o has the registry
+// of the request, or the codecs to compose it.
+func EncodeNormalized(c dialect.Codec, req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if o.Registry == nil {
+		o.Registry = newRegistry(req, c.Limits(), nil, o)
+	}
+	o.Registry.View().SetChecked(req)
+	return c.EncodeRequest(req, o)
+}
+
 func encodeRequest(
 	req *dragoman.Request, limits targets.Limits, tools []toolwire.Codec, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
-	if err := req.Validate(); err != nil {
-		return dialect.Encoded{}, err
+	checked := o.Registry != nil && o.Registry.View().Checked(req)
+	if !checked {
+		if err := req.Validate(); err != nil {
+			return dialect.Encoded{}, err
+		}
 	}
 	if err := CheckEncode(limits.Dialect, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	if err := CheckReferences(req, limits); err != nil {
-		return dialect.Encoded{}, fmt.Errorf("%s: %w", limits.Dialect, err)
+	if !checked {
+		if err := CheckReferences(req, limits); err != nil {
+			return dialect.Encoded{}, fmt.Errorf("%s: %w", limits.Dialect, err)
+		}
 	}
 	reg := EncodeRegistry(req, limits, tools, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
@@ -140,9 +156,9 @@ func CheckTools(pkg string, req *dragoman.Request, caps targets.Capabilities) er
 
 // KnownChoice reports whether a mode of a tool choice is one of ours: an
 // unknown one must not become auto.
-func KnownChoice(m dragoman.ChoiceMode) bool {
+func KnownChoice(m string) bool {
 	switch m {
-	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, codes.ChoiceOpaque:
 		return true
 	default:
 		return false
@@ -181,7 +197,7 @@ func refusesSampler(caps *targets.Capabilities, path string, rep *dragoman.Repor
 }
 
 // Samplers are temperature and top_p as they are to be written, each nil where it is not:
-// no temperature above 1, the most that Claude and Bedrock take, and only one of the two
+// no temperature above 1, the most that block APIs take, and only one of the two
 // where the target takes no more. 1 is what either is by itself, and is left out first.
 func Samplers(caps targets.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
 	if t = temperature; t != nil && Float(*t) > 1 {
@@ -230,8 +246,8 @@ func EffortOf(budget int64) string {
 // ReportMode reports a mode of thinking that nobody knows.
 func ReportMode(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
 	switch s.Mode {
-	case dragoman.ReasoningDefault, dragoman.ReasoningOff, dragoman.ReasoningAdaptive, dragoman.ReasoningBudget:
+	case codes.ReasoningDefault, codes.ReasoningOff, codes.ReasoningAdaptive, codes.ReasoningBudget:
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %.40q", string(s.Mode))
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %.40q", s.Mode)
 	}
 }

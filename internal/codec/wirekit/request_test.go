@@ -43,7 +43,7 @@ func TestAnUnknownMemberThatComesTwiceAmongManyIsWrittenOnce(t *testing.T) {
 func TestQuirkE4_AForcedChoiceIsRefusedWhereTheTargetSaysSo(t *testing.T) {
 	thinking := &dragoman.ReasoningSettings{Effort: "high"}
 	for _, c := range []struct {
-		mode      dragoman.ChoiceMode
+		mode      string
 		reasoning *dragoman.ReasoningSettings
 		takes     string
 		want      bool
@@ -55,7 +55,7 @@ func TestQuirkE4_AForcedChoiceIsRefusedWhereTheTargetSaysSo(t *testing.T) {
 		{dragoman.ChoiceTool, thinking, codes.ForcedWithoutThinking, true},
 		{dragoman.ChoiceTool, nil, codes.ForcedWithoutThinking, false},
 		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Effort: "none"}, codes.ForcedWithoutThinking, false},
-		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, codes.ForcedWithoutThinking, false},
+		{dragoman.ChoiceTool, &dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, codes.ForcedWithoutThinking, false},
 	} {
 		req := &dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: c.mode}, Reasoning: c.reasoning}
 		if got := wirekit.RefusesForced(req, targets.Capabilities{ForcedChoice: c.takes}); got != c.want {

@@ -102,7 +102,7 @@ func Nameless(c *dragoman.ToolCall) bool {
 // Judged is a call with the problem of its arguments: one that was made by hand
 // has none before somebody looks.
 func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
-	if c.Problem != nil || c.Hosted || c.Payload == dragoman.PayloadText {
+	if c.Problem != nil || c.Hosted || c.Payload == codes.PayloadText {
 		return c
 	}
 	p := dragoman.CheckArguments(c.Arguments)

@@ -1,6 +1,9 @@
 package wirekit
 
-import dragoman "github.com/dragoman-go/dragoman"
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+)
 
 // The budgets that stand for an effort where the model takes a budget.
 const (
@@ -30,23 +33,23 @@ func EffortBudget(effort string) (tokens int64, known bool) {
 // is a budget. budgets says that the model takes a budget and no effort, and does
 // not choose by itself how long it thinks (Capabilities.ThinkingBudgets).
 func Claude(s *dragoman.ReasoningSettings, budgets bool) *dragoman.ReasoningSettings {
-	if s == nil || !budgets && (s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none") {
+	if s == nil || !budgets && (s.Mode != codes.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none") {
 		return s
 	}
 	set := *s
 	switch n, known := EffortBudget(s.Effort); {
 	case !budgets:
-		set.Mode = dragoman.ReasoningBudget
-	case s.Mode == dragoman.ReasoningOff:
+		set.Mode = codes.ReasoningBudget
+	case s.Mode == codes.ReasoningOff:
 		set.Effort = ""
-	case s.Mode == dragoman.ReasoningDefault && s.Effort == "none":
+	case s.Mode == codes.ReasoningDefault && s.Effort == "none":
 	case s.BudgetTokens != nil:
-		set.Mode, set.Effort = dragoman.ReasoningBudget, ""
+		set.Mode, set.Effort = codes.ReasoningBudget, ""
 	case known && s.Effort != "none":
-		set.Mode, set.BudgetTokens, set.Effort = dragoman.ReasoningBudget, &n, ""
-	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget:
+		set.Mode, set.BudgetTokens, set.Effort = codes.ReasoningBudget, &n, ""
+	case s.Mode == codes.ReasoningAdaptive, s.Mode == codes.ReasoningBudget:
 		n = budgetMedium
-		set.Mode, set.BudgetTokens, set.Effort = dragoman.ReasoningBudget, &n, ""
+		set.Mode, set.BudgetTokens, set.Effort = codes.ReasoningBudget, &n, ""
 	default:
 		set.Effort = ""
 	}
@@ -59,13 +62,13 @@ func ClaudeThinks(s *dragoman.ReasoningSettings, room bool) string {
 	switch {
 	case s == nil:
 		return ""
-	case s.Mode == dragoman.ReasoningOff:
+	case s.Mode == codes.ReasoningOff:
 		return "disabled"
-	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+	case s.Mode == codes.ReasoningAdaptive, s.Mode == codes.ReasoningBudget && s.BudgetTokens == nil:
 		return "adaptive"
-	case s.Mode == dragoman.ReasoningBudget && room:
+	case s.Mode == codes.ReasoningBudget && room:
 		return "enabled"
-	case s.Mode != dragoman.ReasoningBudget && s.Effort == "none":
+	case s.Mode != codes.ReasoningBudget && s.Effort == "none":
 		return "disabled"
 	default:
 		return ""
@@ -78,7 +81,7 @@ func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
 	_, known := EffortBudget(s.Effort)
 	switch {
 	case s.Effort == "none":
-	case s.Effort != "" && s.Mode == dragoman.ReasoningOff:
+	case s.Effort != "" && s.Mode == codes.ReasoningOff:
 		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "the effort %.40s of no thinking", s.Effort)
 	case s.Effort != "" && !known:
 		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort %.40q", s.Effort)
@@ -87,7 +90,7 @@ func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
 	case s.Effort != "":
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s written as a budget", s.Effort)
 	}
-	if s.BudgetTokens == nil && (s.Effort == "" || s.Effort == "none" || !known) && (s.Mode == dragoman.ReasoningAdaptive || s.Mode == dragoman.ReasoningBudget) {
+	if s.BudgetTokens == nil && (s.Effort == "" || s.Effort == "none" || !known) && (s.Mode == codes.ReasoningAdaptive || s.Mode == codes.ReasoningBudget) {
 		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model cannot choose how long it thinks; a budget of %d written", int64(budgetMedium))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -48,7 +49,7 @@ func ThroughChat(c *dragoman.ToolCall, records *Records) (signature string, bare
 
 // signatureOn is the signature in the members of a call.
 func signatureOn(c *dragoman.ToolCall) string {
-	fields := c.Extra.For(dragoman.OpenAIChat)
+	fields := c.Extra.For(dialectname.OpenAIChat)
 	if fields == nil {
 		return ""
 	}
@@ -311,7 +312,7 @@ func TakeOffID(c *dragoman.ToolCall) (came string, kept bool) {
 func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
 	var fields []dragoman.Field
 	if c.Extra != nil {
-		if c.Extra.Dialect != dragoman.OpenAIChat {
+		if c.Extra.Dialect != dialectname.OpenAIChat {
 			return false
 		}
 		fields = slices.Clip(c.Extra.Fields)
@@ -319,7 +320,7 @@ func keepSignature(c *dragoman.ToolCall, signature string, first int) bool {
 	for _, m := range signedMembers[first:] {
 		if !slices.ContainsFunc(fields, func(f dragoman.Field) bool { return f.Path == m.path }) {
 			fields = append(fields, dragoman.Field{Path: m.path, Value: textIn(m.keys, signature)})
-			c.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: fields}
+			c.Extra = &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: fields}
 			return true
 		}
 	}

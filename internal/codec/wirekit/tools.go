@@ -1,6 +1,7 @@
 package wirekit
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Narrow returns the tools that refs name, and where each stands among all of
@@ -37,6 +40,46 @@ func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) b
 		return nil
 	}
 	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
+}
+
+// ChoosesUnsent returns an error if the choice of a request demands a call of tools of which
+// none was written (quirk E5), for dialects that send only the chosen tools. tools is the
+// field of the body with their definitions. api is the prefix of the error.
+func ChoosesUnsent(api string, req *dragoman.Request, reg *interop.Registry, tools []byte) error {
+	c := req.ToolChoice
+	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(req.Tools) == 0 {
+		return nil
+	}
+	names := functionNames(tools[bytes.IndexByte(tools, '['):])
+	sent := func(ref dragoman.ToolRef) bool {
+		return ref.Native == nil && names[reg.WireName(ref.Namespace, ref.Name)]
+	}
+	if c.Mode == dragoman.ChoiceTool && !sent(c.Tools[0]) {
+		return fmt.Errorf("%s: tool choice %q names a tool that is not sent: %w", api, c.Tools[0].Name, dragoman.ErrUnsupported)
+	}
+	return AllowsNone(api, req, sent)
+}
+
+// functionNames returns the names of function tools in a list of tools.
+func functionNames(list []byte) map[string]bool {
+	names := map[string]bool{}
+	r := jsonwire.NewReader(list)
+	for range r.Array() {
+		for key := range r.Object() {
+			if string(key) != "function" || r.Kind() != '{' {
+				r.Skip()
+				continue
+			}
+			for key := range r.Object() {
+				if string(key) == "name" && r.Kind() == '"' {
+					names[r.String()] = true
+				} else {
+					r.Skip()
+				}
+			}
+		}
+	}
+	return names
 }
 
 // ForcesNone returns an error if the choice of a request forces a tool, but all its tools were

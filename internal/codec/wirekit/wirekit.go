@@ -251,7 +251,7 @@ func ReplayMessage(m *dragoman.Message, limits *targets.Limits, target *targets.
 func brokenCall(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		c, ok := p.(*dragoman.ToolCall)
-		if !ok || c == nil || c.Problem == nil || c.Payload == dragoman.PayloadText || c.Hosted {
+		if !ok || c == nil || c.Problem == nil || c.Payload == codes.PayloadText || c.Hosted {
 			continue
 		}
 		if why := dragoman.CheckArguments(c.Arguments); why != nil && why.Code == codes.ProblemInvalidJSON {

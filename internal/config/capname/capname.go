@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/config/filetree"
@@ -83,7 +82,7 @@ func checkWords(field, value string) error {
 	case "Efforts":
 		known = wirekit.Efforts()
 	case "RefusesMedia":
-		known = []string{string(dragoman.MediaImage), string(dragoman.MediaAudio), string(dragoman.MediaVideo), string(dragoman.MediaFile)}
+		known = []string{codes.MediaImage, codes.MediaAudio, codes.MediaVideo, codes.MediaFile}
 	case "EffortField":
 		known = []string{"reasoning_effort", "reasoningConfig"}
 	case "Temperature":

@@ -32,19 +32,29 @@ func Betas(ctx context.Context) http.Header {
 	return betas
 }
 
-type waitingKey struct{}
+type relayKey struct{}
 
-// WithWaiting returns a context whose streams call waiting, on the goroutine that takes
-// their events, each time before they read on and may wait for their server. Who
-// passes events on flushes then, and not with every event of those that came together.
-func WithWaiting(ctx context.Context, waiting func()) context.Context {
-	return context.WithValue(ctx, waitingKey{}, waiting)
+// Relay is for streams whose events are relayed to a client. A relayed stream that fails
+// before it has content has no events, only the error: with the first event, the response
+// has begun.
+type Relay struct {
+	// Waiting is called, on the goroutine that takes the events, each time before the stream
+	// reads on and may wait for its server: events that came together can be sent together.
+	Waiting func()
+	// RefuseEmpty makes a response without content an error, unless it says why it has none:
+	// the caller has another model to call.
+	RefuseEmpty bool
 }
 
-// Waiting is what to call before waiting; nil: nothing.
-func Waiting(ctx context.Context) func() {
-	waiting, _ := ctx.Value(waitingKey{}).(func())
-	return waiting
+// WithRelay returns a context for streams that are relayed.
+func WithRelay(ctx context.Context, r *Relay) context.Context {
+	return context.WithValue(ctx, relayKey{}, r)
+}
+
+// RelayOf returns the value of [WithRelay], or nil.
+func RelayOf(ctx context.Context) *Relay {
+	r, _ := ctx.Value(relayKey{}).(*Relay)
+	return r
 }
 
 type positionKey struct{}

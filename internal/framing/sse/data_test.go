@@ -39,3 +39,18 @@ func TestDataLinesInEveryCut(t *testing.T) {
 		}
 	}
 }
+
+func TestLineData(t *testing.T) {
+	for line, want := range map[string]string{
+		"data: {}": " {}", "data:x": "x", "\ufeffdata:x": "x", `{"a":1}`: `{"a":1}`, "": "",
+	} {
+		if data, ok := LineData([]byte(line)); !ok || string(data) != want {
+			t.Errorf("%q: %q, %v", line, data, ok)
+		}
+	}
+	for _, line := range []string{": ping", ":", "event: ping", "id: 1", "retry: 5"} {
+		if data, ok := LineData([]byte(line)); ok {
+			t.Errorf("%q has data %q", line, data)
+		}
+	}
+}

@@ -63,3 +63,19 @@ func Parts(event []byte, eol byte) (name, data []byte) {
 	}
 	return name, nil
 }
+
+// LineData returns the data of one line. ok is false for a comment and for other fields. A
+// line without a known field is data as a whole: of a stream of JSON values, or of a
+// response that is not a stream.
+func LineData(line []byte) (data []byte, ok bool) {
+	line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		return data, true
+	}
+	for _, field := range [...]string{":", "event:", "id:", "retry:"} {
+		if bytes.HasPrefix(line, []byte(field)) {
+			return nil, false
+		}
+	}
+	return line, true
+}

@@ -15,6 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -238,11 +239,11 @@ func parallelCalls(t *testing.T, s *session) {
 }
 
 func freeform(t *testing.T, s *session) {
-	req := request(`Run the code "print(\"hi\")"`, dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code", Description: "Runs code."})
+	req := request(`Run the code "print(\"hi\")"`, dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Description: "Runs code."})
 	req.Messages[0] = dragoman.UserText("Run the code `print(1)`")
 	resp := s.ask(t, req)
 	got := calls(t, resp, "run_code", "print(1)")
-	if got[0].Payload != dragoman.PayloadText {
+	if got[0].Payload != codes.PayloadText {
 		t.Errorf("the payload is %q", got[0].Payload)
 	}
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("1")))
@@ -269,7 +270,7 @@ func namespaced(t *testing.T, s *session) {
 func thinking(req *dragoman.Request) {
 	limit, budget, encrypted := int64(8000), int64(2048), true
 	req.MaxOutputTokens = &limit
-	req.Reasoning = &dragoman.ReasoningSettings{Effort: "high", Mode: dragoman.ReasoningBudget, BudgetTokens: &budget, Summary: "auto", Encrypted: &encrypted}
+	req.Reasoning = &dragoman.ReasoningSettings{Effort: "high", Mode: codes.ReasoningBudget, BudgetTokens: &budget, Summary: "auto", Encrypted: &encrypted}
 }
 
 func reasonings(resp *dragoman.Response) []*dragoman.Reasoning {
@@ -348,7 +349,7 @@ func failedResults(t *testing.T, s *session) {
 
 func structuredOutput(t *testing.T, s *session) {
 	req := request("Ann is 42")
-	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "person", Schema: json.RawMessage(
+	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "person", Schema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"],"additionalProperties":false}`)}
 	if resp := s.ask(t, req); !sameJSON(resp.Text(), `{"name":"Ann","age":42}`) {
 		t.Errorf("%q", resp.Text())

@@ -3,7 +3,7 @@ package emitcheck_test
 import (
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 const (
@@ -29,7 +29,7 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 	called := swap(msgDelta, "end_turn", "tool_use")
 	end := msgDelta + msgStop
 	declined := swap(swap(msgDelta, "end_turn", "refusal"), `"stop_sequence":null`, `"stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":null}`)
-	streams{dragoman.Anthropic, []string{
+	streams{dialectname.Anthropic, []string{
 		msgStart + text + declined + msgStop, msgStart + text + swap(swap(declined, `"category":null`, `"category":"cyber"`), `"explanation":null`, `"explanation":"No."`) + msgStop,
 		msgStart + ping + text + end, ": keep-alive\n\n" + msgStart + text + use + called + msgStop, msgStart + thinks + thought + signature + stop0 + use + called + msgStop,
 		msgStart + textStart + msgError, msgError, msgStart + textStart + stop0 + end,
@@ -88,7 +88,7 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 
 func TestAnthropicWholeAnswersAndErrors(t *testing.T) {
 	good := `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"toolu_1","name":"f","input":{}},{"type":"tool_use","id":"toolu_2","name":"f","input":{}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`
-	wholes{dragoman.Anthropic, []string{good, swap(good, `"output_tokens":2`, `"output_tokens":2,"service_tier":"batch"`)}, []broken{
+	wholes{dialectname.Anthropic, []string{good, swap(good, `"output_tokens":2`, `"output_tokens":2,"service_tier":"batch"`)}, []broken{
 		{"no type", swap(good, `"type":"message",`, ""), "/type: missing"},
 		{"a null for content", `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":null,"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`, "/content: not an array"},
 		{"no stop_reason", swap(good, `"stop_reason":"tool_use",`, ""), "/stop_reason: missing"},
@@ -104,7 +104,7 @@ func TestAnthropicWholeAnswersAndErrors(t *testing.T) {
 		{"a fraction of a token", swap(good, `"output_tokens":2`, `"output_tokens":2.5`), "/usage/output_tokens: 2.5"},
 	}}.run(t)
 	errs := `{"type":"error","error":{"type":"not_found_error","message":"model: m"},"request_id":"req_1"}`
-	failures{dragoman.Anthropic, 404, []string{errs}, []broken{
+	failures{dialectname.Anthropic, 404, []string{errs}, []broken{
 		{"no type", swap(errs, `"type":"error",`, ""), "/type: missing"},
 		{"no message", swap(errs, "model: m", ""), "/error/message: empty"},
 		{"no error type", swap(errs, `"type":"not_found_error",`, ""), "/error/type: missing"},

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // form is what an answer to a request must be.
@@ -43,7 +44,7 @@ type asked struct {
 
 // chatPaths are those of requests whose body says whether the answer is streamed.
 var chatPaths = map[string]dragoman.Dialect{
-	"/v1/chat/completions": dragoman.OpenAIChat, "/v1/responses": dragoman.OpenAIResponses, "/v1/messages": dragoman.Anthropic, "/api/chat": dragoman.Ollama, "/v2/chat": "cohere.chat",
+	"/v1/chat/completions": dialectname.OpenAIChat, "/v1/responses": dialectname.OpenAIResponses, "/v1/messages": dialectname.Anthropic, "/api/chat": dialectname.Ollama, "/v2/chat": "cohere.chat",
 }
 
 // ownPaths are of no vendor's.
@@ -63,17 +64,17 @@ func whatIsAsked(r *http.Request) asked {
 		return a.posted(r)
 	}
 	if strings.HasPrefix(path, "/v1/responses/") {
-		a.dialect = dragoman.OpenAIResponses
+		a.dialect = dialectname.OpenAIResponses
 	}
 	switch {
-	case r.Method == http.MethodDelete && a.dialect == dragoman.OpenAIResponses:
+	case r.Method == http.MethodDelete && a.dialect == dialectname.OpenAIResponses:
 		a.form, a.rules = listed, deletedResponse
 	case r.Method != http.MethodGet:
-	case a.dialect == dragoman.OpenAIResponses && strings.HasSuffix(path, "/input_items"):
+	case a.dialect == dialectname.OpenAIResponses && strings.HasSuffix(path, "/input_items"):
 		a.form, a.rules = listed, responsesItems
-	case a.dialect == dragoman.OpenAIResponses && r.URL.Query().Get("stream") == "true":
+	case a.dialect == dialectname.OpenAIResponses && r.URL.Query().Get("stream") == "true":
 		a.form = streamed
-	case a.dialect == dragoman.OpenAIResponses:
+	case a.dialect == dialectname.OpenAIResponses:
 		a.form = whole
 	case path == "/api/version":
 		a.form, a.rules = listed, ollamaVersion
@@ -88,19 +89,15 @@ func whatIsAsked(r *http.Request) asked {
 // vendorOf is whose client a request is of, at a path that several vendors have, or
 // none.
 func vendorOf(r *http.Request) dragoman.Dialect {
-	path := r.URL.Path
-	switch {
-	case r.Header.Get("Anthropic-Version") != "", strings.HasPrefix(path, "/v1/messages"):
-		return dragoman.Anthropic
-	case strings.HasPrefix(path, "/v1beta"), strings.HasPrefix(path, "/v1/projects/"): // the latter Vertex's
-		return dragoman.Gemini
-	case strings.HasPrefix(path, "/api/"):
-		return dragoman.Ollama
-	case strings.HasPrefix(path, "/model/"):
-		return dragoman.Bedrock
-	default:
-		return dragoman.OpenAIChat
+	if r.Header.Get("Anthropic-Version") != "" {
+		return dialectname.Anthropic
 	}
+	for _, root := range roots {
+		if strings.HasPrefix(r.URL.Path, root.path) {
+			return root.dialect
+		}
+	}
+	return dialectname.OpenAIChat
 }
 
 func (a asked) posted(r *http.Request) asked {
@@ -110,50 +107,22 @@ func (a asked) posted(r *http.Request) asked {
 	}
 	switch path {
 	case "/v1/messages/count_tokens":
-		return asked{dialect: dragoman.Anthropic, form: listed, rules: func(o object) { o.count("input_tokens") }}
+		return asked{dialect: dialectname.Anthropic, form: listed, rules: func(o object) { o.count("input_tokens") }}
 	case "/v1/responses/input_tokens":
-		return asked{dialect: dragoman.OpenAIResponses, form: listed, rules: func(o object) {
+		return asked{dialect: dialectname.OpenAIResponses, form: listed, rules: func(o object) {
 			o.is("object", "response.input_tokens")
 			o.count("input_tokens")
 		}}
 	case "/api/show":
-		return asked{dialect: dragoman.Ollama, form: listed, rules: ollamaShown}
+		return asked{dialect: dialectname.Ollama, form: listed, rules: ollamaShown}
 	}
 	if rest, ok := strings.CutPrefix(path, "/model/"); ok {
-		return bedrockCall(rest)
+		return converseCall(rest)
 	}
 	for _, root := range geminiRoots {
 		if rest, ok := strings.CutPrefix(path, root); ok {
 			return geminiCall(rest, r.URL.Query().Get("alt") != "sse")
 		}
-	}
-	return a
-}
-
-func geminiCall(rest string, array bool) asked {
-	a := asked{dialect: dragoman.Gemini}
-	i := strings.LastIndexByte(rest, ':')
-	if i < 0 {
-		return a
-	}
-	a.model = strings.TrimPrefix(rest[:i], "models/")
-	switch rest[i+1:] {
-	case "generateContent":
-		a.form = whole
-	case "streamGenerateContent":
-		a.form, a.array = streamed, array
-	case "countTokens":
-		a.form, a.rules = listed, func(o object) { o.count("totalTokens") }
-	}
-	return a
-}
-
-func bedrockCall(rest string) asked {
-	a := asked{dialect: dragoman.Bedrock}
-	if model, ok := strings.CutSuffix(rest, "/converse"); ok {
-		a.form, a.model = whole, model
-	} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {
-		a.form, a.model = streamed, model
 	}
 	return a
 }
@@ -209,10 +178,10 @@ func (a *asked) take(body []byte) bool {
 		Usage json.RawMessage `json:"include_usage"`
 	}
 	_ = json.Unmarshal(said.Options, &options) // none
-	a.legacy = a.dialect == dragoman.OpenAIChat && filled(said.Functions) && !filled(said.Tools)
+	a.legacy = a.dialect == dialectname.OpenAIChat && filled(said.Functions) && !filled(said.Tools)
 	a.usage = string(options.Usage) == "true"
 	stream := string(said.Stream) == "true"
-	if a.dialect == dragoman.Ollama { // which streams unless it is told not to
+	if a.dialect == dialectname.Ollama { // which streams unless it is told not to
 		stream = string(said.Stream) != "false"
 	}
 	if a.form = whole; stream {

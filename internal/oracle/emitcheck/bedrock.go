@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 )
 
@@ -197,4 +198,15 @@ func (s *bedrockStream) delta(e object) {
 		}
 		s.deltas++
 	}
+}
+
+// converseCall is what the path behind /model/ asks for.
+func converseCall(rest string) asked {
+	a := asked{dialect: dialectname.Bedrock}
+	if model, ok := strings.CutSuffix(rest, "/converse"); ok {
+		a.form, a.model = whole, model
+	} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {
+		a.form, a.model = streamed, model
+	}
+	return a
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 )
 
@@ -40,7 +40,7 @@ func bedrockFrames(events ...string) (out []byte) {
 func TestBedrockStreams(t *testing.T) {
 	of := func(events ...string) string { return string(bedrockFrames(events...)) }
 	sound := of(bedStart, bedText, bedStop0, bedUse, bedInput, bedStop1, bedStop, bedMeta)
-	streams{dragoman.Bedrock, []string{sound, of(bedStart, bedText, bedError), of(bedError)}, []broken{
+	streams{dialectname.Bedrock, []string{sound, of(bedStart, bedText, bedError), of(bedError)}, []broken{
 		{"no end", of(bedStart, bedText, bedStop0, bedStop), "the stream has no end"},
 		{"no start", of(bedText), "frame 0 (contentBlockDelta) /contentBlockIndex: block 0 starts out of order"},
 		{"two starts", of(bedStart, bedStart), "frame 1 (messageStart): out of order"},
@@ -54,10 +54,10 @@ func TestBedrockStreams(t *testing.T) {
 		{"behind an exception", of(bedError, bedStart), "frame 1 (messageStart): behind the end, which was an exception"},
 		{"damaged", sound[:len(sound)-1] + "x", "checksum"},
 	}}.run(t)
-	wholes{dragoman.Bedrock, []string{bedWhole}, []broken{
+	wholes{dialectname.Bedrock, []string{bedWhole}, []broken{
 		{"no role", swap(bedWhole, `"role":"assistant",`, ""), "/output/message/role: missing"},
 		{"a text for input", swap(bedWhole, `"input":{}`, `"input":"{}"`), "/toolUse/input: not an object"},
 		{"no stop", swap(bedWhole, `"stopReason":"tool_use",`, ""), "/stopReason: missing"},
 	}}.run(t)
-	failures{dragoman.Bedrock, 429, []string{`{"message":"Slow down."}`}, []broken{{"no message", `{}`, "/message: missing"}}}.run(t)
+	failures{dialectname.Bedrock, 429, []string{`{"message":"Slow down."}`}, []broken{{"no message", `{}`, "/message: missing"}}}.run(t)
 }

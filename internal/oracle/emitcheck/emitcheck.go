@@ -2,7 +2,7 @@
 // each dialect do: from the bytes alone, by the rules of the wire reference,
 // without a line shared with the encoders it judges.
 //
-//	if err := emitcheck.Stream(dragoman.Anthropic, resp.Header, body); err != nil {
+//	if err := emitcheck.Stream(dialectname.Anthropic, resp.Header, body); err != nil {
 //		t.Errorf("%v\n%s", err, body)
 //	}
 //
@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // Whole judges an answer that is not streamed. A nil header is not looked at.
@@ -35,17 +36,17 @@ func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	c := &check{}
 	root := c.root(body)
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		chatWhole(root)
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		responsesWhole(root)
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		anthropicWhole(root)
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		geminiWhole(root)
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		ollamaWhole(root)
-	case dragoman.Bedrock:
+	case dialectname.Bedrock:
 		bedrockWhole(root)
 	case "cohere.chat":
 		cohereWhole(root)
@@ -65,19 +66,19 @@ func Error(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 		return err
 	}
 	c := &check{}
-	if d == dragoman.Gemini {
+	if d == dialectname.Gemini {
 		geminiErrorBody(c, status, body)
 		return c.err
 	}
 	root := c.root(body)
 	switch d {
-	case dragoman.OpenAIChat, dragoman.OpenAIResponses:
+	case dialectname.OpenAIChat, dialectname.OpenAIResponses:
 		openaiError(root.obj("error"))
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		anthropicError(root)
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		root.filled("error")
-	case dragoman.Bedrock, "cohere.chat":
+	case dialectname.Bedrock, "cohere.chat":
 		root.filled("message")
 	default:
 		return fmt.Errorf("no rules for dialect %s", d)
@@ -143,17 +144,17 @@ type judge interface {
 
 func judgeOf(d dragoman.Dialect) (judge, error) {
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		return &chatStream{}, nil
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		return &responsesStream{}, nil
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		return &anthropicStream{}, nil
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		return &geminiStream{}, nil
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		return &ollamaStream{}, nil
-	case dragoman.Bedrock:
+	case dialectname.Bedrock:
 		return &bedrockStream{open: -1}, nil
 	case "cohere.chat":
 		return &cohereStream{}, nil
@@ -172,11 +173,11 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 	}
 	kept := lineReader{kept: to.keeping()}
 	switch d {
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		return of("application/x-ndjson", &lines{to: to, lines: kept})
-	case dragoman.Bedrock:
+	case dialectname.Bedrock:
 		return of("application/vnd.amazon.eventstream", &frames{to: to})
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		switch {
 		case header == nil:
 			return &Checker{frames: &eitherFraming{to: to}}
@@ -184,7 +185,7 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 			return of("application/json", &array{to: to})
 		}
 	}
-	return of("text/event-stream", &sseFraming{named: d == dragoman.OpenAIResponses || d == dragoman.Anthropic || d == "cohere.chat", to: to, lines: kept})
+	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: kept})
 }
 
 // Write judges the next bytes. Its first error stays.
@@ -218,7 +219,19 @@ func (ended) end() error        { return nil }
 // requestIDs are the headers in which vendors name a request, for who complains of an
 // answer. Those of the others are in no reference.
 var requestIDs = map[dragoman.Dialect]string{
-	dragoman.OpenAIChat: "X-Request-Id", dragoman.OpenAIResponses: "X-Request-Id", dragoman.Anthropic: "Request-Id",
+	dialectname.OpenAIChat: "X-Request-Id", dialectname.OpenAIResponses: "X-Request-Id", dialectname.Anthropic: "Request-Id",
+}
+
+// roots are the beginnings of paths that only one vendor has.
+var roots = []struct {
+	path    string
+	dialect dragoman.Dialect
+}{
+	{"/v1/messages", dialectname.Anthropic},
+	{"/v1beta", dialectname.Gemini},
+	{"/v1/projects/", dialectname.Gemini}, // of Vertex
+	{"/api/", dialectname.Ollama},
+	{"/model/", dialectname.Bedrock},
 }
 
 // headers judges those that every answer has.

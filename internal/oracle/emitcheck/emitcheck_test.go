@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
@@ -103,21 +104,21 @@ func TestHeadersAndStatuses(t *testing.T) {
 	for typ, sound := range map[string]bool{
 		"text/event-stream": true, "text/event-stream; charset=utf-8": true, "text/plain": false, "text/event-stream; charset=latin1": false, "": false,
 	} {
-		err := emitcheck.Stream(dragoman.OpenAIChat, of(http.Header{}, typ), []byte(chatErr))
+		err := emitcheck.Stream(dialectname.OpenAIChat, of(http.Header{}, typ), []byte(chatErr))
 		if (err == nil) != sound {
 			t.Errorf("%q: %v", typ, err)
 		}
 	}
-	if err := emitcheck.Stream(dragoman.Ollama, of(http.Header{}, "application/json"), nil); err == nil || !strings.Contains(err.Error(), "application/x-ndjson") {
+	if err := emitcheck.Stream(dialectname.Ollama, of(http.Header{}, "application/json"), nil); err == nil || !strings.Contains(err.Error(), "application/x-ndjson") {
 		t.Error(err)
 	}
-	if err := emitcheck.Whole(dragoman.Ollama, 201, nil, nil); err == nil || !strings.Contains(err.Error(), "status 201") {
+	if err := emitcheck.Whole(dialectname.Ollama, 201, nil, nil); err == nil || !strings.Contains(err.Error(), "status 201") {
 		t.Error(err)
 	}
-	if err := emitcheck.Error(dragoman.Ollama, 200, nil, []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "status 200") {
+	if err := emitcheck.Error(dialectname.Ollama, 200, nil, []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "status 200") {
 		t.Error(err)
 	}
-	if err := emitcheck.Error(dragoman.Ollama, 500, of(http.Header{}, "text/html"), []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "text/html") {
+	if err := emitcheck.Error(dialectname.Ollama, 500, of(http.Header{}, "text/html"), []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "text/html") {
 		t.Error(err)
 	}
 	for _, err := range []error{emitcheck.Whole("x", 200, nil, nil), emitcheck.Stream("x", nil, nil), emitcheck.Error("x", 400, nil, nil), emitcheck.Order("x", nil)} {
@@ -170,7 +171,7 @@ func TestAnswersHaveTheHeadersOfTheirVendors(t *testing.T) {
 }
 
 func TestNothingFollowsTheEnd(t *testing.T) {
-	c := emitcheck.NewStream(dragoman.OpenAIChat, nil)
+	c := emitcheck.NewStream(dialectname.OpenAIChat, nil)
 	if _, err := c.Write([]byte(chatErr)); err != nil {
 		t.Fatal(err)
 	}

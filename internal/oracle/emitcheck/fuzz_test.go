@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
@@ -41,27 +42,27 @@ func fuzz(f *testing.F, d dragoman.Dialect, seeds ...string) {
 }
 
 func FuzzChat(f *testing.F) {
-	fuzz(f, dragoman.OpenAIChat, chatRole+chatText+chatStop+chatUses+chatDone, chatRole+chatCall+chatArgs+chatTool+chatDone, chatErr, `{"choices":[{"message":{"tool_calls":[null,5]}}]}`)
+	fuzz(f, dialectname.OpenAIChat, chatRole+chatText+chatStop+chatUses+chatDone, chatRole+chatCall+chatArgs+chatTool+chatDone, chatErr, `{"choices":[{"message":{"tool_calls":[null,5]}}]}`)
 }
 
 func FuzzResponses(f *testing.F) {
-	fuzz(f, dragoman.OpenAIResponses, framed(begun(), rsEvents, at(1, msgEvents), at(2, fcEvents), one(completed(rsItem, msgItem, fcItem)))+doneMarker, response("completed", ctcItem, "5"), framed(begun(errorEvent, failed))+doneMarker)
+	fuzz(f, dialectname.OpenAIResponses, framed(begun(), rsEvents, at(1, msgEvents), at(2, fcEvents), one(completed(rsItem, msgItem, fcItem)))+doneMarker, response("completed", ctcItem, "5"), framed(begun(errorEvent, failed))+doneMarker)
 }
 
 func FuzzAnthropic(f *testing.F) {
-	fuzz(f, dragoman.Anthropic, msgStart+ping+thinks+thought+signature+stop0+useStart+useDelta+stop1+swap(msgDelta, "end_turn", "tool_use")+msgStop, msgStart+textStart+textDelta+stop0+msgError, `{"content":[null]}`)
+	fuzz(f, dialectname.Anthropic, msgStart+ping+thinks+thought+signature+stop0+useStart+useDelta+stop1+swap(msgDelta, "end_turn", "tool_use")+msgStop, msgStart+textStart+textDelta+stop0+msgError, `{"content":[null]}`)
 }
 
 func FuzzGemini(f *testing.F) {
-	fuzz(f, dragoman.Gemini, sent(gemText, gemCall, gemEnd), "["+gemText+",\n"+gemEnd+"]", gemEnd, "["+gemErr+"]", gemErr)
+	fuzz(f, dialectname.Gemini, sent(gemText, gemCall, gemEnd), "["+gemText+",\n"+gemEnd+"]", gemEnd, "["+gemErr+"]", gemErr)
 }
 
 func FuzzOllama(f *testing.F) {
-	fuzz(f, dragoman.Ollama, olText+olCall+olEnd, olEnd, `{"error":"x"}`+"\n")
+	fuzz(f, dialectname.Ollama, olText+olCall+olEnd, olEnd, `{"error":"x"}`+"\n")
 }
 
 func FuzzBedrock(f *testing.F) {
-	fuzz(f, dragoman.Bedrock, string(bedrockFrames(bedStart, bedText, bedStop0, bedStop, bedMeta)), bedWhole, `{"message":"x"}`)
+	fuzz(f, dialectname.Bedrock, string(bedrockFrames(bedStart, bedText, bedStop0, bedStop, bedMeta)), bedWhole, `{"message":"x"}`)
 }
 
 func TestTheCheckersAreLinear(t *testing.T) {
@@ -77,14 +78,14 @@ func TestTheCheckersAreLinear(t *testing.T) {
 		dialect dragoman.Dialect
 		body    func(n int) string
 	}{
-		"chat":      {dragoman.OpenAIChat, func(n int) string { return chatRole + many(chatText, n) + chatStop + chatDone }},
-		"arguments": {dragoman.OpenAIChat, func(n int) string { return chatRole + chatCall + many(swap(chatArgs, "{}", "x"), n) }},
-		"responses": {dragoman.OpenAIResponses, func(n int) string { return framed(deltas(n)) }},
-		"anthropic": {dragoman.Anthropic, func(n int) string { return msgStart + textStart + many(textDelta, n) }},
-		"gemini":    {dragoman.Gemini, func(n int) string { return many(sent(gemText), n) }},
-		"array":     {dragoman.Gemini, func(n int) string { return "[" + many(gemText+",", n) + gemEnd + "]" }},
-		"ollama":    {dragoman.Ollama, func(n int) string { return many(olText, n) }},
-		"a line":    {dragoman.Ollama, func(n int) string { return `{"error":"` + many("x", 20*n) }},
+		"chat":      {dialectname.OpenAIChat, func(n int) string { return chatRole + many(chatText, n) + chatStop + chatDone }},
+		"arguments": {dialectname.OpenAIChat, func(n int) string { return chatRole + chatCall + many(swap(chatArgs, "{}", "x"), n) }},
+		"responses": {dialectname.OpenAIResponses, func(n int) string { return framed(deltas(n)) }},
+		"anthropic": {dialectname.Anthropic, func(n int) string { return msgStart + textStart + many(textDelta, n) }},
+		"gemini":    {dialectname.Gemini, func(n int) string { return many(sent(gemText), n) }},
+		"array":     {dialectname.Gemini, func(n int) string { return "[" + many(gemText+",", n) + gemEnd + "]" }},
+		"ollama":    {dialectname.Ollama, func(n int) string { return many(olText, n) }},
+		"a line":    {dialectname.Ollama, func(n int) string { return `{"error":"` + many("x", 20*n) }},
 	} {
 		bodies := map[int]string{}
 		codectest.Linear(t, name, 20_000, func(n int) error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 var geminiFinishes = []string{
@@ -315,4 +317,22 @@ func (s *geminiStream) call(state *geminiCandidate, f object) {
 		f.bad("willContinue", "in a whole answer")
 	}
 	state.streaming = goesOn
+}
+
+func geminiCall(rest string, array bool) asked {
+	a := asked{dialect: dialectname.Gemini}
+	i := strings.LastIndexByte(rest, ':')
+	if i < 0 {
+		return a
+	}
+	a.model = strings.TrimPrefix(rest[:i], "models/")
+	switch rest[i+1:] {
+	case "generateContent":
+		a.form = whole
+	case "streamGenerateContent":
+		a.form, a.array = streamed, array
+	case "countTokens":
+		a.form, a.rules = listed, func(o object) { o.count("totalTokens") }
+	}
+	return a
 }

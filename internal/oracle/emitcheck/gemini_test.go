@@ -3,7 +3,7 @@ package emitcheck_test
 import (
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 const (
@@ -27,7 +27,7 @@ func TestGeminiStreams(t *testing.T) {
 	pieces := sent(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","willContinue":true}}]}}],`+gemHead,
 		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":"x"}],"willContinue":true}}]}}],`+gemHead)
 	closed := sent(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{}}]}}],` + gemHead)
-	streams{dragoman.Gemini, []string{
+	streams{dialectname.Gemini, []string{
 		sent(gemText, gemEnd), sent(gemText, gemCall, gemEnd), sent(gemText, gemErr), sent(blocked), pieces + closed + sent(gemEnd),
 		"[" + gemText + "\n,\n" + gemEnd + "]", "[" + gemText + ",\r\n" + gemEnd + "\n]\n", "[" + gemErr + "]",
 	}, []broken{
@@ -66,7 +66,7 @@ func TestGeminiStreams(t *testing.T) {
 }
 
 func TestGeminiWholeAnswersAndErrors(t *testing.T) {
-	wholes{dragoman.Gemini, []string{gemEnd, swap(gemEnd, "STOP", "FINISH_REASON_UNSPECIFIED")}, []broken{
+	wholes{dialectname.Gemini, []string{gemEnd, swap(gemEnd, "STOP", "FINISH_REASON_UNSPECIFIED")}, []broken{
 		{"no finish", gemText, "candidate 0 has no finishReason"},
 		{"no candidates", `{` + gemHead, "/candidates: missing"},
 		{"no role", swap(gemEnd, `"role":"model",`, ""), "/candidates/0/content/role: missing"},
@@ -76,7 +76,7 @@ func TestGeminiWholeAnswersAndErrors(t *testing.T) {
 		{"an array", "[" + gemEnd + "]", "not an object"},
 		{"two values", gemEnd + gemEnd, "more behind the value"},
 	}}.run(t)
-	failures{dragoman.Gemini, 503, []string{gemErr, "[" + gemErr + "]"}, []broken{
+	failures{dialectname.Gemini, 503, []string{gemErr, "[" + gemErr + "]"}, []broken{
 		{"another code", swap(gemErr, "503", "500"), "/error/code: 500, the status is 503"},
 		{"no message", swap(gemErr, "Busy.", ""), "/error/message: empty"},
 		{"no status", swap(gemErr, `,"status":"UNAVAILABLE"`, ""), "/error/status: missing"},

@@ -38,9 +38,8 @@ func (v *Violation) Error() string {
 
 func (v *Violation) Unwrap() error { return v.Err }
 
-// Handler is a server that is judged: every answer to a request of the five dialects
-// that clients speak, and Bedrock's, is held against the rules for what was asked for,
-// as it is written and without a change to when. What no vendor has at a path is not
+// Handler is a server that is judged: every answer to a request of a dialect is held
+// against the rules for what was asked for, as it is written and without a change to when. What no vendor has at a path is not
 // judged unless it is an error. Of an answer whose client has gone, what it was sent
 // must be in order; anybody else must have heard the end.
 func Handler(next http.Handler, o Options) http.Handler {

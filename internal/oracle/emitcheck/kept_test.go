@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
@@ -18,10 +18,10 @@ func TestBytesThatAreNoTextAreKeptButNotSaid(t *testing.T) {
 		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":1}}",
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}", "",
 	}, "\n\n")
-	if err := emitcheck.Order(dragoman.Anthropic, []byte(stream)); err != nil {
+	if err := emitcheck.Order(dialectname.Anthropic, []byte(stream)); err != nil {
 		t.Errorf("kept: %v", err)
 	}
-	if err := emitcheck.Stream(dragoman.Anthropic, nil, []byte(stream)); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+	if err := emitcheck.Stream(dialectname.Anthropic, nil, []byte(stream)); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("said: %v", err)
 	}
 }

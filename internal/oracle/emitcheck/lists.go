@@ -5,16 +5,17 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // lists and models are the rules of what clients ask before they ask a model: which ones
 // there are, and what one of them is.
 var (
 	lists = map[dragoman.Dialect]func(object){
-		dragoman.OpenAIChat: openaiModels, dragoman.Anthropic: anthropicModels, dragoman.Gemini: geminiModels, dragoman.Ollama: ollamaModels,
+		dialectname.OpenAIChat: openaiModels, dialectname.Anthropic: anthropicModels, dialectname.Gemini: geminiModels, dialectname.Ollama: ollamaModels,
 	}
 	models = map[dragoman.Dialect]func(object){
-		dragoman.OpenAIChat: openaiModel, dragoman.Anthropic: anthropicModel, dragoman.Gemini: geminiModel,
+		dialectname.OpenAIChat: openaiModel, dialectname.Anthropic: anthropicModel, dialectname.Gemini: geminiModel,
 	}
 )
 

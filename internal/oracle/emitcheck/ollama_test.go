@@ -3,7 +3,7 @@ package emitcheck_test
 import (
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 const (
@@ -14,7 +14,7 @@ const (
 )
 
 func TestOllamaStreams(t *testing.T) {
-	streams{dragoman.Ollama, []string{
+	streams{dialectname.Ollama, []string{
 		olText + olEnd, olCall + swap(olCall, "call_1", "call_2") + olEnd, olText + `{"error":"broken"}` + "\n", olEnd,
 	}, []broken{
 		{"no end", olText, "the stream has no end"},
@@ -42,7 +42,7 @@ func TestOllamaStreams(t *testing.T) {
 }
 
 func TestOllamaWholeAnswersAndErrors(t *testing.T) {
-	wholes{dragoman.Ollama, []string{olEnd}, []broken{
+	wholes{dialectname.Ollama, []string{olEnd}, []broken{
 		{"not done", olText, "/done: false in a whole answer"},
 		{"no message", `{"model":"m","created_at":"2026-11-15T10:00:00Z","done":true,"done_reason":"stop"}`, "/message: missing"},
 		{"no time", swap(olEnd, `"created_at":"2026-11-15T10:00:00.123456Z",`, ""), "/created_at: missing"},
@@ -52,7 +52,7 @@ func TestOllamaWholeAnswersAndErrors(t *testing.T) {
 		{"null thinking", swap(olEnd, `"content":""`, `"content":"","thinking":null`), "/message/thinking: not a string"},
 		{"lines", olText + olEnd, "more behind the value"},
 	}}.run(t)
-	failures{dragoman.Ollama, 404, []string{`{"error":"model 'm' not found"}`}, []broken{
+	failures{dialectname.Ollama, 404, []string{`{"error":"model 'm' not found"}`}, []broken{
 		{"an object", `{"error":{"message":"x"}}`, "/error: not a string"},
 		{"an empty one", `{"error":""}`, "/error: empty"},
 		{"none", `{}`, "/error: missing"},

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 func TestChatStreams(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
 	calls := chatRole + chatCall + chatArgs + chatTool + chatUses + chatDone
-	streams{dragoman.OpenAIChat, []string{
+	streams{dialectname.OpenAIChat, []string{
 		hello, calls, chatRole + chatText + chatErr, chatErr, ": ping\n\n" + hello,
 		chatRole + chatCall + swap(chatArgs, "{}", "{") + swap(chatStop, "stop", "error") + chatDone,
 	}, []broken{
@@ -74,7 +75,7 @@ func TestChatFunctionCalls(t *testing.T) {
 		return swap(chatText, `"content":"Hi"`, `"function_call":`+call)
 	}
 	named, args, end := delta(`{"name":"f","arguments":""}`), delta(`{"arguments":"{}"}`), swap(chatStop, "stop", "function_call")
-	streams{dragoman.OpenAIChat, []string{
+	streams{dialectname.OpenAIChat, []string{
 		chatRole + named + args + end + chatDone, chatRole + named + args + chatStop + chatDone,
 		chatRole + named + delta(`{"arguments":"{"}`) + swap(chatStop, "stop", "length") + chatDone,
 	}, []broken{
@@ -87,7 +88,7 @@ func TestChatFunctionCalls(t *testing.T) {
 		{"half a call", chatRole + named + delta(`{"arguments":"{"}`) + end + chatDone, "event 3 /choices/0: the arguments of the function_call"},
 	}}.run(t)
 	whole := `{"id":"c","object":"chat.completion","created":1,"model":"m","service_tier":null,"choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":null,"function_call":{"name":"f","arguments":"{}"}},"logprobs":null,"finish_reason":"function_call"}]}`
-	wholes{dragoman.OpenAIChat, []string{whole, swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"stop"`)}, []broken{
+	wholes{dialectname.OpenAIChat, []string{whole, swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"stop"`)}, []broken{
 		{"no name", swap(whole, `"name":"f",`, ""), "/choices/0/message/function_call/name: missing"},
 		{"no arguments", swap(whole, `,"arguments":"{}"`, ""), "/choices/0/message/function_call/arguments: missing"},
 		{"an object for arguments", swap(whole, `"{}"`, `{}`), "/choices/0/message/function_call/arguments: not a string"},
@@ -100,7 +101,7 @@ func TestChatFunctionCalls(t *testing.T) {
 
 func TestChatWholeAnswersAndErrors(t *testing.T) {
 	good := `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","logprobs":null,"message":{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_2","type":"custom","custom":{"name":"g","input":"x"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`
-	wholes{dragoman.OpenAIChat, []string{good}, []broken{
+	wholes{dialectname.OpenAIChat, []string{good}, []broken{
 		{"no id", swap(good, `"id":"chatcmpl-1",`, ""), "/id: missing"},
 		{"a chunk", swap(good, "chat.completion", "chat.completion.chunk"), "/object"},
 		{"no choices", `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[]}`, "/choices: empty"},
@@ -113,7 +114,7 @@ func TestChatWholeAnswersAndErrors(t *testing.T) {
 		{"a sum", swap(good, `"total_tokens":3`, `"total_tokens":4`), "/usage/total_tokens"},
 	}}.run(t)
 	errs := `{"error":{"message":"No.","type":"invalid_request_error","param":null,"code":null}}`
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
 		failures{d, 400, []string{errs}, []broken{
 			{"no message", swap(errs, "No.", ""), "/error/message: empty"},
 			{"no type", swap(errs, `"type":"invalid_request_error",`, ""), "/error/type: missing"},

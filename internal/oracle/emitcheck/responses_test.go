@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
@@ -111,7 +111,7 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 	said := func(evs ...[]string) string { return framed(append([][]string{begun()}, evs...)...) + doneMarker }
 	text := said(msgEvents, one(completed(msgItem)))
 	cut := swap(fcItem, `"status":"completed","call_id":"call_1","name":"f","arguments":"{}"`, `"status":"incomplete","call_id":"call_1","name":"f","arguments":"{"`)
-	streams{dragoman.OpenAIResponses, []string{
+	streams{dialectname.OpenAIResponses, []string{
 		turn, text, framed(begun(errorEvent, failed)) + doneMarker, framed([]string{errorEvent, failed}) + doneMarker, ": ping\n\n" + text,
 		said([]string{fcEvents[0], swap(fcEvents[1], "{}", "{"), swap(fcEvents[2], "{}", "{"), swap(fcEvents[3], fcItem, cut)}, one(`{"type":"response.incomplete","response":`+response("incomplete", cut)+`}`)),
 	}, []broken{
@@ -194,7 +194,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 	then := func(events ...string) string {
 		return framed(events, msgEvents, one(completed(msgItem))) + doneMarker
 	}
-	streams{dragoman.OpenAIResponses, []string{
+	streams{dialectname.OpenAIResponses, []string{
 		then(begins("created", "queued"), begins("queued", "queued"), begins("in_progress", "in_progress")),
 		then(begins("queued", "queued"), begins("in_progress", "in_progress")),
 		then(begins("created", "queued"), begins("in_progress", "in_progress")),
@@ -207,7 +207,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 		{"queued in the foreground", then(swap(begins("queued", "queued"), `"background":true,`, "")), "event 0 (response.queued) /response/status: not queued"},
 	}}.run(t)
 	half := swap(msgItem, "completed", "in_progress")
-	wholes{dragoman.OpenAIResponses, []string{waiting("queued"), waiting("in_progress", half), waiting("in_progress", swap(swap(fcItem, "completed", "in_progress"), `"{}"`, `"{"`))}, []broken{
+	wholes{dialectname.OpenAIResponses, []string{waiting("queued"), waiting("in_progress", half), waiting("in_progress", swap(swap(fcItem, "completed", "in_progress"), `"{}"`, `"{"`))}, []broken{
 		{"queued in the foreground", swap(waiting("queued"), `"background":true,`, ""), "/status: \"queued\" in an answer that ended"},
 		{"an item in progress at the end", response("completed", half), "/output/0/status: \"in_progress\""},
 	}}.run(t)
@@ -229,7 +229,7 @@ func TestResponsesItemsThatTheServerRuns(t *testing.T) {
 	program := swap(fcItem, `"status":"completed"`, `"status":"in_progress","caller":{"type":"program","caller_id":"call_p"}`)
 	calls := with(fcEvents, 3, fcItem, program)
 	search := `{"id":"tsc_1","type":"tool_search_call","status":"completed","execution":"client","call_id":"call_1","arguments":{}}`
-	streams{dragoman.OpenAIResponses, []string{
+	streams{dialectname.OpenAIResponses, []string{
 		said(one(shell), runs...), said(one(program), calls...),
 		said(one(search), item("added", swap(search, "call_1", "call_0")), item("done", search)),
 		said(nil, `{"type":"response.audio.transcript.delta","delta":"Hi"}`, `{"type":"response.audio.delta","delta":"AAA="}`, `{"type":"response.audio.transcript.done","response_id":"resp_1"}`, `{"type":"response.audio.done","response_id":"resp_1"}`),
@@ -247,7 +247,7 @@ func TestResponsesItemsThatTheServerRuns(t *testing.T) {
 func TestResponsesWholeAnswers(t *testing.T) {
 	good := response("completed", rsItem, msgItem, fcItem, ctcItem)
 	half := swap(msgItem, "completed", "incomplete")
-	wholes{dragoman.OpenAIResponses, []string{good, response("incomplete", msgItem), response("incomplete", half), swap(good, `"object"`, `"service_tier":"ultrafast","object"`)}, []broken{
+	wholes{dialectname.OpenAIResponses, []string{good, response("incomplete", msgItem), response("incomplete", half), swap(good, `"object"`, `"service_tier":"ultrafast","object"`)}, []broken{
 		{"an id without its prefix", swap(good, "resp_1", "chatcmpl-1"), "/id: \"chatcmpl-1\" does not match"},
 		{"an id of other letters", swap(good, "resp_1", "resp_1.2"), "/id: \"resp_1.2\" does not match"},
 		{"an id that is too long", swap(good, "resp_1", "resp_"+strings.Repeat("1", 60)), "has more than 64 bytes"},

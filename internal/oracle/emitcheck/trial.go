@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // trial is one answer that is being judged.
@@ -94,7 +94,7 @@ func (t *trial) whole(body []byte) error {
 	if err == nil && t.asked.legacy {
 		err = untold(body)
 	}
-	if err == nil && t.asked.dialect == dragoman.OpenAIResponses && t.document != nil {
+	if err == nil && t.asked.dialect == dialectname.OpenAIResponses && t.document != nil {
 		err = t.document.Whole(body)
 	}
 	return err
@@ -123,7 +123,7 @@ func (t *trial) stream() (answer, error) {
 	if c, ok := j.(*chatStream); ok {
 		c.unasked, c.untold = !t.asked.usage, t.asked.legacy
 	}
-	if t.asked.dialect == dragoman.Gemini { // the request says which form it has
+	if t.asked.dialect == dialectname.Gemini { // the request says which form it has
 		want := "text/event-stream"
 		if t.asked.array {
 			want = "application/json"

@@ -3,6 +3,7 @@ package rulecheck
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -29,7 +30,7 @@ func (c *checker) anthropic(req map[string]any) {
 	if len(messages) == 0 {
 		c.bad("/messages", "an empty list")
 	}
-	w := anthropicWalk{checker: c, ids: map[string]bool{}}
+	w := anthropicWalk{checker: c, ids: map[string]bool{}, hosts: map[string]string{}}
 	for i, v := range messages {
 		w.message(i, at("/messages", i), c.object(at("/messages", i), v), i == len(messages)-1)
 	}
@@ -44,7 +45,7 @@ func (c *checker) anthropic(req map[string]any) {
 	if typ := str(choice, "type"); str(thinking, "type") == "enabled" && (typ == "any" || typ == "tool") {
 		c.bad("/tool_choice", "a forced call beside a thinking budget")
 	}
-	if w.role == "assistant" && c.o.NoPrefill {
+	if w.role == "assistant" && c.o.NoPrefill && !w.hosted {
 		c.bad("/messages", "the conversation ends with the assistant")
 	}
 }
@@ -102,8 +103,11 @@ type anthropicWalk struct {
 	wait  *batch
 	ids   map[string]bool
 	tools bool
-	run   bool // this message continues the turn before
-	said  []spoken
+	hosts map[string]string // the places of server tool calls without a result
+	// hosted: the last block is one of a server tool, or unknown.
+	hosted bool
+	run    bool // this message continues the turn before
+	said   []spoken
 }
 
 func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool) {
@@ -161,6 +165,20 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other bool) bool {
 	c := w.checker
 	w.said = say(w.said, path, role, anthropicKind(str(b, "type")))
+	w.hosted = !slices.Contains([]string{"text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"}, str(b, "type"))
+	switch typ := str(b, "type"); {
+	case role == "assistant" && (typ == "server_tool_use" || typ == "mcp_tool_use"):
+		if id := str(b, "id"); id != "" {
+			w.hosts[id] = path
+		}
+	case role == "assistant" && typ != "tool_result" && strings.HasSuffix(typ, "_tool_result"):
+		delete(w.hosts, str(b, "tool_use_id"))
+	case role == "user" && typ != "tool_result":
+		for id, at := range w.hosts {
+			c.bad(at, "server tool call %.60q without its result", id)
+		}
+		clear(w.hosts)
+	}
 	switch typ := str(b, "type"); typ {
 	case "text":
 		if blank(str(b, "text")) && !thinks {

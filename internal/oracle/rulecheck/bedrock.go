@@ -34,7 +34,7 @@ func (c *checker) bedrock(req map[string]any) {
 	if w.tools && !has(req, "toolConfig") {
 		c.bad("/toolConfig", "calls in the history, but no tools")
 	}
-	if w.role == "assistant" && c.o.NoPrefill {
+	if w.role == "assistant" && c.o.NoPrefill && !w.hosted {
 		c.bad("/messages", "the conversation ends with the assistant")
 	}
 	c.bedrockTools(req)
@@ -73,6 +73,7 @@ func (c *checker) bedrockTools(req map[string]any) {
 }
 
 type bedrockWalk struct {
+	hosted bool // the last block is one of a server tool, or unknown
 	*checker
 	role      string
 	wait      *batch
@@ -202,6 +203,8 @@ func (w *bedrockWalk) media(path string, b map[string]any) {
 
 func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 	c := w.checker
+	w.hosted = !slices.ContainsFunc([]string{"text", "image", "document", "video", "audio", "reasoningContent", "toolUse", "toolResult", "cachePoint"},
+		func(key string) bool { return has(b, key) })
 	if t, ok := b["text"].(string); ok && blank(t) && !thinks {
 		c.bad(path, "a blank text")
 	}

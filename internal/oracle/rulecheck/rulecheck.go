@@ -2,7 +2,7 @@
 // bytes alone, by the rules of the wire reference, without a line shared with
 // the encoders it judges.
 //
-//	for _, v := range rulecheck.Request(dragoman.Anthropic, body, rulecheck.Options{}) {
+//	for _, v := range rulecheck.Request(dialectname.Anthropic, body, rulecheck.Options{}) {
 //		t.Error(v)
 //	}
 //
@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // Options say which of the rules that depend on a model apply. The zero value
@@ -57,17 +58,17 @@ func Request(d dragoman.Dialect, body []byte, o Options) []Violation {
 		return c.found
 	}
 	switch d {
-	case dragoman.OpenAIChat:
+	case dialectname.OpenAIChat:
 		c.chat(req)
-	case dragoman.OpenAIResponses:
+	case dialectname.OpenAIResponses:
 		c.responses(req)
-	case dragoman.Anthropic:
+	case dialectname.Anthropic:
 		c.anthropic(req)
-	case dragoman.Gemini:
+	case dialectname.Gemini:
 		c.gemini(req)
-	case dragoman.Ollama:
+	case dialectname.Ollama:
 		c.ollama(req)
-	case dragoman.Bedrock:
+	case dialectname.Bedrock:
 		c.bedrock(req)
 	case "cohere.chat":
 		c.cohere(req)

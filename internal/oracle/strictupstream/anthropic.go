@@ -1,9 +1,13 @@
 package strictupstream
 
 import (
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 const cacheControl = "cache_control"
@@ -67,8 +71,8 @@ var (
 	claudeOld = regexp.MustCompile(`claude-3-(\d)?-?(opus|sonnet|haiku)`)
 )
 
-// claudeOf returns what is known of a Claude model, by the name that Anthropic or Bedrock
-// has for it; nil for other names.
+// claudeOf returns what is known of a Claude model, by the name that the vendor or a
+// reseller has for it; nil for other names.
 func claudeOf(name string) *claude {
 	if m := claudeOld.FindStringSubmatch(name); m != nil {
 		thinks := m[1] == "7"
@@ -236,6 +240,46 @@ func (j *judge) claudeSampling(c *claude, a asked) *Refusal {
 		return j.bad("", "", "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.")
 	case hasTopK:
 		return j.bad("", "", "`top_k` must be unset when thinking is enabled.")
+	}
+	return nil
+}
+
+type anthropicVendor struct{ lenient }
+
+func (anthropicVendor) dialect() dragoman.Dialect { return dialectname.Anthropic }
+
+func (anthropicVendor) call(r *http.Request) (call, bool) {
+	count := at(r, "/v1/messages/count_tokens")
+	return call{count: count}, count || at(r, "/v1/messages")
+}
+
+func (anthropicVendor) fields(j *judge, req map[string]any) *Refusal { return j.anthropic(req) }
+
+func (anthropicVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
+	if claudeOf(j.model) == nil {
+		return body, nil
+	}
+	return body, s.anthropicSignatures(j, req)
+}
+
+func (anthropicVendor) errorBody(r *Refusal) any {
+	return map[string]any{"type": "error", "error": map[string]any{"type": "invalid_request_error", "message": r.Message}, "request_id": "req_strict"}
+}
+
+func (s *state) anthropicSignatures(j *judge, req map[string]any) *Refusal {
+	for i, m := range objects(req, "messages") {
+		for k, b := range objects(m, "content") {
+			switch str(b, "type") {
+			case "thinking":
+				if !s.opaque[str(b, "signature")] {
+					return j.bad("", "", "messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k)
+				}
+			case "redacted_thinking":
+				if !s.opaque[str(b, "data")] {
+					return j.bad("", "", "messages.%d.content.%d: Invalid `data` in `redacted_thinking` block", i, k)
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -2,9 +2,13 @@ package strictupstream
 
 import (
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 var bedrockShape = names(`additionalModelRequestFields additionalModelResponseFieldPaths guardrailConfig inferenceConfig messages outputConfig
@@ -120,4 +124,113 @@ func (j *judge) bedrockOSS(extras map[string]any) *Refusal {
 		return j.bad("", "", "reasoning_effort: unknown variant `%s`, expected one of `low`, `medium`, `high`", effort)
 	}
 	return nil
+}
+
+// bedrockBlind matches models that read text only.
+var bedrockBlind = regexp.MustCompile(`(amazon\.nova-micro|openai\.gpt-oss|deepseek\.|meta\.llama3-[13]-|qwen\.qwen3-(32b|235b|coder|next))`)
+
+type bedrockVendor struct{ lenient }
+
+func (bedrockVendor) dialect() dragoman.Dialect { return dialectname.Bedrock }
+
+func (bedrockVendor) call(r *http.Request) (call, bool) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/model/")
+	if !ok {
+		return call{}, false
+	}
+	for _, method := range []string{"/converse", "/converse-stream"} {
+		if model, ok := strings.CutSuffix(rest, method); ok {
+			return call{model: model, inPath: true, before: "/model/", after: method}, true
+		}
+	}
+	return call{}, false
+}
+
+func (bedrockVendor) fields(j *judge, req map[string]any) *Refusal { return j.bedrock(req) }
+
+func (bedrockVendor) media(j *judge, req map[string]any) *Refusal {
+	for _, m := range objects(req, "messages") {
+		if bedrockBlind.MatchString(j.model) && holds(m["content"], "image", "video", "audio") {
+			return j.bad("", "", "This model doesn't support the image content block that you provided. Remove it and try again.")
+		}
+	}
+	return nil
+}
+
+func (bedrockVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
+	if claudeOf(j.model) == nil {
+		return body, nil
+	}
+	return body, s.bedrockSignatures(j, req)
+}
+
+func (bedrockVendor) errorBody(r *Refusal) any {
+	return map[string]any{"__type": "ValidationException", "message": r.Message}
+}
+
+func (bedrockVendor) errorHeader() (name, value string) {
+	return "X-Amzn-Errortype", "ValidationException"
+}
+
+func (bedrockVendor) namesModel() bool { return false }
+
+func (s *state) bedrockSignatures(j *judge, req map[string]any) *Refusal {
+	for i, m := range objects(req, "messages") {
+		for k, b := range objects(m, "content") {
+			r := obj(b, "reasoningContent")
+			text := obj(r, "reasoningText")
+			if text != nil && !s.opaque[str(text, "signature")] || set(r, "redactedContent") && !s.opaque[str(r, "redactedContent")] {
+				return j.bad("", "", "The model returned the following errors: messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k)
+			}
+		}
+	}
+	return nil
+}
+
+// bedrockLimits checks the blocks of Converse.
+func (j *judge) bedrockLimits(req map[string]any) *Refusal {
+	if name := outOfRange(obj(req, "inferenceConfig"), ranged{"temperature", 0, 1}, ranged{"topP", 0, 1}); name != "" {
+		return j.bad("", "", "1 validation error detected: Value at 'inferenceConfig.%s' failed to satisfy constraint", name)
+	}
+	points := 0
+	for i, t := range objects(obj(req, "toolConfig"), "tools") {
+		if set(t, "cachePoint") {
+			points++
+		}
+		if description, has := obj(t, "toolSpec")["description"]; has && description == "" {
+			return j.bad("", "", "Value at 'toolConfig.tools.%d.member.toolSpec.description' failed to satisfy constraint: Member must have length greater than or equal to 1", i+1)
+		}
+	}
+	for _, b := range objects(req, "system") {
+		if set(b, "cachePoint") {
+			points++
+		}
+	}
+	for _, m := range objects(req, "messages") {
+		for _, b := range objects(m, "content") {
+			if set(b, "cachePoint") {
+				points++
+			}
+			if slices.ContainsFunc(objects(obj(b, "toolResult"), "content"), func(c map[string]any) bool { return set(c, "cachePoint") }) {
+				return j.bad("", "", "A cachePoint is not allowed in a toolResult.")
+			}
+		}
+	}
+	if points > 0 && claudeOf(j.model) == nil && !strings.Contains(j.model, "amazon.nova") {
+		return j.bad("", "", "You do not have access to explicit prompt caching")
+	}
+	if points > maxBreakpoints {
+		return j.bad("", "", "You can provide at most 4 cachePoint blocks, got %d.", points)
+	}
+	return nil
+}
+
+// holds reports whether a list of blocks, or of the results in them, has one of the
+// blocks.
+func holds(v any, keys ...string) bool {
+	blocks, _ := v.([]any)
+	return slices.ContainsFunc(blocks, func(e any) bool {
+		b, _ := e.(map[string]any)
+		return slices.ContainsFunc(keys, func(k string) bool { return set(b, k) }) || holds(obj(b, "toolResult")["content"], keys...)
+	})
 }

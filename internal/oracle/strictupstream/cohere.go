@@ -1,8 +1,11 @@
 package strictupstream
 
 import (
+	"net/http"
 	"slices"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 const cohereDialect = "cohere.chat"
@@ -86,4 +89,16 @@ func (j *judge) cohereSchemas(req map[string]any) *Refusal {
 		}
 	}
 	return nil
+}
+
+type cohereVendor struct{ lenient }
+
+func (cohereVendor) dialect() dragoman.Dialect { return cohereDialect }
+
+func (cohereVendor) call(r *http.Request) (call, bool) { return call{}, at(r, "/v2/chat") }
+
+func (cohereVendor) fields(j *judge, req map[string]any) *Refusal { return j.cohere(req) }
+
+func (cohereVendor) errorBody(r *Refusal) any {
+	return map[string]any{"id": "strict", "message": r.Message}
 }

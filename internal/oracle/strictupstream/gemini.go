@@ -1,10 +1,14 @@
 package strictupstream
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // geminiSchema is the closed schema language of parameters and responseSchema.
@@ -202,4 +206,107 @@ func (j *judge) thoughtSignatures(contents []map[string]any) *Refusal {
 // answers reports whether a content has function responses.
 func answers(c map[string]any) bool {
 	return slices.ContainsFunc(objects(c, "parts"), func(p map[string]any) bool { return set(p, "functionResponse") })
+}
+
+// skipSignature is the documented value for calls that did not come from Gemini.
+const skipSignature = "skip_thought_signature_validator"
+
+type geminiVendor struct{ lenient }
+
+func (geminiVendor) dialect() dragoman.Dialect { return dialectname.Gemini }
+
+func (geminiVendor) call(r *http.Request) (call, bool) {
+	path := r.URL.Path
+	i := strings.LastIndex(path, "/models/")
+	if i < 0 {
+		return call{}, false
+	}
+	i += len("/models/")
+	n := max(i, strings.LastIndexByte(path, ':')) // model names may have a colon, too
+	c := call{model: path[i:n], inPath: true, before: path[:i], after: path[n:]}
+	switch c.after {
+	case ":generateContent":
+	case ":streamGenerateContent":
+		c.array = r.URL.Query().Get("alt") != "sse"
+	case ":countTokens":
+		c.count = true
+	default:
+		return call{}, false
+	}
+	return c, true
+}
+
+func (geminiVendor) fields(j *judge, req map[string]any) *Refusal { return j.gemini(req) }
+
+func (geminiVendor) conversation(req map[string]any, body []byte) ([]byte, bool) {
+	return mergedContents(req, body), false
+}
+
+// accepts: the SDK sends back the empty text that ends a stream.
+func (geminiVendor) accepts(rule string) bool { return rule == "an empty text" }
+
+func (geminiVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
+	if g := geminiModelOf(j.model); g == nil || g.version < 30 {
+		return body, nil
+	}
+	return body, s.geminiSignatures(j, req)
+}
+
+func (geminiVendor) errorBody(r *Refusal) any {
+	return map[string]any{"error": map[string]any{"code": r.Status, "message": r.Message, "status": "INVALID_ARGUMENT"}}
+}
+
+func (s *state) geminiSignatures(j *judge, req map[string]any) *Refusal {
+	for _, c := range objects(req, "contents") {
+		for _, p := range objects(c, "parts") {
+			if sig := str(p, "thoughtSignature"); sig != "" && sig != skipSignature && !s.opaque[sig] {
+				return j.bad("", "", "Corrupted thought signature.")
+			}
+		}
+	}
+	return nil
+}
+
+// mergedContents returns a Gemini request with adjacent contents of one role merged, as the
+// vendor reads them. Its SDK sends a content for each chunk of a stream.
+func mergedContents(req map[string]any, body []byte) []byte {
+	var merged []map[string]any
+	for _, c := range objects(req, "contents") {
+		if n := len(merged); n > 0 && str(merged[n-1], "role") == str(c, "role") {
+			both := slices.Concat(list(merged[n-1], "parts"), list(c, "parts"))
+			merged[n-1] = map[string]any{"role": c["role"], "parts": both}
+			continue
+		}
+		merged = append(merged, c)
+	}
+	if len(merged) == len(list(req, "contents")) {
+		return body
+	}
+	return withField(body, "contents", merged)
+}
+
+// geminiLimits checks combinations of fields.
+func (j *judge) geminiLimits(g *geminiModel, req, config map[string]any) *Refusal {
+	if name := outOfRange(config, ranged{"temperature", 0, 2}, ranged{"topP", 0, 1}); name != "" {
+		return j.bad("", "", "Unable to submit request because it has a %s value out of range.", name)
+	}
+	calling := obj(camelObj(req, "toolConfig"), "functionCallingConfig")
+	if mode := str(calling, "mode"); len(list(calling, "allowedFunctionNames")) > 0 && mode != "ANY" && mode != "VALIDATED" {
+		return j.bad("", "", "Function calling config: allowed_function_names can only be set when mode is ANY or VALIDATED.")
+	}
+	if set(req, "cachedContent") {
+		for _, name := range []string{"tools", "toolConfig", "systemInstruction"} {
+			if set(req, name) {
+				return j.bad("", "", "CachedContent can not be used with GenerateContent request setting system_instruction, tools or tool_config.")
+			}
+		}
+	}
+	for _, c := range objects(req, "contents") {
+		for _, p := range objects(c, "parts") {
+			if g.version < 30 && len(list(obj(p, "functionResponse"), "parts")) > 0 {
+				return j.bad("", "", "functionResponse.parts is not supported by this model.")
+			}
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // The parts that most requests below have in common.
@@ -42,9 +43,9 @@ func numbered(n int, schema string) string {
 
 func TestJudge(t *testing.T) {
 	const (
-		chat, responses = dragoman.OpenAIChat, dragoman.OpenAIResponses
-		claude, gemini  = dragoman.Anthropic, dragoman.Gemini
-		ollama, bedrock = dragoman.Ollama, dragoman.Bedrock
+		chat, responses = dialectname.OpenAIChat, dialectname.OpenAIResponses
+		claude, gemini  = dialectname.Anthropic, dialectname.Gemini
+		ollama, bedrock = dialectname.Ollama, dialectname.Bedrock
 	)
 	pendingClaude := func(thinking string) string {
 		return `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[` + thinking +
@@ -341,14 +342,14 @@ func TestJudge(t *testing.T) {
 
 func TestBetaFieldsNeedTheirHeader(t *testing.T) {
 	body := []byte(`{"model":"claude-sonnet-4-5",` + claudeHello + `,"context_management":{"edits":[]}}`)
-	if r := Judge(dragoman.Anthropic, "claude-sonnet-4-5", http.Header{"Anthropic-Beta": {"a,context-management-2025-06-27"}}, body); r != nil {
+	if r := Judge(dialectname.Anthropic, "claude-sonnet-4-5", http.Header{"Anthropic-Beta": {"a,context-management-2025-06-27"}}, body); r != nil {
 		t.Error(r)
 	}
 }
 
 func TestModelNameExcludesSettings(t *testing.T) {
 	body := []byte(`{"model":"gpt-4.1?fault=429",` + chatHello + `,"reasoning_effort":"low"}`)
-	if r := Judge(dragoman.OpenAIChat, "gpt-4.1?fault=429", nil, body); r == nil {
+	if r := Judge(dialectname.OpenAIChat, "gpt-4.1?fault=429", nil, body); r == nil {
 		t.Error("accepted")
 	}
 }
@@ -358,13 +359,13 @@ func TestRefusalBodiesAreTheVendors(t *testing.T) {
 		refusal Refusal
 		want    string
 	}{
-		{Refusal{Dialect: dragoman.OpenAIChat, Message: "m", Code: "unsupported_parameter", Param: "p"}, `{"error":{"code":"unsupported_parameter","message":"m","param":"p","type":"invalid_request_error"}}`},
-		{Refusal{Dialect: dragoman.OpenAIResponses, Message: "m"}, `{"error":{"code":null,"message":"m","param":null,"type":"invalid_request_error"}}`},
-		{Refusal{Dialect: dragoman.OpenAIChat, Message: "Extra inputs are not permitted", loc: []any{"body", "seed"}}, `{"detail":[{"input":null,"loc":["body","seed"],"msg":"Extra inputs are not permitted","type":"extra_forbidden"}]}`},
-		{Refusal{Dialect: dragoman.Anthropic, Message: "m"}, `{"error":{"message":"m","type":"invalid_request_error"},"request_id":"req_strict","type":"error"}`},
-		{Refusal{Dialect: dragoman.Gemini, Status: 400, Message: "m"}, `{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}`},
-		{Refusal{Dialect: dragoman.Ollama, Message: "m"}, `{"error":"m"}`},
-		{Refusal{Dialect: dragoman.Bedrock, Message: "m"}, `{"__type":"ValidationException","message":"m"}`},
+		{Refusal{Dialect: dialectname.OpenAIChat, Message: "m", Code: "unsupported_parameter", Param: "p"}, `{"error":{"code":"unsupported_parameter","message":"m","param":"p","type":"invalid_request_error"}}`},
+		{Refusal{Dialect: dialectname.OpenAIResponses, Message: "m"}, `{"error":{"code":null,"message":"m","param":null,"type":"invalid_request_error"}}`},
+		{Refusal{Dialect: dialectname.OpenAIChat, Message: "Extra inputs are not permitted", loc: []any{"body", "seed"}}, `{"detail":[{"input":null,"loc":["body","seed"],"msg":"Extra inputs are not permitted","type":"extra_forbidden"}]}`},
+		{Refusal{Dialect: dialectname.Anthropic, Message: "m"}, `{"error":{"message":"m","type":"invalid_request_error"},"request_id":"req_strict","type":"error"}`},
+		{Refusal{Dialect: dialectname.Gemini, Status: 400, Message: "m"}, `{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}`},
+		{Refusal{Dialect: dialectname.Ollama, Message: "m"}, `{"error":"m"}`},
+		{Refusal{Dialect: dialectname.Bedrock, Message: "m"}, `{"__type":"ValidationException","message":"m"}`},
 	} {
 		if got := string(tc.refusal.Body()); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.refusal.Dialect, got, tc.want)
@@ -375,9 +376,9 @@ func TestRefusalBodiesAreTheVendors(t *testing.T) {
 // The rules for schemas and limits, each by the vendor's own words.
 func TestJudgeSchemasAndLimits(t *testing.T) {
 	const (
-		chat, responses = dragoman.OpenAIChat, dragoman.OpenAIResponses
-		claude, gemini  = dragoman.Anthropic, dragoman.Gemini
-		ollama, bedrock = dragoman.Ollama, dragoman.Bedrock
+		chat, responses = dialectname.OpenAIChat, dialectname.OpenAIResponses
+		claude, gemini  = dialectname.Anthropic, dialectname.Gemini
+		ollama, bedrock = dialectname.Ollama, dialectname.Bedrock
 	)
 	chatSchema := func(schema, strict string) string {
 		return chatHello + `,"tools":[{"type":"function","function":{"name":"f","strict":` + strict + `,"parameters":` + schema + `}}]`

@@ -2,8 +2,14 @@ package strictupstream
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // Models of the Ollama library that do not think, and those that take no tools, by the name
@@ -38,6 +44,57 @@ func (j *judge) ollama(req map[string]any) *Refusal {
 	}
 	if len(list(req, "tools")) > 0 && slices.Contains(ollamaNoTools, name) {
 		return j.bad("", "", "registry.ollama.ai/library/%s does not support tools", j.model)
+	}
+	return nil
+}
+
+// ollamaBlind matches models that read text only.
+var ollamaBlind = regexp.MustCompile(`^(llama[23]|llama3\.[123]|qwen2|qwen2\.5|qwen2\.5-coder|qwen3|qwen3-coder|gpt-oss|mistral|mistral-nemo|phi[34]|gemma2|deepseek-r1)(:|$)`)
+
+type ollamaVendor struct{ lenient }
+
+func (ollamaVendor) dialect() dragoman.Dialect { return dialectname.Ollama }
+
+func (ollamaVendor) call(r *http.Request) (call, bool) { return call{}, at(r, "/api/chat") }
+
+func (ollamaVendor) fields(j *judge, req map[string]any) *Refusal { return j.ollama(req) }
+
+func (ollamaVendor) media(j *judge, req map[string]any) *Refusal {
+	for _, m := range objects(req, "messages") {
+		if ollamaBlind.MatchString(j.model) && len(list(m, "images")) > 0 {
+			return j.bad("", "", "this model is missing data required for image input")
+		}
+	}
+	return nil
+}
+
+// accepts: the server ignores unknown fields, and does not need the name of a result's tool.
+func (ollamaVendor) accepts(rule string) bool {
+	return rule == "no such member" || rule == "a result without tool_name"
+}
+
+func (ollamaVendor) errorBody(r *Refusal) any { return map[string]any{"error": r.Message} }
+
+// ollamaNumbers are the options with numeric values.
+var ollamaNumbers = []string{"num_ctx", "num_predict", "temperature", "top_k", "top_p", "min_p", "seed", "repeat_penalty", "presence_penalty", "frequency_penalty"}
+
+// ollamaLimits checks the types of options and of the arguments in the history.
+func (j *judge) ollamaLimits(req map[string]any) *Refusal {
+	options := obj(req, "options")
+	if set(options, "typical_p") {
+		return j.bad("", "", "option \"typical_p\" is not supported")
+	}
+	for _, name := range ollamaNumbers {
+		if _, ok := options[name].(json.Number); set(options, name) && !ok {
+			return j.bad("", "", "option %q must be of type number", name)
+		}
+	}
+	for i, m := range objects(req, "messages") {
+		for k, c := range objects(m, "tool_calls") {
+			if _, ok := obj(c, "function")["arguments"].(map[string]any); !ok {
+				return j.bad("", "", "%s", fmt.Sprintf("json: cannot unmarshal messages[%d].tool_calls[%d].function.arguments into an object", i, k))
+			}
+		}
 	}
 	return nil
 }

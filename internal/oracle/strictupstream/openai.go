@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // chatShape has the fields of OpenAI Chat Completions.
@@ -439,4 +442,85 @@ func (j *judge) qwen(req map[string]any) *Refusal {
 		}
 	}
 	return nil
+}
+
+// chatBlind and responsesBlind match models that read text only.
+var (
+	chatBlind = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini|gpt-audio|deepseek-(chat|reasoner|v4)|kimi-k2-|moonshot-v1-\d+k$|` +
+		`codestral-|open-mi[sx]tral|mistral-large-24|devstral-(small|medium)-25|llama-3\.|openai/gpt-oss|qwen-(plus|max|flash|turbo)|qwen3-(max|coder|\d+b)|glm-(4\.[567]|5)(-|$))`)
+	responsesBlind = regexp.MustCompile(`^(gpt-3\.5|gpt-4(-0613)?$|o1-mini|o1-preview|o3-mini)`)
+)
+
+type chatVendor struct{ lenient }
+
+func (chatVendor) dialect() dragoman.Dialect { return dialectname.OpenAIChat }
+
+func (chatVendor) call(r *http.Request) (call, bool) { return call{}, at(r, "/v1/chat/completions") }
+
+func (chatVendor) fields(j *judge, req map[string]any) *Refusal { return j.chat(req) }
+
+func (chatVendor) media(j *judge, req map[string]any) *Refusal {
+	return j.chatMedia(req, chatBlind.MatchString(j.model))
+}
+
+type responsesVendor struct{ lenient }
+
+func (responsesVendor) dialect() dragoman.Dialect { return dialectname.OpenAIResponses }
+
+func (responsesVendor) call(r *http.Request) (call, bool) {
+	c := call{compact: at(r, "/v1/responses/compact"), count: at(r, "/v1/responses/input_tokens")}
+	return c, c.compact || c.count || at(r, "/v1/responses")
+}
+
+func (responsesVendor) fields(j *judge, req map[string]any) *Refusal { return j.responses(req) }
+
+func (responsesVendor) media(j *judge, req map[string]any) *Refusal {
+	if responsesBlind.MatchString(j.model) && anyType(list(req, "input"), "input_image", "input_file") {
+		return j.bad("invalid_value", "input", "Invalid value: image and file inputs are not supported with this model.")
+	}
+	return nil
+}
+
+func (responsesVendor) conversation(req map[string]any, body []byte) ([]byte, bool) {
+	return body, slices.ContainsFunc(objects(req, "input"), isReference)
+}
+
+func (responsesVendor) resolve(s *state, j *judge, req map[string]any, body []byte) ([]byte, *Refusal) {
+	return s.references(j, req, body)
+}
+
+// isReference reports whether an input item is a reference. The type may be absent.
+func isReference(item map[string]any) bool {
+	typ := str(item, "type")
+	return typ == "item_reference" || typ == "" && set(item, "id") && !set(item, "role")
+}
+
+func (j *judge) chatMedia(req map[string]any, blind bool) *Refusal {
+	openAI := openAIModelOf(j.model) != nil
+	deaf := blind && !strings.Contains(j.model, "audio") || openAI && !strings.Contains(j.model, "audio")
+	for i, m := range objects(req, "messages") {
+		for _, p := range objects(m, "content") {
+			switch typ := str(p, "type"); {
+			case strings.HasPrefix(j.model, "deepseek-") && typ != "text":
+				return j.bad("invalid_request_error", "", "Failed to deserialize the JSON body into the target type: messages[%d]: unknown variant `%s`, expected `text`", i, typ)
+			case blind && (typ == "image_url" || typ == "video_url"), deaf && typ == "input_audio", openAI && typ == "video_url":
+				return j.bad("", "", "Invalid content type. %s is only supported by certain models.", typ)
+			}
+		}
+	}
+	return nil
+}
+
+// anyType reports whether an object anywhere in a value has one of the types.
+func anyType(v any, types ...string) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return anyType(e, types...) })
+	case map[string]any:
+		if slices.Contains(types, str(v, "type")) {
+			return true
+		}
+		return anyType(v["content"], types...) || anyType(v["output"], types...)
+	}
+	return false
 }

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-
-	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // state holds the values that a server issued. The zero value is ready to use.
@@ -27,9 +25,6 @@ type item struct {
 	reasoning string
 }
 
-// skipSignature is the documented value for calls that did not come from Gemini.
-const skipSignature = "skip_thought_signature_validator"
-
 // resolve checks what a request refers to, and returns the body with item references
 // replaced by the items.
 func (s *state) resolve(c call, body []byte) ([]byte, *Refusal) {
@@ -40,65 +35,7 @@ func (s *state) resolve(c call, body []byte) ([]byte, *Refusal) {
 	j := &judge{dialect: c.dialect, model: c.model}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch c.dialect {
-	case dragoman.OpenAIResponses:
-		return s.references(j, req, body)
-	case dragoman.Anthropic:
-		if claudeOf(c.model) != nil {
-			return body, s.anthropicSignatures(j, req)
-		}
-	case dragoman.Bedrock:
-		if claudeOf(c.model) != nil {
-			return body, s.bedrockSignatures(j, req)
-		}
-	case dragoman.Gemini:
-		if g := geminiModelOf(c.model); g != nil && g.version >= 30 {
-			return body, s.geminiSignatures(j, req)
-		}
-	}
-	return body, nil
-}
-
-func (s *state) anthropicSignatures(j *judge, req map[string]any) *Refusal {
-	for i, m := range objects(req, "messages") {
-		for k, b := range objects(m, "content") {
-			switch str(b, "type") {
-			case "thinking":
-				if !s.opaque[str(b, "signature")] {
-					return j.bad("", "", "messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k)
-				}
-			case "redacted_thinking":
-				if !s.opaque[str(b, "data")] {
-					return j.bad("", "", "messages.%d.content.%d: Invalid `data` in `redacted_thinking` block", i, k)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (s *state) bedrockSignatures(j *judge, req map[string]any) *Refusal {
-	for i, m := range objects(req, "messages") {
-		for k, b := range objects(m, "content") {
-			r := obj(b, "reasoningContent")
-			text := obj(r, "reasoningText")
-			if text != nil && !s.opaque[str(text, "signature")] || set(r, "redactedContent") && !s.opaque[str(r, "redactedContent")] {
-				return j.bad("", "", "The model returned the following errors: messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k)
-			}
-		}
-	}
-	return nil
-}
-
-func (s *state) geminiSignatures(j *judge, req map[string]any) *Refusal {
-	for _, c := range objects(req, "contents") {
-		for _, p := range objects(c, "parts") {
-			if sig := str(p, "thoughtSignature"); sig != "" && sig != skipSignature && !s.opaque[sig] {
-				return j.bad("", "", "Corrupted thought signature.")
-			}
-		}
-	}
-	return nil
+	return vendorOf(c.dialect).resolve(s, j, req, body)
 }
 
 // references resolves the item references of a Responses request.

@@ -9,8 +9,8 @@
 //
 // It refuses:
 //
-//   - unknown fields, where the vendor's schema is closed: OpenAI, Anthropic, Gemini,
-//     Mistral, Bedrock, Cohere; unknown types of blocks, items and parts at OpenAI and Anthropic;
+//   - unknown fields, and unknown types of blocks, items and parts, where the vendor's schema
+//     is closed;
 //   - parameters that the named model does not accept: reasoning settings, sampling, bounds,
 //     forced tool choice, prefill;
 //   - schemas outside of the vendor's subset, and values beyond its limits: ranges, metadata,
@@ -152,7 +152,7 @@ type call struct {
 	// inPath is set if the path contains the model, between before and after.
 	inPath        bool
 	before, after string
-	// array is set if a Gemini stream is a JSON array.
+	// array is set if a stream is a JSON array.
 	array bool
 	// count is set for requests that only count tokens, which are always accepted.
 	count bool
@@ -163,47 +163,12 @@ type call struct {
 
 // callOf returns the call of a request to a model, and false for any other request.
 func callOf(r *http.Request) (call, bool) {
-	path := r.URL.Path
 	if r.Method != http.MethodPost {
 		return call{}, false
 	}
-	switch path {
-	case "/v1/chat/completions":
-		return call{dialect: dragoman.OpenAIChat}, true
-	case "/v1/responses":
-		return call{dialect: dragoman.OpenAIResponses}, true
-	case "/v1/messages":
-		return call{dialect: dragoman.Anthropic}, true
-	case "/api/chat":
-		return call{dialect: dragoman.Ollama}, true
-	case "/v2/chat":
-		return call{dialect: cohereDialect}, true
-	case "/v1/messages/count_tokens":
-		return call{dialect: dragoman.Anthropic, count: true}, true
-	case "/v1/responses/compact":
-		return call{dialect: dragoman.OpenAIResponses, compact: true}, true
-	case "/v1/responses/input_tokens":
-		return call{dialect: dragoman.OpenAIResponses, count: true}, true
-	}
-	if rest, ok := strings.CutPrefix(path, "/model/"); ok {
-		for _, method := range []string{"/converse", "/converse-stream"} {
-			if model, ok := strings.CutSuffix(rest, method); ok {
-				return call{dialect: dragoman.Bedrock, model: model, inPath: true, before: "/model/", after: method}, true
-			}
-		}
-	}
-	if i := strings.LastIndex(path, "/models/"); i >= 0 {
-		i += len("/models/")
-		n := max(i, strings.LastIndexByte(path, ':')) // model names may have a colon, too
-		c := call{dialect: dragoman.Gemini, model: path[i:n], inPath: true, before: path[:i], after: path[n:]}
-		switch c.after {
-		case ":generateContent":
-			return c, true
-		case ":streamGenerateContent":
-			c.array = r.URL.Query().Get("alt") != "sse"
-			return c, true
-		case ":countTokens":
-			c.count = true
+	for _, v := range vendors() {
+		if c, ok := v.call(r); ok {
+			c.dialect = v.dialect()
 			return c, true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
 // watcher stores what a response issues before the client sees it, and signs the calls of
@@ -32,10 +32,10 @@ func (s *Server) watch(w http.ResponseWriter, c call, body []byte) *watcher {
 	g := geminiModelOf(c.model)
 	out := &watcher{
 		ResponseWriter: w, server: s,
-		stored: c.dialect == dragoman.OpenAIResponses && isStored(body),
-		sign:   c.dialect == dragoman.Gemini && g != nil && g.version >= 30 && !c.array,
+		stored: c.dialect == dialectname.OpenAIResponses && isStored(body),
+		sign:   c.dialect == dialectname.Gemini && g != nil && g.version >= 30 && !c.array,
 	}
-	if theirs := c.replaced(s.o); theirs != c.model && c.dialect != dragoman.Bedrock { // Bedrock responses do not name the model
+	if theirs := c.replaced(s.o); theirs != c.model && vendorOf(c.dialect).namesModel() {
 		out.theirs, out.name = quoted(theirs), quoted(c.model)
 	}
 	return out

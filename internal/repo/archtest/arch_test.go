@@ -189,7 +189,7 @@ func TestRulesNotice(t *testing.T) {
 		name, pkg, src string
 		want           string // a part of the only report; empty means none
 	}{
-		{"root imports a dialect", "", `import _ "MODULE/dialect/anthropic"`, "above or beside"},
+		{"root imports a dialect", "", `import _ "MODULE/dialect"`, "above or beside"},
 		{"root imports more than it may", "", `import _ "MODULE/internal/framing/sse"`, "may import only"},
 		{"a dialect imports its sibling", "dialect/anthropic", `import _ "MODULE/dialect/openaichat"`, "above or beside"},
 		{"a dialect imports interop", "dialect/anthropic", `import _ "MODULE/interop"`, ""},
@@ -218,11 +218,11 @@ func TestRulesNotice(t *testing.T) {
 		{"a time limit where it is allowed", "schema", "import \"time\"\nfunc F() time.Time { return time.Now() }", ""},
 		{"the network", "dialect/anthropic", `import _ "net"`, "may not import net"},
 		{"an HTTP client", "dialect/anthropic", "import \"net/http\"\nvar C = http.DefaultClient", "may not use net/http.DefaultClient"},
-		{"a dialect's name", "gateway", "import dragoman \"MODULE\"\nfunc F(d dragoman.Dialect) bool { return d == dragoman.Bedrock }", "uses dragoman.Bedrock"},
+		{"a dialect's name", "gateway", "import (\n\"MODULE\"\n\"MODULE/internal/codec/dialectname\"\n)\nfunc F(d dragoman.Dialect) bool { return d == dialectname.Bedrock }", "uses dialectname.Bedrock"},
 		{"a dialect's name in a string", "gateway", `const d = "bedrock.converse"`, "names bedrock.converse"},
 		{"a dialect's package", "gateway", `import _ "MODULE/dialect/anthropic"`, "imports dialect/anthropic"},
-		{"a dialect's name at home", "dialect/anthropic", "import dragoman \"MODULE\"\nconst name = dragoman.Anthropic", ""},
-		{"a dialect in the registry", "interop", "import dragoman \"MODULE\"\nvar d = dragoman.Bedrock", "uses dragoman.Bedrock"},
+		{"a dialect's name at home", "dialect/anthropic", "import \"MODULE/internal/codec/dialectname\"\nconst name = dialectname.Anthropic", ""},
+		{"a dialect in the registry", "interop", "import \"MODULE/internal/codec/dialectname\"\nvar d = dialectname.Bedrock", "uses dialectname.Bedrock"},
 		{"a dialect's format in the registry", "interop", "import \"MODULE/internal/codec/toolformat\"\nvar f = toolformat.GeminiResult", "names toolformat.GeminiResult"},
 		{"a neutral format in the registry", "interop", "import \"MODULE/internal/codec/toolformat\"\nvar f = toolformat.MCPTool", ""},
 		{"an HTTP header", "dialect/anthropic", "import \"net/http\"\nfunc F(http.Header) {}", ""},

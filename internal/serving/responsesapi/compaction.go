@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -117,7 +118,7 @@ func (c Compaction) Encode(req *dragoman.Request, model, seed string) ([]byte, e
 func userItems(req *dragoman.Request, model, seed string) (out []json.RawMessage, err error) {
 	var said []dragoman.Message
 	for _, m := range req.Messages {
-		if m.Role == dragoman.RoleUser && !isSummary(&m) && !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindOpaque }) {
+		if m.Role == dragoman.RoleUser && !isSummary(&m) && !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindOpaque }) {
 			said = append(said, m)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
@@ -41,57 +42,57 @@ func TestStoredJSONIsToldByItsVersionAndParts(t *testing.T) {
 		{`{"v":1,"role":"user","parts":[{"type":"text","text":"hi"}]}`, sniff.Canonical, sniff.Messages, 0},
 		{`[{"v":1,"role":"user","parts":[]}]`, sniff.Canonical, sniff.Messages, 0},
 		{`{"v":1,"name":"f","parameters":"{}"}`, sniff.Canonical, sniff.Tools, 0},
-		{`{"v":1,"messages":[{"role":"user","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
-		{`{"v":"1","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, dragoman.Gemini, sniff.Request, 0},
-		{`{"role":"user","parts":[{"text":"hi"}]}`, dragoman.Gemini, sniff.Messages, 0},
+		{`{"v":1,"messages":[{"role":"user","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 2},
+		{`{"v":"1","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, dialectname.Gemini, sniff.Request, 0},
+		{`{"role":"user","parts":[{"text":"hi"}]}`, dialectname.Gemini, sniff.Messages, 0},
 	} {
 		tc.check(t)
 	}
-	if g, err := sniff.Of([]byte(`{"v":1,"messages":[{"role":"user","parts":[]}]}`), "", dragoman.OpenAIChat); err == nil && g.Dialect != dragoman.OpenAIChat {
+	if g, err := sniff.Of([]byte(`{"v":1,"messages":[{"role":"user","parts":[]}]}`), "", dialectname.OpenAIChat); err == nil && g.Dialect != dialectname.OpenAIChat {
 		t.Errorf("what was said to be Chat is taken for %v", g)
 	}
 }
 
 func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
 	for _, tc := range []guessCase{
-		{`{"model":"m","messages":[{"role":"user","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
-		{`{"model":"m","messages":[{"role":"system","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"m","messages":[{"role":"developer","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"keep_alive":1}`, dragoman.Ollama, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"system":"s"}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":["x"],"temperature":1}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`, dragoman.Bedrock, sniff.Request, 0},
-		{`{"messages":[{"role":"user","content":[{"text":"hi"}]}],"system":[{"text":"s"}]}`, dragoman.Bedrock, sniff.Request, 0},
-		{`{"model":"m","input":"hi"}`, dragoman.OpenAIResponses, sniff.Request, 0},
-		{`{"model":"m","input":"hi","text":{"format":{"type":"text"}}}`, dragoman.OpenAIResponses, sniff.Request, 0},
-		{`{"model":"m","prompt":{"id":"p"},"instructions":"i"}`, dragoman.OpenAIResponses, sniff.Request, 0},
-		{`{"contents":[]}`, dragoman.Gemini, sniff.Request, 0},
-		{`{"choices":[]}`, dragoman.OpenAIChat, sniff.Response, 0},
-		{`{"output":{"message":{}},"stopReason":"end_turn"}`, dragoman.Bedrock, sniff.Response, 0},
-		{`{"message":{},"done":true}`, dragoman.Ollama, sniff.Response, 0},
-		{"\xef\xbb\xbf: hello\n\ndata: {\"type\":\"message_start\"}\n\n", dragoman.Anthropic, sniff.Stream, 0},
-		{"{\"message\":{},\"done\":false}\n{\"message\":{},\"done\":true}\n", dragoman.Ollama, sniff.Stream, 0},
-		{`[{"candidates":[]}`, dragoman.Gemini, sniff.Stream, 0},
-		{`[{"name":"f","input_schema":{}}]`, dragoman.Anthropic, sniff.Tools, 0},
-		{`{"toolSpec":{"name":"f"}}`, dragoman.Bedrock, sniff.Tools, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 2},
+		{`{"model":"m","messages":[{"role":"system","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","messages":[{"role":"developer","content":"hi"}]}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"keep_alive":1}`, dialectname.Ollama, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"system":"s"}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":["x"],"temperature":1}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`, dialectname.Bedrock, sniff.Request, 0},
+		{`{"messages":[{"role":"user","content":[{"text":"hi"}]}],"system":[{"text":"s"}]}`, dialectname.Bedrock, sniff.Request, 0},
+		{`{"model":"m","input":"hi"}`, dialectname.OpenAIResponses, sniff.Request, 0},
+		{`{"model":"m","input":"hi","text":{"format":{"type":"text"}}}`, dialectname.OpenAIResponses, sniff.Request, 0},
+		{`{"model":"m","prompt":{"id":"p"},"instructions":"i"}`, dialectname.OpenAIResponses, sniff.Request, 0},
+		{`{"contents":[]}`, dialectname.Gemini, sniff.Request, 0},
+		{`{"choices":[]}`, dialectname.OpenAIChat, sniff.Response, 0},
+		{`{"output":{"message":{}},"stopReason":"end_turn"}`, dialectname.Bedrock, sniff.Response, 0},
+		{`{"message":{},"done":true}`, dialectname.Ollama, sniff.Response, 0},
+		{"\xef\xbb\xbf: hello\n\ndata: {\"type\":\"message_start\"}\n\n", dialectname.Anthropic, sniff.Stream, 0},
+		{"{\"message\":{},\"done\":false}\n{\"message\":{},\"done\":true}\n", dialectname.Ollama, sniff.Stream, 0},
+		{`[{"candidates":[]}`, dialectname.Gemini, sniff.Stream, 0},
+		{`[{"name":"f","input_schema":{}}]`, dialectname.Anthropic, sniff.Tools, 0},
+		{`{"toolSpec":{"name":"f"}}`, dialectname.Bedrock, sniff.Tools, 0},
 		{`{"name":"f","inputSchema":{}}`, sniff.MCP, sniff.Tools, 0},
 		{`{"tools":[{"name":"f","inputSchema":{}}]}`, sniff.MCP, sniff.Tools, 0},
-		{`{"type":"function","name":"f"}`, dragoman.OpenAIResponses, sniff.Tools, 0},
-		{`[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"x","content":"b"}]`, dragoman.OpenAIChat, sniff.Messages, 0},
-		{`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]}]`, dragoman.Anthropic, sniff.Messages, 0},
-		{`[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]}]`, dragoman.Ollama, sniff.Messages, 0},
-		{`{"role":"user","content":[{"toolResult":{}}]}`, dragoman.Bedrock, sniff.Messages, 0},
-		{`[{"role":"user","parts":[]}]`, dragoman.Gemini, sniff.Messages, 0},
-		{`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`, dragoman.OpenAIResponses, sniff.Messages, 0},
-		{`{"type":"function_call_output","call_id":"c","output":"x"}`, dragoman.OpenAIResponses, sniff.Messages, 0},
-		{`{"type":"local_shell_call_output","id":"c","output":"x"}`, dragoman.OpenAIResponses, sniff.Messages, 0},
-		{`{"__type":"ThrottlingException","message":"slow down"}`, dragoman.Bedrock, sniff.Response, 0},
+		{`{"type":"function","name":"f"}`, dialectname.OpenAIResponses, sniff.Tools, 0},
+		{`[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"x","content":"b"}]`, dialectname.OpenAIChat, sniff.Messages, 0},
+		{`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]}]`, dialectname.Anthropic, sniff.Messages, 0},
+		{`[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]}]`, dialectname.Ollama, sniff.Messages, 0},
+		{`{"role":"user","content":[{"toolResult":{}}]}`, dialectname.Bedrock, sniff.Messages, 0},
+		{`[{"role":"user","parts":[]}]`, dialectname.Gemini, sniff.Messages, 0},
+		{`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`, dialectname.OpenAIResponses, sniff.Messages, 0},
+		{`{"type":"function_call_output","call_id":"c","output":"x"}`, dialectname.OpenAIResponses, sniff.Messages, 0},
+		{`{"type":"local_shell_call_output","id":"c","output":"x"}`, dialectname.OpenAIResponses, sniff.Messages, 0},
+		{`{"__type":"ThrottlingException","message":"slow down"}`, dialectname.Bedrock, sniff.Response, 0},
 		{`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"f","inputSchema":{"type":"object"}}]}}`, sniff.MCP, sniff.Tools, 0},
-		{`[{"role":"user","content":"a"},{"type":"function_call_output","call_id":"c","output":""}]`, dragoman.OpenAIResponses, sniff.Messages, 0},
-		{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`, dragoman.Anthropic, sniff.Response, 0},
-		{`{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, dragoman.Gemini, sniff.Response, 0},
-		{`{"error":{"message":"x","type":"invalid_request_error"}}`, dragoman.OpenAIChat, sniff.Response, 1},
-		{`{"error":"model not found"}`, dragoman.Ollama, sniff.Response, 0},
+		{`[{"role":"user","content":"a"},{"type":"function_call_output","call_id":"c","output":""}]`, dialectname.OpenAIResponses, sniff.Messages, 0},
+		{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`, dialectname.Anthropic, sniff.Response, 0},
+		{`{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, dialectname.Gemini, sniff.Response, 0},
+		{`{"error":{"message":"x","type":"invalid_request_error"}}`, dialectname.OpenAIChat, sniff.Response, 1},
+		{`{"error":"model not found"}`, dialectname.Ollama, sniff.Response, 0},
 		{`{"model":"command-a-03-2025","messages":[{"role":"user","content":"hi"}],"seed":1}`, "cohere.chat", sniff.Request, 0},
 		{`{"model":"m","messages":[{"role":"user","content":"hi"}],"tool_choice":"REQUIRED","p":0.5,"frequency_penalty":0.1}`, "cohere.chat", sniff.Request, 0},
 		{`{"id":"x","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}`, "cohere.chat", sniff.Response, 0},
@@ -107,18 +108,18 @@ func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
 func TestWordsInsideTextsTellNothing(t *testing.T) {
 	const quote = `say \"tool_calls\", \"tool_name\", \"image_url\", \"input_schema\", \"function\", \"tool_use\", \"inputSchema\", \"developer\"`
 	for _, tc := range []guessCase{
-		{`{"model":"m","system":"s","messages":[{"role":"user","content":"` + quote + `"}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","max_tokens":1,"tools":[{"name":"f","description":"` + quote + `","input_schema":{}}],"messages":[{"role":"user","content":"` + quote + `"}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"` + quote + `"}]}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","stop":"x","messages":[{"role":"user","content":"` + quote + `"}]}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"m","think":true,"messages":[{"role":"user","content":"` + quote + `"}]}`, dragoman.Ollama, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":"` + quote + `"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
-		{`[{"role":"user","content":"` + quote + `"}]`, dragoman.OpenAIChat, sniff.Messages, 2},
-		{`{"messages":[{"role":"user","content":[{"text":"` + quote + `"}]}]}`, dragoman.Bedrock, sniff.Request, 0},
+		{`{"model":"m","system":"s","messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","max_tokens":1,"tools":[{"name":"f","description":"` + quote + `","input_schema":{}}],"messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"` + quote + `"}]}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","stop":"x","messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","think":true,"messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.Ollama, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"` + quote + `"}]}`, dialectname.OpenAIChat, sniff.Request, 2},
+		{`[{"role":"user","content":"` + quote + `"}]`, dialectname.OpenAIChat, sniff.Messages, 2},
+		{`{"messages":[{"role":"user","content":[{"text":"` + quote + `"}]}]}`, dialectname.Bedrock, sniff.Request, 0},
 		// The same words as names of properties and in arguments.
-		{`{"model":"m","max_tokens":1,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"function":{},"tool_calls":{}}}}],"messages":[{"role":"user","content":"x"}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{"tool_calls":[{"function":{"arguments":{}}}],"tool_name":"x"}}]}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"input_schema":{}}}}}],"messages":[{"role":"user","content":"x"}],"n":1}`, dragoman.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","max_tokens":1,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"function":{},"tool_calls":{}}}}],"messages":[{"role":"user","content":"x"}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{"tool_calls":[{"function":{"arguments":{}}}],"tool_name":"x"}}]}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"input_schema":{}}}}}],"messages":[{"role":"user","content":"x"}],"n":1}`, dialectname.OpenAIChat, sniff.Request, 0},
 	} {
 		tc.check(t)
 	}
@@ -128,28 +129,28 @@ func TestWordsInsideTextsTellNothing(t *testing.T) {
 func TestSettingsOfAnotherDialectDoNotOutweighTheShapeOfARequest(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"hi"}]`
 	for _, tc := range []guessCase{
-		{`{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":5},` + messages + `}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","max_tokens":9,"thinking":{"type":"adaptive"},` + messages + `}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","thinking":{"type":"disabled"},` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"m","max_output_tokens":9,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 2},
-		{`{"model":"m","max_output_tokens":9,"system":"s",` + messages + `}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","instructions":"i","n":1,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"m","stop_sequences":["x"],"tools":[{"type":"function","function":{"name":"f"}}],` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"m","max_tokens":9,"stop_sequences":["x"],"tools":[{"type":"function","function":{"name":"f"}}],` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"m","stop":["x"],"tools":[{"name":"f","input_schema":{}}],` + messages + `}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","tool_choice":{"type":"any"},"max_tokens":1,` + messages + `}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","tool_choice":"auto",` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"claude-x","max_tokens":9,` + messages + `}`, dragoman.Anthropic, sniff.Request, 1},
-		{`{"model":"anthropic/claude-x","max_tokens":9,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"llama3.2:3b","stream":false,` + messages + `}`, dragoman.Ollama, sniff.Request, 2},
-		{`{"model":"m","max_tokens":9,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]}]}`, dragoman.Anthropic, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","image":"a cat"}]}]}`, dragoman.OpenAIChat, sniff.Request, 1},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`, dragoman.OpenAIChat, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"user","content":"see","images":["aGk="]}]}`, dragoman.Ollama, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"tool","tool_name":"f","tool_call_id":"x","content":"r"}]}`, dragoman.Ollama, sniff.Request, 0},
-		{`{"system_instruction":{"parts":[]},"contents":[{"parts":[{"text":"messages"}]}]}`, dragoman.Gemini, sniff.Request, 0},
-		{`{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}`, dragoman.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","max_tokens":9,"thinking":{"type":"enabled","budget_tokens":5},` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","max_tokens":9,"thinking":{"type":"adaptive"},` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","thinking":{"type":"disabled"},` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","max_output_tokens":9,` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 2},
+		{`{"model":"m","max_output_tokens":9,"system":"s",` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","instructions":"i","n":1,` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","stop_sequences":["x"],"tools":[{"type":"function","function":{"name":"f"}}],` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","max_tokens":9,"stop_sequences":["x"],"tools":[{"type":"function","function":{"name":"f"}}],` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","stop":["x"],"tools":[{"name":"f","input_schema":{}}],` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","tool_choice":{"type":"any"},"max_tokens":1,` + messages + `}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","tool_choice":"auto",` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"claude-x","max_tokens":9,` + messages + `}`, dialectname.Anthropic, sniff.Request, 1},
+		{`{"model":"anthropic/claude-x","max_tokens":9,` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"llama3.2:3b","stream":false,` + messages + `}`, dialectname.Ollama, sniff.Request, 2},
+		{`{"model":"m","max_tokens":9,` + messages + `}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]}]}`, dialectname.Anthropic, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","image":"a cat"}]}]}`, dialectname.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`, dialectname.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"see","images":["aGk="]}]}`, dialectname.Ollama, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"tool","tool_name":"f","tool_call_id":"x","content":"r"}]}`, dialectname.Ollama, sniff.Request, 0},
+		{`{"system_instruction":{"parts":[]},"contents":[{"parts":[{"text":"messages"}]}]}`, dialectname.Gemini, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}`, dialectname.OpenAIChat, sniff.Request, 1},
 	} {
 		tc.check(t)
 	}
@@ -183,11 +184,11 @@ func TestRequestsOfOtherAPIsAreNamed(t *testing.T) {
 		}
 	}
 	// Whoever says what it is knows better.
-	if g, err := sniff.Of([]byte(`{"model":"m","input":"hi","dimensions":8}`), "", dragoman.OpenAIResponses); err != nil || g.Kind != sniff.Request {
+	if g, err := sniff.Of([]byte(`{"model":"m","input":"hi","dimensions":8}`), "", dialectname.OpenAIResponses); err != nil || g.Kind != sniff.Request {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var not *sniff.NotChatError
-	if g, err := sniff.Of([]byte(`{"model":"m","prompt":"Once"}`), "", dragoman.OpenAIChat); !errors.As(err, &not) {
+	if g, err := sniff.Of([]byte(`{"model":"m","prompt":"Once"}`), "", dialectname.OpenAIChat); !errors.As(err, &not) {
 		t.Errorf("%+v, %v", g, err)
 	}
 }
@@ -199,10 +200,10 @@ func TestWhatContradictsItselfIsNotGuessed(t *testing.T) {
 		doc  string
 		fits []dragoman.Dialect
 	}{
-		{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat}},
-		{`{"model":"m","tools":[{"name":"f","input_schema":{}},{"type":"function","function":{"name":"g"}}],"messages":[]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat, dragoman.Ollama}},
-		{`{"model":"m","system":"s","n":1,"messages":[{"role":"user","content":"hi"}]}`, []dragoman.Dialect{dragoman.Anthropic, dragoman.OpenAIChat}},
-		{`{"contents":[],"messages":[]}`, []dragoman.Dialect{dragoman.Gemini, dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama, dragoman.Bedrock, "cohere.chat"}},
+		{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]}`, []dragoman.Dialect{dialectname.Anthropic, dialectname.OpenAIChat}},
+		{`{"model":"m","tools":[{"name":"f","input_schema":{}},{"type":"function","function":{"name":"g"}}],"messages":[]}`, []dragoman.Dialect{dialectname.Anthropic, dialectname.OpenAIChat, dialectname.Ollama}},
+		{`{"model":"m","system":"s","n":1,"messages":[{"role":"user","content":"hi"}]}`, []dragoman.Dialect{dialectname.Anthropic, dialectname.OpenAIChat}},
+		{`{"contents":[],"messages":[]}`, []dragoman.Dialect{dialectname.Gemini, dialectname.OpenAIChat, dialectname.Anthropic, dialectname.Ollama, dialectname.Bedrock, "cohere.chat"}},
 	} {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var ambiguous *sniff.AmbiguousError
@@ -230,11 +231,11 @@ func TestWhatNobodyCouldTellIsNotGuessed(t *testing.T) {
 }
 
 func TestWhatIsSaidIsNotGuessed(t *testing.T) {
-	g, err := sniff.Of([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`), "", dragoman.Ollama)
-	if err != nil || g.Dialect != dragoman.Ollama || g.Kind != sniff.Request || len(g.Or) > 0 {
+	g, err := sniff.Of([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`), "", dialectname.Ollama)
+	if err != nil || g.Dialect != dialectname.Ollama || g.Kind != sniff.Request || len(g.Or) > 0 {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if g, err := sniff.Of([]byte(`{"x":1}`), sniff.Response, dragoman.Gemini); err != nil || g.Dialect != dragoman.Gemini || g.Kind != sniff.Response {
+	if g, err := sniff.Of([]byte(`{"x":1}`), sniff.Response, dialectname.Gemini); err != nil || g.Dialect != dialectname.Gemini || g.Kind != sniff.Response {
 		t.Errorf("%+v, %v", g, err)
 	}
 }
@@ -244,8 +245,8 @@ func TestWhatIsSaidIsNotGuessed(t *testing.T) {
 // one is among them.
 func TestRecordedTrafficIsRecognised(t *testing.T) {
 	for file, d := range map[string]dragoman.Dialect{
-		"openai_chat": dragoman.OpenAIChat, "openai_responses": dragoman.OpenAIResponses, "anthropic_messages": dragoman.Anthropic,
-		"gemini_generateContent": dragoman.Gemini, "ollama_chat": dragoman.Ollama, "bedrock_converse": dragoman.Bedrock,
+		"openai_chat": dialectname.OpenAIChat, "openai_responses": dialectname.OpenAIResponses, "anthropic_messages": dialectname.Anthropic,
+		"gemini_generateContent": dialectname.Gemini, "ollama_chat": dialectname.Ollama, "bedrock_converse": dialectname.Bedrock,
 	} {
 		t.Run(file, func(t *testing.T) {
 			counts := map[string]int{}
@@ -277,7 +278,7 @@ func TestRecordedTrafficIsRecognised(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d == dragoman.Bedrock && len(body) > 0 && body[0] != '{' && body[0] != 0 {
+				if d == dialectname.Bedrock && len(body) > 0 && body[0] != '{' && body[0] != 0 {
 					counts["in the recorder's own framing, not the server's"]++
 					continue
 				}
@@ -314,7 +315,7 @@ func FuzzOf(f *testing.F) {
 }
 
 func TestEveryGuessHasAReasonAlsoWhereTheDialectWasSaid(t *testing.T) {
-	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
+	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic, dialectname.Gemini, dialectname.Ollama, dialectname.Bedrock} {
 		for _, doc := range []string{
 			`{"contents":[{"parts":[{"text":"hi"}]}]}`, `{"model":"m","input":"hi"}`, `{"messages":[{"role":"user","content":"hi"}]}`,
 			`{"messages":[{"role":"user","content":[{"text":"hi"}]}],"inferenceConfig":{}}`, `{"role":"user","parts":[{"text":"hi"}]}`,

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -55,27 +57,16 @@ func Arguments(size int) string {
 // write around every delta. Where arguments are not streamed, a text of the same
 // fragments stands before each call.
 func Stream(d dragoman.Dialect, args []string, fragment int) []byte {
-	switch d {
-	case dragoman.OpenAIChat:
-		return chatStream(args, fragment)
-	case dragoman.OpenAIResponses:
-		return responsesStream(args, fragment)
-	case dragoman.Anthropic:
-		return anthropicStream(args, fragment)
-	case dragoman.Gemini:
-		return geminiStream(args, fragment)
-	case dragoman.Ollama:
-		return ollamaStream(args, fragment)
-	case dragoman.Bedrock:
-		return bedrockStream(args, fragment)
-	default:
+	write := streams[d]
+	if write == nil {
 		panic("benchdata: no stream of " + d)
 	}
+	return write(args, fragment)
 }
 
 // CallID and CallName are those of the i-th call of a stream.
 func CallID(d dragoman.Dialect, i int) string {
-	if d == dragoman.Anthropic {
+	if d == dialectname.Anthropic {
 		return fmt.Sprintf("toolu_01XvP3HqZ8mN2kRt5Yw7%04d", i)
 	}
 	return fmt.Sprintf("call_XvP3HqZ8mN2kRt5Yw7%04d", i)
@@ -108,7 +99,7 @@ func chatStream(args []string, fragment int) []byte {
 	}
 	delta(`{"role":"assistant","content":null,"refusal":null}`)
 	for i, a := range args {
-		delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, i, CallID(dragoman.OpenAIChat, i), CallName))
+		delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, i, CallID(dialectname.OpenAIChat, i), CallName))
 		for _, f := range fragments(a, fragment) {
 			delta(`{"tool_calls":[{"index":` + strconv.Itoa(i) + `,"function":{"arguments":` + quote(f) + `}}]}`)
 		}
@@ -127,7 +118,7 @@ func anthropicStream(args []string, fragment int) []byte {
 	add("message_start", `"message":{"id":"msg_01Tq8Zk3","type":"message","role":"assistant","model":"claude-sonnet-5-5","content":[],`+
 		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":812,"cache_creation_input_tokens":0,"cache_read_input_tokens":768,"output_tokens":1}}`)
 	for i, a := range args {
-		add("content_block_start", `"index":%d,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}`, i, CallID(dragoman.Anthropic, i), CallName)
+		add("content_block_start", `"index":%d,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}`, i, CallID(dialectname.Anthropic, i), CallName)
 		for _, f := range fragments(a, fragment) {
 			add("content_block_delta", `"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, i, quote(f))
 		}
@@ -158,7 +149,7 @@ func responsesStream(args []string, fragment int) []byte {
 		id := fmt.Sprintf("fc_68f1c0de%04d", i)
 		item := func(status, arguments string) string {
 			return fmt.Sprintf(`{"id":%q,"type":"function_call","status":%q,"arguments":%s,"call_id":%q,"name":%q}`,
-				id, status, quote(arguments), CallID(dragoman.OpenAIResponses, i), CallName)
+				id, status, quote(arguments), CallID(dialectname.OpenAIResponses, i), CallName)
 		}
 		add("response.output_item.added", `"output_index":%d,"item":%s`, i, item("in_progress", ""))
 		for _, f := range fragments(a, fragment) {
@@ -191,7 +182,7 @@ func Request() *dragoman.Request {
 		r.Messages = append(r.Messages,
 			dragoman.UserText(prose("Please look at the parser again.", 420)),
 			dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: prose("I will read the file first.", 240)}, call}},
-			dragoman.ToolResults(&dragoman.ToolResult{CallID: call.ID, Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{&dragoman.Text{Text: prose("package sse // Parser splits \"events\"", 500)}}}),
+			dragoman.ToolResults(&dragoman.ToolResult{CallID: call.ID, Outcome: codes.OutcomeOK, Content: []dragoman.Part{&dragoman.Text{Text: prose("package sse // Parser splits \"events\"", 500)}}}),
 			dragoman.AssistantText(prose("The frame is cut at the carriage return.", 300)),
 		)
 	}

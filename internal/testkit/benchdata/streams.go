@@ -4,9 +4,20 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 )
+
+// streams write a stream of a dialect.
+var streams = map[dragoman.Dialect]func(args []string, fragment int) []byte{
+	dialectname.OpenAIChat:      chatStream,
+	dialectname.OpenAIResponses: responsesStream,
+	dialectname.Anthropic:       anthropicStream,
+	dialectname.Gemini:          geminiStream,
+	dialectname.Ollama:          ollamaStream,
+	dialectname.Bedrock:         bedrockStream,
+}
 
 // geminiStream says the arguments as text in fragments, and calls with them
 // whole: the API has no deltas of arguments by default.
@@ -23,7 +34,7 @@ func geminiStream(args []string, fragment int) []byte {
 			n++
 			chunk(`{"text":`+quote(f)+`}`, "", n)
 		}
-		chunk(fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q,"args":%s}}`, CallID(dragoman.Gemini, i), CallName, a), "", n)
+		chunk(fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q,"args":%s}}`, CallID(dialectname.Gemini, i), CallName, a), "", n)
 	}
 	chunk(`{"text":""}`, `,"finishReason":"STOP"`, n)
 	return out
@@ -39,7 +50,7 @@ func ollamaStream(args []string, fragment int) []byte {
 		for _, f := range fragments(a, fragment) {
 			line(`"content":` + quote(f) + `},"done":false`)
 		}
-		line(fmt.Sprintf(`"content":"","tool_calls":[{"id":%q,"function":{"index":%d,"name":%q,"arguments":%s}}]},"done":false`, CallID(dragoman.Ollama, i), i, CallName, a))
+		line(fmt.Sprintf(`"content":"","tool_calls":[{"id":%q,"function":{"index":%d,"name":%q,"arguments":%s}}]},"done":false`, CallID(dialectname.Ollama, i), i, CallName, a))
 	}
 	line(`"content":""},"done":true,"done_reason":"stop","total_duration":9123456789,"load_duration":81234567,` +
 		`"prompt_eval_count":812,"prompt_eval_duration":312345678,"eval_count":2011,"eval_duration":8623456789`)
@@ -61,7 +72,7 @@ func bedrockStream(args []string, fragment int) []byte {
 	}
 	add("messageStart", `"role":"assistant"`)
 	for i, a := range args {
-		add("contentBlockStart", `"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%q,"name":%q}}`, i, CallID(dragoman.Bedrock, i), CallName)
+		add("contentBlockStart", `"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%q,"name":%q}}`, i, CallID(dialectname.Bedrock, i), CallName)
 		for _, f := range fragments(a, fragment) {
 			add("contentBlockDelta", `"contentBlockIndex":%d,"delta":{"toolUse":{"input":%s}}`, i, quote(f))
 		}

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ type Draw struct {
 	// what another dialect minted.
 	Own, Foreign *dragoman.Origin
 	// Done is the outcome of a result that is no failure.
-	Done dragoman.Outcome
+	Done string
 	// Synthetic lets own calls come without an id.
 	Synthetic bool
 	// Native are parts that only the dialect has.
@@ -74,7 +75,7 @@ func (d Draw) turn(t *rapid.T, turn int) (ms []dragoman.Message) {
 		parts = append(parts, c)
 		res := &dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{&dragoman.Text{Text: drawWords(t, "result")}}, Outcome: d.Done}
 		if rapid.Bool().Draw(t, "failed") {
-			res.Outcome = dragoman.OutcomeError
+			res.Outcome = codes.OutcomeError
 		}
 		results = append(results, res)
 	}
@@ -166,13 +167,13 @@ func (d Draw) part(t *rapid.T, n int) (p dragoman.Part, text string) {
 		}
 		return c, c.Arguments
 	case 8:
-		return &dragoman.ToolCall{ID: id, Name: "patch", Payload: dragoman.PayloadText, Arguments: text}, text
+		return &dragoman.ToolCall{ID: id, Name: "patch", Payload: codes.PayloadText, Arguments: text}, text
 	case 9:
 		return rapid.SampledFrom(d.Native).Draw(t, "native"), ""
 	default:
 		return rapid.SampledFrom([]dragoman.Part{
-			&dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: "web_search_call", JSON: json.RawMessage(`{}`)},
-			&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA=="},
+			&dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "web_search_call", JSON: json.RawMessage(`{}`)},
+			&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="},
 			&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)},
 			&dragoman.ToolCall{ID: id, Name: "hosted", Hosted: true},
 		}).Draw(t, "other"), ""

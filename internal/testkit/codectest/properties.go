@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"github.com/google/go-cmp/cmp"
@@ -192,7 +193,7 @@ func Says(req *dragoman.Request) []string {
 			case *dragoman.ToolCall:
 				out = append(out, fmt.Sprint(role, " call ", p.ID, p.Name, p.Arguments))
 			case *dragoman.ToolResult:
-				out = append(out, fmt.Sprint(role, " result ", p.CallID, p.Text(), p.Outcome == dragoman.OutcomeError))
+				out = append(out, fmt.Sprint(role, " result ", p.CallID, p.Text(), p.Outcome == codes.OutcomeError))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"pgregory.net/rapid"
 )
@@ -130,21 +131,21 @@ func (o Options) ToolSpec() *rapid.Generator[dragoman.ToolSpec] {
 		s := dragoman.ToolSpec{
 			Name:        o.Name().Draw(t, "name"),
 			Description: text(t, o, "description"),
-			Strict:      rapid.SampledFrom([]dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn, dragoman.StrictAuto, dragoman.StrictUnset}).Draw(t, "strict"),
+			Strict:      rapid.SampledFrom([]string{codes.StrictOff, codes.StrictOn, codes.StrictAuto, codes.StrictUnset}).Draw(t, "strict"),
 			Cache:       o.cache(t),
 			Extra:       o.extra(t),
 			Annotations: dragoman.Annotations{Title: optional(t, "title", "Weather ☂"), ReadOnly: maybe(t, "read only", rapid.Bool()), Destructive: maybe(t, "destructive", rapid.Bool()), Idempotent: maybe(t, "idempotent", rapid.Bool()), OpenWorld: maybe(t, "open world", rapid.Bool())},
 		}
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
-			s.Kind = dragoman.ToolFreeform
-			s.Strict = dragoman.StrictOff
+			s.Kind = codes.ToolFreeform
+			s.Strict = codes.StrictOff
 			if rapid.Bool().Draw(t, "grammar") {
 				s.Grammar = &dragoman.Grammar{Syntax: "regex", Definition: `^[a-z]+\d*$`}
 			}
 		case 1:
 			if !o.Plain {
-				s = dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: s.Name, Source: &dragoman.ToolSource{
+				s = dragoman.ToolSpec{Kind: codes.ToolHosted, Name: s.Name, Source: &dragoman.ToolSource{
 					Format: dragoman.Format(o.dialect(t) + ".hosted"), JSON: Object().Draw(t, "definition"),
 				}}
 				s.Source.Mirror = s.Fingerprint()
@@ -194,12 +195,12 @@ func (o Options) Tools() *rapid.Generator[[]dragoman.ToolSpec] {
 func (o Options) ToolChoice(tools []dragoman.ToolSpec) *rapid.Generator[*dragoman.ToolChoice] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.ToolChoice {
 		client := clientTools(tools)
-		modes := []dragoman.ChoiceMode{dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired}
+		modes := []string{dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired}
 		if len(client) > 0 {
 			modes = append(modes, dragoman.ChoiceTool)
 		}
 		if !o.Plain {
-			modes = append(modes, dragoman.ChoiceOpaque)
+			modes = append(modes, codes.ChoiceOpaque)
 		}
 		c := &dragoman.ToolChoice{Mode: rapid.SampledFrom(modes).Draw(t, "mode"), Extra: o.extra(t)}
 		ref := func(s dragoman.ToolSpec) dragoman.ToolRef {
@@ -208,7 +209,7 @@ func (o Options) ToolChoice(tools []dragoman.ToolSpec) *rapid.Generator[*dragoma
 		switch c.Mode {
 		case dragoman.ChoiceTool:
 			c.Tools = []dragoman.ToolRef{ref(rapid.SampledFrom(client).Draw(t, "forced"))}
-		case dragoman.ChoiceOpaque:
+		case codes.ChoiceOpaque:
 			c.Native = &dragoman.Native{Format: dragoman.Format(o.dialect(t)), JSON: Object().Draw(t, "choice")}
 		case dragoman.ChoiceAuto, dragoman.ChoiceRequired:
 			var allowed []dragoman.ToolRef
@@ -257,19 +258,19 @@ func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 			r.ToolChoice = o.ToolChoice(r.Tools).Draw(t, "choice")
 		}
 		if seldom(t, "structured") {
-			r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: optional(t, "schema name", "answer"), Description: text(t, o, "schema description"), Schema: Schema().Draw(t, "schema"), Strict: dragoman.StrictOn, Extra: o.extra(t)}
+			r.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: optional(t, "schema name", "answer"), Description: text(t, o, "schema description"), Schema: Schema().Draw(t, "schema"), Strict: codes.StrictOn, Extra: o.extra(t)}
 			if o.native(t) {
 				r.Output.Dialect = o.dialect(t)
 			}
 		}
 		if rapid.IntRange(0, 3).Draw(t, "reasons") == 0 {
 			r.Reasoning = &dragoman.ReasoningSettings{
-				Mode:   rapid.SampledFrom([]dragoman.ReasoningMode{"", dragoman.ReasoningOff, dragoman.ReasoningAdaptive}).Draw(t, "reasoning mode"),
+				Mode:   rapid.SampledFrom([]string{"", codes.ReasoningOff, codes.ReasoningAdaptive}).Draw(t, "reasoning mode"),
 				Effort: optional(t, "effort", "low", "high"), Summary: optional(t, "reasoning summary", "auto"),
 				Encrypted: maybe(t, "encrypted", rapid.Bool()), Extra: o.extra(t),
 			}
 			if r.Reasoning.Mode == "" && rapid.Bool().Draw(t, "budget") {
-				r.Reasoning.Mode, r.Reasoning.BudgetTokens = dragoman.ReasoningBudget, maybe(t, "budget", rapid.Int64Range(1024, 1<<15))
+				r.Reasoning.Mode, r.Reasoning.BudgetTokens = codes.ReasoningBudget, maybe(t, "budget", rapid.Int64Range(1024, 1<<15))
 			}
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "metadata") {
@@ -280,7 +281,7 @@ func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 			r.Metadata = append(r.Metadata, kv)
 		}
 		// Only its own dialect can resolve a stored response; others refuse the request.
-		if o.Dialect == dragoman.OpenAIResponses && o.native(t) {
+		if o.Dialect == dialectname.OpenAIResponses && o.native(t) {
 			r.PreviousResponseID = "resp_0"
 		}
 		r.Native = o.sidecar(t, r.Fingerprint)

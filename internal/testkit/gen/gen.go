@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -38,7 +39,7 @@ type Options struct {
 	Dialect dragoman.Dialect
 }
 
-var dialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic}
+var dialects = []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic}
 
 var hostile = []string{
 	"", " ", "\n", "a\r\nb", "\x00\x01\x1f\x7f", "<b>&amp;</b>", "\u2028\u2029", "\ufeff", "\ufffd",

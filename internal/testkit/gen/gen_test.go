@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 	"pgregory.net/rapid"
 )
@@ -20,7 +21,7 @@ func TestConversationsAreValidTurnByTurn(t *testing.T) {
 					t.Fatalf("two tools are called %q", s.QualifiedName())
 				}
 				tools[s.QualifiedName()] = true
-				if o.Plain && (s.Kind == dragoman.ToolHosted || s.Source != nil || s.Extra != nil) {
+				if o.Plain && (s.Kind == codes.ToolHosted || s.Source != nil || s.Extra != nil) {
 					t.Fatalf("%q has native state", s.Name)
 				}
 			}

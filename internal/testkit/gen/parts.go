@@ -50,7 +50,7 @@ func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 // Media makes an image, a sound or a file.
 func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Media {
-		p := &dragoman.Media{Media: dragoman.MediaImage, Cache: o.cache(t), Extra: o.extra(t)}
+		p := &dragoman.Media{Media: codes.MediaImage, Cache: o.cache(t), Extra: o.extra(t)}
 		switch rapid.IntRange(0, 4).Draw(t, "source") {
 		case 0:
 			p.MIME = "image/png"
@@ -59,13 +59,13 @@ func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 		case 1:
 			p.URL = "https://example.com/a.png?x=1&y=<2>"
 		case 2:
-			p.Media, p.FileID = dragoman.MediaFile, "file-1"
+			p.Media, p.FileID = codes.MediaFile, "file-1"
 		case 3:
-			p.Media = rapid.SampledFrom([]dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}).Draw(t, "kind")
+			p.Media = rapid.SampledFrom([]string{codes.MediaImage, codes.MediaFile}).Draw(t, "kind")
 			p.MIME = rapid.SampledFrom([]string{"", "image/jpg", "image/PNG", "image/png; q=1", "image/svg+xml", "application/zip", "application/pdf", "text/markdown"}).Draw(t, "mime")
 			p.Base64 = rapid.SampledFrom([]string{"iVBORw0KGgo=", "JVBERi0xLjQ=", "UEsDBA==", "aGk="}).Draw(t, "file")
 		default:
-			p.Media, p.MIME, p.Text = dragoman.MediaFile, "text/plain", o.words().Draw(t, "document")
+			p.Media, p.MIME, p.Text = codes.MediaFile, "text/plain", o.words().Draw(t, "document")
 			p.Name, p.Title = optional(t, "name", "a.txt"), optional(t, "title", "A “title”")
 		}
 		return p
@@ -89,13 +89,13 @@ func (o Options) call(t *rapid.T, tools []dragoman.ToolSpec, id string) *dragoma
 	if client := clientTools(tools); len(client) > 0 {
 		s := rapid.SampledFrom(client).Draw(t, "tool")
 		c.Name, c.Namespace = s.Name, s.Namespace
-		if s.Kind == dragoman.ToolFreeform {
-			c.Payload = dragoman.PayloadText
+		if s.Kind == codes.ToolFreeform {
+			c.Payload = codes.PayloadText
 		}
 	} else {
 		c.Name = o.Name().Draw(t, "unknown tool")
 	}
-	if c.Payload == dragoman.PayloadText {
+	if c.Payload == codes.PayloadText {
 		c.Arguments = text(t, o, "input")
 	} else {
 		c.Arguments = o.Arguments().Draw(t, "arguments")
@@ -118,7 +118,7 @@ func (o Options) call(t *rapid.T, tools []dragoman.ToolSpec, id string) *dragoma
 func clientTools(tools []dragoman.ToolSpec) []dragoman.ToolSpec {
 	var out []dragoman.ToolSpec
 	for _, s := range tools {
-		if s.Kind != dragoman.ToolHosted {
+		if s.Kind != codes.ToolHosted {
 			out = append(out, s)
 		}
 	}
@@ -129,14 +129,14 @@ func clientTools(tools []dragoman.ToolSpec) []dragoman.ToolSpec {
 func (o Options) result(t *rapid.T, c *dragoman.ToolCall) *dragoman.ToolResult {
 	r := &dragoman.ToolResult{
 		CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload, Caller: c.Caller,
-		Outcome:  rapid.SampledFrom([]dragoman.Outcome{dragoman.OutcomeUnknown, dragoman.OutcomeOK, dragoman.OutcomeError}).Draw(t, "outcome"),
+		Outcome:  rapid.SampledFrom([]string{codes.OutcomeUnknown, codes.OutcomeOK, codes.OutcomeError}).Draw(t, "outcome"),
 		Display:  optional(t, "display", "3 °C <b>cold</b>"),
 		Envelope: o.nativeObject(t),
 		Cache:    o.cache(t),
 		Extra:    o.extra(t),
 	}
 	if c.Problem != nil {
-		r.Outcome = dragoman.OutcomeError
+		r.Outcome = codes.OutcomeError
 	}
 	if o.native(t) {
 		r.ItemID = "fco_1"

@@ -34,3 +34,13 @@ func Free(name string, taken func(string) bool) string {
 
 // ReadOutput is the name of the tool that reads stored outputs, unless it is taken.
 const ReadOutput = "read_tool_output"
+
+// The names of the tools of package tool/workspace.
+const (
+	ListFiles   = "list_files"
+	ReadFile    = "read_file"
+	SearchFiles = "search_files"
+	WriteFile   = "write_file"
+	ApplyPatch  = "apply_patch"
+	Shell       = "shell"
+)

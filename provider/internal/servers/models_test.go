@@ -12,6 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
 )
@@ -40,7 +42,7 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{gemini.Codec{}, "gemini", "gemini-3.5-flash", effort("minimal"), []string{`"thinkingLevel":"MINIMAL"`}, nil},
 
 		{gemini.Codec{}, "gemini", "gemini-2.5-pro", func(r *dragoman.Request) {
-			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Effort: "none"}
+			r.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "none"}
 		}, []string{`"thinkingBudget":1024`}, nil}, // it always reasons
 
 		// Who reasons takes no sampling.
@@ -56,14 +58,14 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 
 		// Claude: budgets, and forced choices (quirk E4).
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-7", func(r *dragoman.Request) {
-			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget}
+			r.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &budget}
 		}, []string{`"adaptive"`, `"effort":"high"`}, []string{"budget_tokens"}},
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-7", func(r *dragoman.Request) {
 			r.Reasoning = &dragoman.ReasoningSettings{Effort: "low", BudgetTokens: &budget}
 		}, []string{`"effort":"low"`}, []string{"budget_tokens"}},
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-6", func(r *dragoman.Request) {
 			r.MaxOutputTokens = new(int64(30000))
-			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget}
+			r.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &budget}
 		}, []string{`"budget_tokens":20000`}, nil},
 		{anthropic.Codec{}, "anthropic", "claude-haiku-4-5-20251001", effort("high"), []string{`"budget_tokens":`}, []string{`"effort"`}},
 		{anthropic.Codec{}, "anthropic", "claude-opus-5-5", off, []string{`"effort":"low"`}, []string{`"disabled"`}},
@@ -109,7 +111,7 @@ func effort(e string) func(*dragoman.Request) {
 	return func(r *dragoman.Request) { r.Reasoning = &dragoman.ReasoningSettings{Effort: e} }
 }
 
-func off(r *dragoman.Request) { r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff} }
+func off(r *dragoman.Request) { r.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningOff} }
 
 func force(r *dragoman.Request) {
 	r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "find"}}}
@@ -121,7 +123,7 @@ func TestX7_AChoiceThatOnlyOneToolExpressesIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := set.Resolve(servers.Tags(dragoman.OpenAIChat, "lmstudio", "m"), extension.Switches{})
+	r, err := set.Resolve(servers.Tags(dialectname.OpenAIChat, "lmstudio", "m"), extension.Switches{})
 	if err != nil {
 		t.Fatal(err)
 	}

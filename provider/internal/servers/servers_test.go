@@ -16,6 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	facts "github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/internal/servers"
@@ -27,8 +29,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // conversation has what servers disagree about.
 func conversation(server string) *dragoman.Request {
-	own := &dragoman.Origin{Dialect: dragoman.OpenAIChat, Provider: server}
-	foreign := &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic"}
+	own := &dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: server}
+	foreign := &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 	call := &dragoman.ToolCall{ID: "call_from_elsewhere_1", Name: "find", Arguments: `{"q":"coat"}`}
 	return &dragoman.Request{
 		Messages: []dragoman.Message{
@@ -40,7 +42,7 @@ func conversation(server string) *dragoman.Request {
 			dragoman.ToolResults(call.Result(&dragoman.Text{Text: "yes"})),
 		},
 		Tools: []dragoman.ToolSpec{
-			{Name: "find", Strict: dragoman.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"$ref":"#/$defs/q"}},"required":["q"],"additionalProperties":false,"$defs":{"q":{"type":"string"}}}`)},
+			{Name: "find", Strict: codes.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"$ref":"#/$defs/q"}},"required":["q"],"additionalProperties":false,"$defs":{"q":{"type":"string"}}}`)},
 			{Name: "other"},
 		},
 		ToolChoice:      &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "find"}}},
@@ -163,21 +165,21 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 		server, model string
 		want          string
 	}{
-		{dragoman.OpenAIChat, "openai", "gpt-5.5", "openai"},
-		{dragoman.OpenAIResponses, "openai", "o4-mini", ""},
-		{dragoman.OpenAIChat, "openrouter", "openai/gpt-5.5", "openai.compatible openrouter"},
-		{dragoman.Anthropic, "anthropic", "claude-opus-5-5", ""},
-		{dragoman.Bedrock, "bedrock", "eu.anthropic.claude-opus-5-5-v1:0", ""},
-		{dragoman.OpenAIChat, "openrouter", "anthropic/claude-opus-5-5", "openai.compatible openrouter"},
-		{dragoman.Bedrock, "bedrock", "amazon.nova-pro-v1:0", ""},
-		{dragoman.OpenAIChat, "azure", "gpt-5.5", ""},
-		{dragoman.OpenAIChat, "", "", "openai.compatible"},
-		{dragoman.OpenAIChat, "deepseek", "deepseek-chat", "openai.compatible deepseek"},
-		{dragoman.OpenAIChat, "vllm", "moonshotai/Kimi-K2", "openai.compatible kimi.ids vllm"},
-		{dragoman.OpenAIResponses, "xai", "grok-5", ""},
-		{dragoman.Ollama, "ollama", "qwen3", "ollama"},
-		{dragoman.Anthropic, "deepseek", "deepseek-chat", ""},
-		{dragoman.Gemini, "gemini", "gemini-3", ""},
+		{dialectname.OpenAIChat, "openai", "gpt-5.5", "openai"},
+		{dialectname.OpenAIResponses, "openai", "o4-mini", ""},
+		{dialectname.OpenAIChat, "openrouter", "openai/gpt-5.5", "openai.compatible openrouter"},
+		{dialectname.Anthropic, "anthropic", "claude-opus-5-5", ""},
+		{dialectname.Bedrock, "bedrock", "eu.anthropic.claude-opus-5-5-v1:0", ""},
+		{dialectname.OpenAIChat, "openrouter", "anthropic/claude-opus-5-5", "openai.compatible openrouter"},
+		{dialectname.Bedrock, "bedrock", "amazon.nova-pro-v1:0", ""},
+		{dialectname.OpenAIChat, "azure", "gpt-5.5", ""},
+		{dialectname.OpenAIChat, "", "", "openai.compatible"},
+		{dialectname.OpenAIChat, "deepseek", "deepseek-chat", "openai.compatible deepseek"},
+		{dialectname.OpenAIChat, "vllm", "moonshotai/Kimi-K2", "openai.compatible kimi.ids vllm"},
+		{dialectname.OpenAIResponses, "xai", "grok-5", ""},
+		{dialectname.Ollama, "ollama", "qwen3", "ollama"},
+		{dialectname.Anthropic, "deepseek", "deepseek-chat", ""},
+		{dialectname.Gemini, "gemini", "gemini-3", ""},
 	} {
 		r, err := set.Resolve(servers.Tags(tc.d, tc.server, tc.model), extension.Switches{})
 		if err != nil {

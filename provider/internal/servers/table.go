@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-const chat = dragoman.OpenAIChat
+const chat = dialectname.OpenAIChat
 
 // served is a server that speaks OpenAI Chat.
 func served(name string) []extension.Tag {
@@ -173,7 +174,7 @@ func All() []extension.Extension {
 			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether thinking is off", Type: "boolean"}},
 		},
 		Server{
-			Name: "ollama", Description: "Ollama's own API.", Requires: []extension.Tag{DialectTag(dragoman.Ollama)},
+			Name: "ollama", Description: "Ollama's own API.", Requires: []extension.Tag{DialectTag(dialectname.Ollama)},
 			Knobs: []Knob{
 				{Setting: "think", Place: "think", Label: "whether the model thinks before it answers", Type: "boolean"},
 				{Setting: "think_level", Place: "think", Label: "how much it thinks", Type: "string", Choices: []string{"low", "medium", "high"}},

@@ -53,7 +53,7 @@ var families = []struct {
 // Family is the family of a model by its name; empty means that it is unknown.
 func Family(model string) string {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	if _, own, onBedrock := strings.Cut(name, "anthropic."); onBedrock {
+	if _, own, resold := strings.Cut(name, "anthropic."); resold {
 		name = own
 	}
 	for _, f := range families {

@@ -1,0 +1,117 @@
+package losses_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
+)
+
+// What somebody forbade after decoding, a policy for one, stays forbidden for
+// the client behind us: whether the answer is whole or streamed, as it came or
+// written anew. Sound arguments alone would make the client run the call.
+func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
+	for _, code := range []string{
+		codes.ProblemStopped, codes.ProblemTruncated, codes.ProblemNoName, codes.ProblemUnreadable,
+		codes.ProblemInvalidJSON, codes.ProblemNotObject, codes.ProblemDuplicateKey, "added_later",
+	} {
+		for _, c := range crosstest.Codecs {
+			sound := func() *dragoman.Response {
+				return &dragoman.Response{
+					ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
+					Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(1)},
+					Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+						&dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`},
+					}}},
+				}
+			}
+			barred := &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}
+			runs := func(resp *dragoman.Response) bool {
+				for _, call := range resp.ToolCalls() {
+					// Ollama has no stop that bars: it tells of arguments in an object of its own.
+					told := c.Dialect() == dialectname.Ollama && strings.HasPrefix(call.Arguments, `{"_raw":`)
+					if call.Problem == nil && resp.Stop.Reason.Runs() && !told {
+						return true
+					}
+				}
+				return false
+			}
+			t.Run(string(c.Dialect())+"/"+code+"/whole", func(t *testing.T) {
+				enc, err := c.EncodeResponse(sound(), dialect.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+				if err != nil || !runs(resp) {
+					t.Fatalf("%v: the call would not have run anyway", err)
+				}
+				resp.ToolCalls()[0].Problem = barred
+				for _, rebuild := range []bool{false, true} {
+					enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
+					if err != nil {
+						t.Fatal(err)
+					}
+					back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if runs(back) {
+						t.Errorf("rebuild %v: a client runs it\n%s", rebuild, enc.Body)
+					}
+				}
+			})
+			t.Run(string(c.Dialect())+"/"+code+"/stream", func(t *testing.T) {
+				call := &dragoman.ToolCall{ID: "call_1", Name: "f"}
+				ended := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Problem: barred}
+				resp := sound()
+				resp.Output = nil
+				body, _, _ := crosstest.Streamed(c, []dragoman.Event{
+					&dragoman.ResponseStart{Response: *resp},
+					&dragoman.PartStart{Part: call, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+					&dragoman.PartDelta{Kind: codes.KindToolCall, Text: `{"a":1}`},
+					&dragoman.PartEnd{Part: ended},
+					&dragoman.ResponseEnd{Response: *resp, Stop: resp.Stop, Usage: resp.Usage},
+				}, dialect.EncodeOptions{})
+				var col dragoman.Collector
+				d := c.NewStreamDecoder(dialect.DecodeOptions{})
+				emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+				_ = d.Feed(body, emit)
+				_ = d.Close(emit)
+				if back, err := col.Response(); err == nil && runs(back) {
+					t.Errorf("a client runs it\n%s", body)
+				}
+			})
+		}
+	}
+}
+
+// A stop that does not stand takes its healthy calls with it: that is told, and
+// where the words of the target have one for it, too.
+func TestR11_AStopThatDoesNotStandIsReported(t *testing.T) {
+	for _, c := range crosstest.Codecs {
+		if c.Dialect() == dialectname.Ollama { // which leaves out the call, and says so
+			continue
+		}
+		for what, second := range map[string]*dragoman.ToolCall{
+			"duplicate keys": {ID: "b", Name: "g", Arguments: `{"a":1,"a":2}`, Problem: dragoman.CheckArguments(`{"a":1,"a":2}`)},
+			"cut":            {ID: "b", Name: "g", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "cut", Offset: -1}},
+		} {
+			if what == "cut" && c.Dialect() == dialectname.OpenAIResponses { // where the item says so (quirk C26)
+				continue
+			}
+			resp := crosstest.AskedResponse()
+			resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `{"a":1}`}, second}
+			resp.Stop.Reason = dragoman.StopToolCalls
+			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
+				t.Helper()
+				if at := reported(rep, "/stop"); len(at) != 1 || at[0].Kind != dragoman.Lowered {
+					t.Errorf("%s: %s\n%s", what, rep, body)
+				}
+			})
+		}
+	}
+}

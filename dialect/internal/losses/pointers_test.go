@@ -1,0 +1,82 @@
+package losses_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
+	"github.com/dragoman-go/dragoman/internal/testkit/gen"
+)
+
+// What Loss.Path promises of an encoder: the pointer leads into the stored JSON
+// of the canonical value. A member that is not modelled stands under its native
+// name in the object that held it, and one that was invented has its place
+// there, empty.
+
+func TestR11_EveryPointerOfAWrittenResponseLeadsIntoTheResponse(t *testing.T) {
+	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		resp := gen.Options{Tidy: true}.Response().Draw(t, "response")
+		enc, _ := c.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Rebuild: rapid.Bool().Draw(t, "rebuild")})
+		crosstest.LeadInto(t, resp, enc.Report)
+	})
+}
+
+func TestR11_EveryPointerOfAWrittenRequestLeadsIntoTheRequest(t *testing.T) {
+	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		req := gen.Options{Tidy: true}.Request().Draw(t, "request")
+		enc, _ := c.EncodeRequest(req, dialect.EncodeOptions{Seed: "s", Target: crosstest.DrawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild")})
+		crosstest.LeadInto(t, req, enc.Report)
+	})
+}
+
+func TestR11_EveryPointerOfAWrittenStreamLeadsIntoTheResponseItCollectsTo(t *testing.T) {
+	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		evs := crosstest.WithoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events"))
+		var col dragoman.Collector
+		for _, ev := range evs {
+			col.Add(ev)
+		}
+		_, rep, _ := crosstest.Streamed(c, evs, dialect.EncodeOptions{Seed: "s", StreamUsage: true, Rebuild: true})
+		resp, _ := col.Response()
+		crosstest.LeadInto(t, resp, rep)
+	})
+}
+
+// A second item under an index that is taken stands behind the others, and so
+// does what is said of it.
+func TestR11_ThePointersOfAnItemUnderATakenIndexLeadToIt(t *testing.T) {
+	d := crosstest.CodecOf(dialectname.OpenAIResponses).NewStreamDecoder(dialect.DecodeOptions{})
+	wire := crosstest.OnWire(t, dialectname.OpenAIResponses, []string{
+		`{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","created_at":1,"model":"m","status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.done","sequence_number":1,"output_index":0,"item":{"type":"function_call","id":"fc","call_id":"call_1","name":"f","arguments":"{}","status":"completed"}}`,
+		`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"type":"function_call","id":"fc2","call_id":"","name":"g","arguments":"","status":"in_progress"}}`,
+		`{"type":"response.output_item.done","sequence_number":3,"output_index":0,"item":{"type":"function_call","id":"fc2","call_id":"","name":"g","arguments":"{\"a\":1,\"a\":2}","status":"completed"}}`,
+		`{"type":"response.completed","sequence_number":4,"response":{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","output":[]}}`,
+	})
+	var col dragoman.Collector
+	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	if err := errors.Join(d.Feed(wire, emit), d.Close(emit)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := col.Response()
+	if err != nil || len(resp.Output) != 2 {
+		t.Fatal(err, len(resp.Output))
+	}
+	for _, c := range crosstest.Codecs {
+		_, rep := crosstest.Crossed(crosstest.CodecOf(dialectname.OpenAIResponses), c, wire)
+		if len(rep.Losses) == 0 {
+			t.Errorf("%s: nothing is said of it", c.Dialect())
+		}
+		for _, l := range rep.Losses {
+			if strings.HasPrefix(l.Path, "/output/") && !strings.HasPrefix(l.Path, "/output/0") && !strings.HasPrefix(l.Path, "/output/1") {
+				t.Errorf("%s: %s", c.Dialect(), l)
+			}
+		}
+	}
+}

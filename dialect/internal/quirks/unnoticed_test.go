@@ -1,0 +1,295 @@
+package quirks_test
+
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
+)
+
+// ended is why a stream ended to a client that reads all of it.
+func ended(c dialect.Codec, wire []byte) dragoman.StopReason {
+	stop := dragoman.StopError
+	d := c.NewStreamDecoder(dialect.DecodeOptions{})
+	emit := func(ev dragoman.Event) error {
+		if end, ok := ev.(*dragoman.ResponseEnd); ok {
+			stop = end.Stop.Reason
+		}
+		return nil
+	}
+	_ = d.Feed(wire, emit)
+	_ = d.Close(emit)
+	return stop
+}
+
+// withArguments are the events of a stream whose call has other arguments.
+func withArguments(events []string, args string) []string {
+	out := make([]string, len(events))
+	for i, ev := range events {
+		ev = strings.ReplaceAll(ev, `"arguments":{}`, `"arguments":`+args) // Ollama
+		ev = strings.ReplaceAll(ev, `"args":{}`, `"args":`+args)           // Gemini
+		out[i] = strings.ReplaceAll(ev, `"{}"`, crosstest.JSON(args))
+	}
+	return out
+}
+
+// Readers of a repeated key take the first value, the last, or both, and none
+// notices. In a stream such arguments are out before their end is known, so that
+// only the stop can keep a client from running them; where they are told in an
+// object, a tool that takes anything would run that. Ollama's clients do not look
+// at the stop: there they are told.
+func TestR7_NoStreamEndsWithAStopThatRunsACallWithARepeatedKey(t *testing.T) {
+	for d, events := range crosstest.TwinStreams {
+		wire := crosstest.OnWire(t, d, withArguments(events, `{"x":1,"x":2}`))
+		for _, out := range crosstest.Codecs {
+			t.Run(string(d)+" to "+string(out.Dialect()), func(t *testing.T) {
+				body, rep := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
+				told := bytes.Contains(body, []byte("_raw"))
+				if out.Dialect() == dialectname.Ollama {
+					if !told {
+						t.Errorf("a client runs it:\n%s", body)
+					}
+				} else if stop := ended(out, body); stop.Runs() {
+					t.Errorf("a client runs it after %s:\n%s", stop, body)
+				}
+				switch lines := rep.String(); {
+				case len(rep.Losses) == 0:
+					t.Error("nothing is reported")
+				case !told && strings.Contains(lines, "_raw"):
+					t.Errorf("the report tells of an object that nobody wrote:\n%s\n%s", lines, body)
+				}
+			})
+		}
+	}
+}
+
+// The same of arguments that stand in the start of a block.
+func TestR7_ARepeatedKeyInTheStartOfABlockIsNotRunEither(t *testing.T) {
+	for d, start := range map[dragoman.Dialect][2]string{
+		dialectname.Anthropic: {`"name":"f","input":{}`, `"name":"f","input":{"x":1,"x":2}`},
+		dialectname.Bedrock:   {`"name":"f"`, `"name":"f","input":{"x":1,"x":2}`},
+	} {
+		var events []string
+		for _, ev := range crosstest.TwinStreams[d] {
+			if !strings.Contains(ev, `"{}"`) {
+				events = append(events, strings.Replace(ev, start[0], start[1], 1))
+			}
+		}
+		body, _ := crosstest.Crossed(crosstest.CodecOf(d), crosstest.CodecOf(d), crosstest.OnWire(t, d, events))
+		if stop := ended(crosstest.CodecOf(d), body); stop.Runs() {
+			t.Errorf("%s: a client runs it after %s:\n%s", d, stop, body)
+		}
+	}
+}
+
+// Decision 34: beside arguments that are only told, the stop of a whole answer is
+// one after which nothing runs.
+func TestR7_NoAnswerWithArgumentsThatAreToldHasAStopThatRunsThem(t *testing.T) {
+	for _, args := range []string{`{"x":1,"x":2}`, `{} {}`, `{"x":NaN}`, `{`, `[1]`} {
+		for _, c := range crosstest.Codecs {
+			if c.Dialect() == dialectname.Ollama {
+				continue // whose clients do not look at it
+			}
+			resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
+			resp.Output = []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+				&dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: args, Problem: dragoman.CheckArguments(args)},
+			}}}
+			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(enc.Body, []byte("_raw")) && back.Stop.Reason.Runs() {
+				t.Errorf("%s: %s runs after %s:\n%s", c.Dialect(), args, back.Stop.Reason, enc.Body)
+			}
+		}
+	}
+}
+
+// A call of which not one argument came is not a call without arguments: that one
+// runs.
+func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testing.T) {
+	for d, last := range map[dragoman.Dialect]string{
+		dialectname.OpenAIChat: `"name":"f","arguments":""`, dialectname.OpenAIResponses: `"name":"f","arguments":""`,
+		dialectname.Anthropic: `"name":"f","input":{}`, dialectname.Bedrock: `"name":"f"`,
+	} {
+		var events []string
+		for _, ev := range crosstest.TwinStreams[d] {
+			if events = append(events, ev); strings.Contains(ev, last) {
+				break
+			}
+		}
+		wire := bytes.TrimSuffix(crosstest.OnWire(t, d, events), []byte("data: [DONE]\n\n"))
+		for _, out := range crosstest.Codecs {
+			body, _ := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
+			for _, done := range []string{`"arguments":"{}"`, `"arguments":{}`, `"args":{}`, `"partial_json":"{}"`, `"input":"{}"`} {
+				if bytes.Contains(body, []byte(done)) {
+					t.Errorf("%s to %s: it is completed to %s:\n%s", d, out.Dialect(), done, body)
+				}
+			}
+			if stop := ended(out, body); stop.Runs() {
+				t.Errorf("%s to %s: it runs after %s:\n%s", d, out.Dialect(), stop, body)
+			}
+			// So it is when the stream was collected.
+			var col dragoman.Collector
+			dec := crosstest.CodecOf(d).NewStreamDecoder(dialect.DecodeOptions{})
+			emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+			_ = dec.Feed(wire, emit)
+			_ = dec.Close(emit)
+			resp, _ := col.Response()
+			if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Arguments != "" || calls[0].Problem == nil {
+				t.Errorf("%s: %+v", d, calls)
+			}
+		}
+	}
+}
+
+// A stream that failed and was collected is an error on every wire, whatever it
+// had said: as an answer it would have calls to run, and a reason that misleads.
+// Responses has a form that holds both.
+func TestAResponseThatFailedIsWrittenAsItsErrorOnEveryWire(t *testing.T) {
+	events := append(crosstest.TwinStreams[dialectname.Anthropic][:9:9], `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
+	var col dragoman.Collector
+	d := crosstest.CodecOf(dialectname.Anthropic).NewStreamDecoder(dialect.DecodeOptions{})
+	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	_ = d.Feed(crosstest.OnWire(t, dialectname.Anthropic, events), emit)
+	_ = d.Close(emit)
+	resp, _ := col.Response()
+	if resp.Error == nil || len(resp.ToolCalls()) != 1 {
+		t.Fatalf("%+v", resp)
+	}
+	for _, c := range crosstest.Codecs {
+		enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+		if err != nil || back.Error == nil || back.Error.Message != "Overloaded" || back.Stop.Reason.Runs() {
+			t.Errorf("%s: %v, %+v:\n%s", c.Dialect(), err, back, enc.Body)
+			continue
+		}
+		if c.Dialect() == dialectname.OpenAIResponses {
+			continue
+		}
+		if len(back.Output) > 0 || !strings.Contains(enc.Report.String(), "/output") {
+			t.Errorf("%s: beside the error stands\n%s\n%s", c.Dialect(), enc.Body, enc.Report)
+		}
+	}
+}
+
+// Nothing that comes behind the end of a stream counts, or is passed on. That it
+// came has one line, however much it was; what keeps a connection alive has none.
+func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
+	for d, events := range crosstest.TwinStreams {
+		wire := crosstest.OnWire(t, d, events)
+		if d == dialectname.Gemini { // whose streams end where their bytes do, but for an error
+			wire = append(wire, "data: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}\n\n"...)
+		}
+		for _, native := range []bool{true, false} {
+			read := func(pieces ...[]byte) (late int) {
+				dec := crosstest.CodecOf(d).NewStreamDecoder(dialect.DecodeOptions{NoNative: !native})
+				for _, p := range pieces {
+					_ = dec.Feed(p, func(dragoman.Event) error { return nil })
+				}
+				_ = dec.Close(func(dragoman.Event) error { return nil })
+				return strings.Count(dec.Report().String(), "behind the end of the stream")
+			}
+			if n := read(slices.Concat(wire, wire)); n != 1 {
+				t.Errorf("%s: the stream twice has %d lines", d, n)
+			}
+			if n := read(wire, wire, wire); n != 1 {
+				t.Errorf("%s: the stream three times has %d lines", d, n)
+			}
+			quiet := []byte(": keepalive\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\ndata: {\"type\":\"keepalive\"}\n\ndata: [DONE]\n\n")
+			switch d {
+			case dialectname.Ollama:
+				quiet = []byte("\n\n")
+			case dialectname.Bedrock:
+				quiet = nil
+			}
+			if n := read(wire, quiet); n != 0 {
+				t.Errorf("%s: keeping the connection alive has %d lines", d, n)
+			}
+		}
+	}
+}
+
+// A server that says again and again that its calls end, and goes on with them,
+// must not make us read their arguments as often.
+func TestQuirkC35_ACallThatEndsAgainAndAgainTakesLinearMemory(t *testing.T) {
+	for d, c := range map[dragoman.Dialect]struct{ piece, end string }{
+		dialectname.Anthropic: {
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}`,
+		},
+		dialectname.Bedrock: {
+			`contentBlockDelta {"contentBlockIndex":2,"delta":{"toolUse":{"input":%s}}}`,
+			`messageStop {"stopReason":"tool_use"}`,
+		},
+	} {
+		cost := func(times int) uint64 {
+			var events []string
+			for _, ev := range crosstest.TwinStreams[d] {
+				if !strings.Contains(ev, `"{}"`) {
+					events = append(events, ev)
+					continue
+				}
+				events = append(events, strings.Replace(c.piece, "%s", crosstest.JSON(`{"a":"`), 1))
+				for range times {
+					events = append(events, strings.Replace(c.piece, "%s", crosstest.JSON(strings.Repeat("x", 500)), 1), c.end)
+				}
+				events = append(events, strings.Replace(c.piece, "%s", crosstest.JSON(`"}`), 1))
+			}
+			wire := crosstest.OnWire(t, d, events)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			crosstest.Crossed(crosstest.CodecOf(d), crosstest.CodecOf(d), wire)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := cost(500), cost(2000); many > 8*few {
+			t.Errorf("%s: %d bytes for 500 ends, %d for 2000", d, few, many)
+		}
+	}
+}
+
+// How a stream is cut into fragments says nothing of a call: a client runs it, or
+// does not, whatever the cut (quirk B3 of arguments in quotes).
+func TestQuirkB3_ACallRunsOrNotHoweverItsArgumentsAreCut(t *testing.T) {
+	const piece = `{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`
+	cut := func(pieces ...string) (events []string) {
+		for _, ev := range crosstest.TwinStreams[dialectname.Anthropic] {
+			if !strings.Contains(ev, `"{}"`) {
+				events = append(events, ev)
+				continue
+			}
+			for _, p := range pieces {
+				events = append(events, strings.Replace(piece, "%s", crosstest.JSON(p), 1))
+			}
+		}
+		return events
+	}
+	for _, args := range []string{` "{\"a\":1}"`, `"{\"a\":1}" `, ` {"a":1}`, "\n", ` "{\"a\":1,\"a\":2}"`, `{"a":1,"a":2}`, `  [1]`, ` null`} {
+		for _, out := range crosstest.Codecs {
+			whole, _ := crosstest.Crossed(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(args)))
+			want := ended(out, whole)
+			for i := range len(args) + 1 {
+				for _, pieces := range [][]string{{args[:i], args[i:]}, {args[:i/2], args[i/2 : i], args[i:]}} {
+					body, _ := crosstest.Crossed(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(pieces...)))
+					if got := ended(out, body); got != want {
+						t.Errorf("%s: %q ends with %s, in one piece with %s\n%s", out.Dialect(), pieces, got, want, body)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,14 @@
+// Package dialectname has the names of the dialects that packages of this module name.
+package dialectname
+
+import "github.com/dragoman-go/dragoman"
+
+// The names of dialects.
+const (
+	OpenAIChat      dragoman.Dialect = "openai.chat_completions"
+	OpenAIResponses dragoman.Dialect = "openai.responses"
+	Anthropic       dragoman.Dialect = "anthropic.messages"
+	Gemini          dragoman.Dialect = "gemini.generate_content"
+	Ollama          dragoman.Dialect = "ollama.chat"
+	Bedrock         dragoman.Dialect = "bedrock.converse"
+)

@@ -1,0 +1,52 @@
+// Package resultorder has the rules for the results behind a turn of the model: where they
+// stand, and which of several counts. Package history arranges conversations by them.
+// Encoders that write several messages as one apply them to what they grouped, so that a
+// conversation which was not normalized gets the same order.
+package resultorder
+
+import (
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Ranks has the rank of each call of a turn. K identifies a call.
+type Ranks[K comparable] map[K]int
+
+// Add gives the next call its rank. A call that comes again keeps its rank.
+func (r Ranks[K]) Add(call K) {
+	if _, again := r[call]; !again {
+		r[call] = len(r)
+	}
+}
+
+// Rest is the rank of everything that is not the result of a call of the turn: it stands
+// behind the results (quirk D3).
+func (r Ranks[K]) Rest() int { return len(r) }
+
+// Of returns the rank of a result: results stand in the order of their calls (quirks D1, D2,
+// D4).
+func (r Ranks[K]) Of(call K) int {
+	if rank, ok := r[call]; ok {
+		return rank
+	}
+	return r.Rest()
+}
+
+// Sort puts items in the order of their ranks, and reports whether one moved. Items of the
+// same rank keep their order.
+func Sort[T any](items []T, rank func(T) int) (moved bool) {
+	byRank := func(a, b T) int { return rank(a) - rank(b) }
+	if slices.IsSortedFunc(items, byRank) {
+		return false
+	}
+	slices.SortStableFunc(items, byRank)
+	return true
+}
+
+// Replaces reports whether a later result of a call counts, and not the earlier one. It takes
+// the place of the first (quirk D6). A result that was made up never replaces one that a tool
+// returned.
+func Replaces(earlier, later *dragoman.ToolResult) bool {
+	return !later.Synthetic || earlier.Synthetic
+}

@@ -1,0 +1,132 @@
+package crosstest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// LeadInto fails for a loss whose pointer leads nowhere in v.
+func LeadInto(t rapid.TB, v any, rep dragoman.Report) {
+	stored, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(stored, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range rep.Losses {
+		if slices.Contains(rep.Losses[:i], l) {
+			t.Errorf("reported twice: %s", l)
+		}
+		there, err := leads(doc, l)
+		if err != nil {
+			t.Errorf("%s\n%v in %s", l, err, stored)
+		}
+		if l.From != "" && err == nil && !strings.Contains(flat(there), l.From) && qualified(there) != l.From {
+			t.Errorf("%s\nwhat was written otherwise is not there: %v", l, there)
+		}
+	}
+}
+
+// qualified is the name of a tool or a call with its namespace.
+func qualified(v any) string {
+	ns, _ := member(v, "namespace")
+	name, _ := member(v, "name")
+	return strings.TrimSpace(flat(ns)) + "." + strings.TrimSpace(flat(name))
+}
+
+// flat is all the text in a JSON value.
+func flat(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v + "\n"
+	case []any:
+		all := ""
+		for _, e := range v {
+			all += flat(e)
+		}
+		return all
+	case map[string]any:
+		all := ""
+		for _, e := range v {
+			all += flat(e)
+		}
+		return all
+	default:
+		return ""
+	}
+}
+
+// leads follows the pointer of a loss to what stands there; nil where that is in
+// no member of the canonical form.
+func leads(doc any, l dragoman.Loss) (there any, err error) {
+	if l.Path == "" {
+		return doc, nil
+	}
+	rest, ok := strings.CutPrefix(l.Path, "/")
+	if !ok {
+		return nil, errors.New("no JSON pointer")
+	}
+	at := ""
+	for rest != "" || at == "" {
+		name, after, more := strings.Cut(rest, "/")
+		next, ok := member(doc, unescaped(name))
+		if !ok {
+			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)
+		}
+		doc, rest, at = next, after, at+"/"+name
+	}
+	return doc, nil
+}
+
+func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(name) }
+
+func member(doc any, name string) (any, bool) {
+	switch doc := doc.(type) {
+	case string: // native JSON, which the pointer goes on in
+		var inside any
+		if json.Unmarshal([]byte(doc), &inside) != nil {
+			return nil, false
+		}
+		if _, text := inside.(string); text {
+			return nil, false
+		}
+		return member(inside, name)
+	case map[string]any:
+		v, ok := doc[name]
+		return v, ok
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(doc) {
+			return nil, false
+		}
+		return doc[i], true
+	default:
+		return nil, false
+	}
+}
+
+// native reports whether an object keeps a native member at a pointer, or one
+// that the pointer leads into.
+func native(doc any, path string) bool {
+	extra, _ := member(doc, "extra")
+	fields, _ := member(extra, "fields")
+	list, _ := fields.([]any)
+	return slices.ContainsFunc(list, func(f any) bool {
+		kept, _ := member(f, "path")
+		s, _ := kept.(string)
+		return path == s || strings.HasPrefix(path, s+"/")
+	})
+}

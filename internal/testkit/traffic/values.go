@@ -1,0 +1,29 @@
+package traffic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// The smallest helpers to walk decoded JSON; a wrong type reads as absent.
+
+// Object returns a JSON value as an object; nil if it is none.
+func Object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+// List returns a JSON value as a list; nil if it is none.
+func List(v any) []any { l, _ := v.([]any); return l }
+
+// Text returns a JSON value as a string; empty if it is none.
+func Text(v any) string { s, _ := v.(string); return s }
+
+// JSONText writes a value back as compact JSON with sorted keys.
+func JSONText(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,23 @@
+// Package charset reads sets of characters, such as those of names on a wire.
+package charset
+
+// Has reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An
+// empty set allows everything; a "-" at the end stands for itself.
+func Has(set string, c byte) bool {
+	if set == "" {
+		return true
+	}
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' {
+			if set[i] <= c && c <= set[i+2] {
+				return true
+			}
+			i += 2
+			continue
+		}
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,67 @@
+package provider_test
+
+import (
+	"net/http"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// startOnly answers with the start of a stream and an error.
+func startOnly(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
+	s.stream(w, []dragoman.Event{eventsOf(textAnswer("x"))[0], &dragoman.StreamError{Err: overloaded}})
+}
+
+func TestStreamWithoutContentHasEventsUnlessItIsRelayed(t *testing.T) {
+	for _, relayed := range []bool{false, true} {
+		s := serve(t, anthropic.Codec{}, startOnly)
+		ctx := t.Context()
+		if relayed {
+			ctx = callcontext.WithRelay(ctx, &callcontext.Relay{})
+		}
+		events, failures := 0, 0
+		client, _ := hasty(s, steadily)
+		for _, err := range client.Stream(ctx, question()) {
+			if err == nil {
+				events++
+			} else {
+				failures++
+			}
+		}
+		if failures != 1 || relayed != (events == 0) {
+			t.Errorf("relayed %v: %d events, %d errors", relayed, events, failures)
+		}
+	}
+}
+
+// A chain and its clients share the buffer: what an attempt sent before its content is
+// dropped with the attempt, and the rest comes once.
+func TestChainDropsTheEventsOfFailedAttempts(t *testing.T) {
+	retried := serve(t, anthropic.Codec{}, startOnly)
+	answered := serve(t, anthropic.Codec{}, startOnly, say(textAnswer("hello")))
+	first, _ := hasty(retried, steadily)
+	second, _ := hasty(answered, steadily)
+	chain := &provider.Chain{Links: []provider.Link{{Name: "a", Model: first}, {Name: "b", Model: second}}}
+	var starts []*dragoman.ResponseStart
+	text := ""
+	for ev, err := range chain.Stream(t.Context(), question()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case *dragoman.ResponseStart:
+			starts = append(starts, ev)
+		case *dragoman.PartDelta:
+			text += ev.Text
+		}
+	}
+	if len(starts) != 1 || starts[0].Response.Failover.Model != "b" || text != "hello" {
+		t.Errorf("%d starts, %q", len(starts), text)
+	}
+	if a, b := len(retried.requests()), len(answered.requests()); a != 3 || b != 2 {
+		t.Errorf("%d and %d requests", a, b)
+	}
+}
