@@ -232,7 +232,7 @@ github.com/maximhq/bifrost/core v1.7.13, in one process, the same bytes, no HTTP
 %s
 ### Slow streams
 
-Each stream says %d words, one each two seconds or so, and none ends before all have begun. Memory is the most that the gateway's process has had resident. Every word of every stream is looked for, in order. Promise: 10,000 streams in less than 1 GiB, without a lost event. Where fewer are told, the system lets a process open no more files: in HTTP/1.1 each stream is two.
+Each stream says %d words, one each two seconds or so, and none ends before all have begun. Memory is the most that the gateway's process has had resident. Every word of every stream is looked for, in order. The gateway runs with ` + "`GOMEMLIMIT=900MiB`" + `, as in a container of 1 GiB. Promise: 10,000 streams in less than 1 GiB, without a lost event. A row with fewer streams reached the limit on open files: in HTTP/1.1 each stream needs two.
 
 | client to model | to the model | streams | MiB | KiB each | streams that were not whole | promise |
 |---|---|---|---|---|---|---|
@@ -248,7 +248,7 @@ const why = `Missed, and why:
 - Portkey's gateway, paced: what the kernel does is the same for both. By the first table, the reverse proxy itself would not get three times as many in one dialect.
 - bifrost, a small request: no one thing is most of it. By a profile 27 %% of ours is allocating (62 times, for their 295) and 8 %% what writes cost while the collector runs; 10 %% is the two registries of names and formats, to read with and to write with, 8 %% fingerprints, so that what was not changed can go out as it came, 8 %% making the conversation valid, 6 %% looking for members that two readers would read differently. A large request is translated several times as fast.
 - bifrost, a whole answer whose arguments are 4 kB: ours goes over the arguments three times: to look for members that are there twice, to see once more that they are sound before they are written, as an answer may be made by hand, and to quote them, which is 40 %% of its time, at about two bytes a nanosecond. Allocating is 20 %%. sonic, compiled for the machine, goes over them quicker, and bifrost looks for neither.
-- Memory is kept with little to spare when answers are translated. In HTTP/1.1 nearly a third of it is stacks, 30 KiB for a stream, which has several goroutines of net/http; buffers of net/http are another 9 KiB; and the collector lets garbage grow to the size of what lives.
+- Without ` + "`GOMEMLIMIT`" + `, 10,000 translated streams take up to 1.2 GiB: the collector then lets garbage grow to the size of live memory. In HTTP/1.1 nearly a third of the memory is stacks, 30 KiB for each stream, which has several goroutines of net/http; buffers of net/http are another 9 KiB.
 
 ` + "`go test .` in `bench/gateway/`" + ` fails when the paced figures are above 1.5 and 2.5, when Portkey's gateway in bursts is less than 2.5 times behind, and when bifrost's translation comes closer than it is known to be.
 `
