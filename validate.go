@@ -3,13 +3,16 @@ package dragoman
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrInvalid says that a canonical value was built in a way that no wire could
-// express: a nil part, a number that is none.
+// ErrInvalid reports a value that no dialect can express: a nil part, a number that is
+// not JSON, an unknown kind of media.
 var ErrInvalid = errors.New("dragoman: invalid value")
 
 // Validate reports what makes a request impossible to encode, each with its
@@ -23,9 +26,14 @@ func (r *Request) Validate() error {
 	v.parts("/instructions", r.Instructions)
 	v.messages("/messages", r.Messages)
 	for i := range r.Tools {
-		if t := &r.Tools[i]; t.Kind == codes.ToolHosted && t.Source == nil {
-			v.bad(fmt.Sprintf("/tools/%d", i), "a hosted tool needs its Source")
-		}
+		v.tool(i, &r.Tools[i])
+	}
+	if o := r.Output; o != nil {
+		v.oneOf("/output/kind", o.Kind, outputKinds)
+		v.oneOf("/output/strict", o.Strict, strictness)
+	}
+	if r.Reasoning != nil {
+		v.oneOf("/reasoning/mode", r.Reasoning.Mode, reasoningModes)
 	}
 	v.number("/sampling/temperature", r.Sampling.Temperature)
 	v.number("/sampling/top_p", r.Sampling.TopP)
@@ -64,7 +72,40 @@ func ValidateEvent(ev Event) error {
 	return errors.Join(v.errs...)
 }
 
+// The values of string fields, as their comments list them. An empty string is the zero
+// value of a field, which some of them refuse.
+var (
+	mediaKinds     = []string{codes.MediaImage, codes.MediaAudio, codes.MediaVideo, codes.MediaFile}
+	toolKinds      = []string{codes.ToolFunction, codes.ToolFreeform, codes.ToolHosted}
+	strictness     = []string{codes.StrictOff, codes.StrictOn, codes.StrictAuto, codes.StrictUnset}
+	payloads       = []string{codes.PayloadObject, codes.PayloadText}
+	outcomes       = []string{codes.OutcomeUnknown, codes.OutcomeOK, codes.OutcomeError}
+	outputKinds    = []string{"", codes.OutputText, codes.OutputJSON, codes.OutputSchema}
+	reasoningModes = []string{codes.ReasoningDefault, codes.ReasoningOff, codes.ReasoningAdaptive, codes.ReasoningBudget}
+)
+
 type validator struct{ errs []error }
+
+// oneOf reports a value that is not in the list.
+func (v *validator) oneOf(path, value string, allowed []string) {
+	if slices.Contains(allowed, value) {
+		return
+	}
+	var names []string
+	for _, a := range allowed {
+		names = append(names, strconv.Quote(a))
+	}
+	v.bad(path, fmt.Sprintf("unknown value %.40q: use %s", value, strings.Join(names, ", ")))
+}
+
+func (v *validator) tool(i int, t *ToolSpec) {
+	path := "/tools/" + strconv.Itoa(i)
+	v.oneOf(path+"/kind", t.Kind, toolKinds)
+	v.oneOf(path+"/strict", t.Strict, strictness)
+	if t.Kind == codes.ToolHosted && t.Source == nil {
+		v.bad(path, "a hosted tool needs its Source")
+	}
+}
 
 func (v *validator) bad(path, reason string) {
 	if path != "" {
@@ -91,16 +132,21 @@ func (v *validator) parts(path string, ps []Part) {
 	}
 }
 
-// part says what is wrong with a part that is not sound.
+// part reports what is wrong with an invalid part.
 func (v *validator) part(path string, p Part) {
 	if isNilPart(p) {
 		v.bad(path, "a nil part")
 		return
 	}
 	switch p := p.(type) {
+	case *ToolCall:
+		v.oneOf(path+"/payload", p.Payload, payloads)
 	case *ToolResult:
+		v.oneOf(path+"/payload", p.Payload, payloads)
+		v.oneOf(path+"/outcome", p.Outcome, outcomes)
 		v.parts(path+"/content", p.Content)
 	case *Media:
+		v.oneOf(path+"/media", p.Media, mediaKinds)
 		if p.Attachment == "" {
 			return
 		}
@@ -108,16 +154,21 @@ func (v *validator) part(path string, p Part) {
 	}
 }
 
-// sound reports whether a part is there, and all that it holds: nearly every one is,
-// and only for the others a place is worth writing down.
+// sound reports whether a part is valid. It is the fast path: only an invalid part
+// needs its path.
 func sound(p Part) bool {
 	if isNilPart(p) {
 		return false
 	}
 	switch p := p.(type) {
 	case *Media:
-		return p.Attachment == ""
+		return p.Attachment == "" && slices.Contains(mediaKinds, p.Media)
+	case *ToolCall:
+		return slices.Contains(payloads, p.Payload)
 	case *ToolResult:
+		if !slices.Contains(payloads, p.Payload) || !slices.Contains(outcomes, p.Outcome) {
+			return false
+		}
 		for _, inner := range p.Content {
 			if !sound(inner) {
 				return false

@@ -13,11 +13,17 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 	text := &dragoman.Text{Text: "x"}
 	hot := dragoman.Number("hot")
 	more := dragoman.Number(`1,"model":"other"`)
-	cases := []struct {
+	type testCase struct {
 		name string
 		req  dragoman.Request
 		want string
-	}{
+	}
+	cases := []testCase{
+		{"misspelled tool kind", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f", Kind: "custom"}}}, "/tools/0/kind"},
+		{"misspelled strictness of a tool", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f", Strict: "true"}}}, "/tools/0/strict"},
+		{"misspelled output kind", dragoman.Request{Output: &dragoman.OutputFormat{Kind: "schema"}}, "/output/kind"},
+		{"misspelled strictness of the output", dragoman.Request{Output: &dragoman.OutputFormat{Kind: codes.OutputJSON, Strict: "yes"}}, "/output/strict"},
+		{"misspelled reasoning mode", dragoman.Request{Reasoning: &dragoman.ReasoningSettings{Mode: "enabled"}}, "/reasoning/mode"},
 		{"a nil part", dragoman.Request{Messages: []dragoman.Message{{Parts: []dragoman.Part{text, nil}}}}, "/messages/0/parts/1"},
 		{"a nil pointer in a part", dragoman.Request{Instructions: []dragoman.Part{(*dragoman.Media)(nil)}}, "/instructions/0"},
 		{
@@ -28,6 +34,18 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 		{"a hosted tool without a source", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f"}, {Kind: codes.ToolHosted}}}, "/tools/1"},
 		{"a number that is a word", dragoman.Request{Sampling: dragoman.Sampling{Temperature: &hot}}, "/sampling/temperature"},
 		{"a number that says more than its place allows", dragoman.Request{Sampling: dragoman.Sampling{TopP: &more}}, "/sampling/top_p"},
+	}
+	for name, c := range map[string]struct {
+		part dragoman.Part
+		want string
+	}{
+		"media":          {&dragoman.Media{Media: "picture", URL: "https://example.com/a.png"}, "/media: unknown value \"picture\": use \"image\", \"audio\", \"video\", \"file\""},
+		"call payload":   {&dragoman.ToolCall{ID: "c", Name: "f", Payload: "txt"}, "/payload: unknown value \"txt\""},
+		"result payload": {&dragoman.ToolResult{CallID: "c", Payload: "object"}, "/payload: unknown value \"object\""},
+		"outcome":        {&dragoman.ToolResult{CallID: "c", Outcome: "failed"}, "/outcome: unknown value \"failed\""},
+		"nested media":   {&dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{&dragoman.Media{Media: "img"}}}, "/content/0/media: unknown value \"img\""},
+	} {
+		cases = append(cases, testCase{"misspelled " + name, dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{c.part}}}}, "/messages/0/parts/0" + c.want})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

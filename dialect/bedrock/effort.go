@@ -31,7 +31,6 @@ func (e *requestEncoder) takeEffort() {
 	req := *e.Req
 	req.Reasoning = nil
 	e.Req = &req
-	wirekit.ReportMode(e.Rep, s)
 	extra.Report(e.Rep, s.Extra, name, extra.At("/reasoning"))
 	for _, f := range s.Extra.For(name) {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s has no place in %s", f.Path, field)

@@ -318,7 +318,6 @@ func (e *requestEncoder) thinking() {
 	if s == nil {
 		return
 	}
-	wirekit.ReportMode(e.rep, s)
 	typ, budget := "enabled", s.BudgetTokens
 	off := s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && s.Effort == "none"
 	switch tokens, known := wirekit.EffortBudget(s.Effort); {

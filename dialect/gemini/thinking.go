@@ -15,7 +15,6 @@ func (e *requestEncoder) thinking() {
 	if s == nil {
 		return
 	}
-	wirekit.ReportMode(e.rep, s)
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 	budget, level := e.effort(s)
 	if budget == nil && level == "" && s.Summary == "" && s.Extra.For(name) == nil {

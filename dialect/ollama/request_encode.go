@@ -199,7 +199,6 @@ func (e *requestEncoder) think() {
 	if s == nil {
 		return
 	}
-	wirekit.ReportMode(e.rep, s)
 	switch level := e.level(s); {
 	case s.Mode == codes.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)

@@ -362,7 +362,6 @@ func (e *requestEncoder) reasoningSettings() {
 	if s.Mode == codes.ReasoningAdaptive && effort == "" && budget == nil {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 	}
-	wirekit.ReportMode(e.rep, s)
 	if effort == "none" && e.target.Caps.ReasoningOff != "" {
 		e.switchOff(e.target.Caps.ReasoningOff)
 	} else {

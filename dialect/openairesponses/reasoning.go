@@ -64,8 +64,6 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 		if effort == "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 		}
-	default:
-		wirekit.ReportMode(e.rep, s)
 	}
 	if budget != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: the target takes an effort only", *budget)

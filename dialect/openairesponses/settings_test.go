@@ -140,7 +140,6 @@ func TestQuirkG10_NoReasoningSettingIsIgnoredSilently(t *testing.T) {
 		{"off wins over effort", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, "none", dragoman.Dropped, "/reasoning/effort"},
 		{"off wins over a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, BudgetTokens: budget(1024)}, "none", dragoman.Dropped, "/reasoning/budget_tokens"},
 		{"adaptive beside a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: budget(1024)}, nil, dragoman.Dropped, "/reasoning/budget_tokens"},
-		{"a mode in no table", dragoman.ReasoningSettings{Mode: "deep"}, nil, dragoman.Dropped, "/reasoning/mode"},
 		{"off alone", dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, "none", "", ""},
 		{"off said twice", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "none"}, "none", "", ""},
 	} {

@@ -183,7 +183,6 @@ func (e *RequestEncoder) ThinkingType() string {
 
 // ReportMode reports what of the reasoning settings is written in another form.
 func (e *RequestEncoder) ReportMode() {
-	wirekit.ReportMode(e.Rep, e.Reasoning())
 	if e.Target.Caps.ThinkingBudgets {
 		wirekit.ReportBudget(e.Rep, e.Req.Reasoning)
 	}

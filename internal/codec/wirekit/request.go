@@ -242,12 +242,3 @@ func EffortOf(budget int64) string {
 		return "high"
 	}
 }
-
-// ReportMode reports a mode of thinking that nobody knows.
-func ReportMode(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
-	switch s.Mode {
-	case codes.ReasoningDefault, codes.ReasoningOff, codes.ReasoningAdaptive, codes.ReasoningBudget:
-	default:
-		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %.40q", s.Mode)
-	}
-}
