@@ -137,6 +137,7 @@ var rooms = []room{
 	{path: "internal/testkit/traffic", files: true, tests: true},
 	{path: "dialect/internal/*", only: []string{}, pure: true}, // tests of several dialects
 	{path: "internal/repo/storedgen", only: []string{"internal/testkit"}, program: true},
+	{path: "internal/repo/release", only: []string{"internal/testkit"}, files: true, program: true},
 	{path: "internal/repo/apicheck", only: []string{"internal/testkit"}, files: true},
 	{path: "internal/repo/doccheck", only: []string{"internal/testkit"}, files: true},
 }
