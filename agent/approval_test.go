@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -400,5 +402,48 @@ func TestAStoreTellsWhichCallsWait(t *testing.T) {
 	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store), agent.Approve(s.Pending()[0])))
 	if s = must[*agent.State](t)(agent.Stored(t.Context(), store)); !s.Done() || did.String() != "pay:x" {
 		t.Errorf("%+v, ran %q", s, did.String())
+	}
+}
+
+// What a human answers at a prompt for all calls of a tool is stored with the run: the
+// process that resumes it does not ask again.
+func TestA3_StickyAnswersOfAPromptLastForTheResumedRun(t *testing.T) {
+	for _, tc := range []struct {
+		answer, want string
+		stored       bool
+	}{
+		{"always\n", "pay:x pay:y", true}, {"always\n", "pay:x pay:y", false},
+		{"never too much\n", "", true}, {"never too much\n", "", false},
+	} {
+		var did counted
+		asked := 0
+		with := func(m *scripted) agent.Agent {
+			prompt := policy.NewPrompt(strings.NewReader(tc.answer), io.Discard)
+			prompt.Ledger = policy.NewLedger()
+			ask := policy.ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+				asked++
+				return prompt.Approve(ctx, req)
+			})
+			return agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}, Runner: &tool.Runner{Approver: policy.First(prompt.Ledger, ask)}}
+		}
+		var in []agent.Option
+		if tc.stored {
+			in = append(in, agent.In(must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))))
+		}
+		res, err := with(model(calls(`a pay {"word":"x"}`), errors.New("broken"))).Run(t.Context(), "go", in...)
+		if err == nil || asked != 1 {
+			t.Fatalf("%q: asked %d times, %v", tc.answer, asked, err)
+		}
+		var state *agent.State
+		if !tc.stored {
+			state = new(agent.State)
+			if err := json.Unmarshal(must[[]byte](t)(json.Marshal(res.State)), state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = with(model(calls(`b pay {"word":"y"}`))).Resume(t.Context(), state, in...)
+		if err != nil || asked != 1 || did.String() != tc.want {
+			t.Errorf("%q, stored %v: asked %d times, ran %q, %v", tc.answer, tc.stored, asked, did.String(), err)
+		}
 	}
 }

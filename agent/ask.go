@@ -202,6 +202,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	if text != "" {
 		req.Instructions = []dragoman.Part{&dragoman.Text{Text: text}}
 	}
+	r.loadChosen()
 	req.Tools = r.specs()
 	req.Contributions = slices.Concat(p.Settings.Contributions, p.contributions)
 	req.StreamUsage = true

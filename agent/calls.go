@@ -19,14 +19,20 @@ type Finished struct {
 	Call   *dragoman.ToolCall
 	Result *dragoman.ToolResult
 	Record tool.Record
+	// added is set if the agent added the tool itself.
+	added bool
 }
 
-// StopOnFirstTool ends the run with the result of its first call.
+// StopOnFirstTool ends the run with the result of its first call. Calls of tools that the
+// agent adds do not end it: handoffs, the search for deferred tools, and the tool that
+// reads long outputs.
 func StopOnFirstTool(_ context.Context, calls []Finished) (string, bool, error) {
-	if len(calls) == 0 {
-		return "", false, nil
+	for _, c := range calls {
+		if !c.added {
+			return c.Output(), true, nil
+		}
 	}
-	return calls[0].Output(), true, nil
+	return "", false, nil
 }
 
 // StopAtTools ends the run with the result of the first call of one of these tools,
@@ -338,7 +344,7 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 	for _, rec := range records {
 		for i, c := range calls {
 			if c.ID == rec.CallID {
-				done = append(done, Finished{c, results[i], rec})
+				done = append(done, Finished{c, results[i], rec, r.player.adds(rec.Key)})
 			}
 		}
 	}
@@ -352,6 +358,12 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 	}
 	r.state.Phase = finished
 	return true, r.outcome(ctx, output)
+}
+
+// adds reports whether a key belongs to a tool that the agent added itself.
+func (p *player) adds(k tool.Key) bool {
+	is := func(t tool.Tool) bool { return t != nil && tool.KeyOf(t.Spec()) == k }
+	return p.handoffs[k] != nil || is(p.finder) || is(p.pages)
 }
 
 // outcome makes a text that is no model's the answer of the run: it is guarded, and

@@ -150,26 +150,39 @@ func (d *decisions) approver(next tool.Approver) tool.Approver {
 }
 
 // logged returns an approver that stores the decisions of a before they take effect. It
-// does not ask again for a stored one: a process may have ended in between.
+// does not ask again for a stored one: a process may have ended in between. Sticky
+// decisions enter the ledger, so that they last for the run and its resumption
+// (requirement A3).
 func (d *decisions) logged(a tool.Approver) tool.Approver {
-	if d.log == nil {
-		return a
-	}
 	return policy.ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
-		stored, err := d.log.Decided(ctx, req.Binding)
-		if err != nil {
-			return tool.Answer{}, err
-		}
-		if stored != nil {
-			return stored.Answer, nil
+		if d.log != nil {
+			stored, err := d.log.Decided(ctx, req.Binding)
+			if err != nil {
+				return tool.Answer{}, err
+			}
+			if stored != nil {
+				return stored.Answer, d.stick(stored)
+			}
 		}
 		answer, err := a.Approve(ctx, req)
 		if err != nil || answer.Verdict != tool.Approved && answer.Verdict != tool.Rejected {
 			return answer, err
 		}
-		if err := d.write(ctx, tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer}); err != nil {
-			return tool.Answer{}, err
+		ruling := tool.Ruling{Binding: req.Binding, Input: req.Input, Answer: answer, Sticky: answer.Sticky}
+		ruling.Answer.Sticky = false // the ruling says it
+		if d.log != nil {
+			if err := d.write(ctx, ruling); err != nil {
+				return tool.Answer{}, err
+			}
 		}
-		return answer, nil
+		return ruling.Answer, d.stick(&ruling)
 	})
+}
+
+// stick records a sticky decision of an approver in the ledger.
+func (d *decisions) stick(r *tool.Ruling) error {
+	if !r.Sticky {
+		return nil
+	}
+	return d.record(decision{pending: tool.Pending{Binding: r.Binding}, answer: r.Answer, sticky: true})
 }

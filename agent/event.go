@@ -145,6 +145,7 @@ type Guarded struct {
 //   - "correction": the answer does not fit what was asked for and goes back
 //   - "failover": a model of a chain failed, and another one responded
 //   - "degraded": a tool failed and is removed for the rest of the run
+//   - "action": an action of an extension before saving failed; the run is saved anyway
 type Notice struct {
 	Turn int
 	// Code is a stable word, Text a line for humans.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -109,4 +111,56 @@ func TestT1_AgentsWithControlCharactersInTheirTextsAreRefused(t *testing.T) {
 			t.Errorf("%s: %q", name, err)
 		}
 	}
+}
+
+// A process that is killed behind a call leaves its result in the journal. New input that
+// abandons the run does not tell the model that nobody knows whether the call ran.
+func TestS1_AnAbandonedRunKeepsTheResultsInItsJournal(t *testing.T) {
+	var mem session.Memory
+	var did counted
+	a := agent.Agent{Model: model(calls(`a pay {"word":"x"}`, "b wait")), Tools: []tool.Tool{
+		did.tool("pay"), did.tool("wait", tool.NeedsApproval()),
+	}}
+	killed := &dyingStore{Session: opened(t, &mem, "s")}
+	if _, err := a.Run(t.Context(), "go", agent.In(killed)); !errors.Is(err, errKilled) || did.String() != "pay:x" {
+		t.Fatalf("%v, ran %q", err, did.String())
+	}
+	m := model()
+	a.Model = m
+	must[*agent.Result](t)(a.Run(t.Context(), "never mind", agent.In(opened(t, &mem, "s")), agent.Abandon()))
+	var texts []string
+	for _, p := range m.asked[0].Messages[2].Parts {
+		texts = append(texts, p.(*dragoman.ToolResult).PlainText())
+	}
+	if len(texts) != 2 || texts[0] != "pay did x" || !strings.Contains(texts[1], "not known whether it ran") {
+		t.Errorf("%q", texts)
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// dyingStore is a session of a process that dies once it has run a tool: it saves nothing
+// after that.
+type dyingStore struct {
+	*session.Session
+	ended atomic.Bool
+}
+
+func (s *dyingStore) End(ctx context.Context, in tool.Intent, result *dragoman.ToolResult) error {
+	defer s.ended.Store(true)
+	return s.Session.End(ctx, in, result)
+}
+
+func (s *dyingStore) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
+	if s.ended.Load() {
+		return errKilled
+	}
+	return s.Session.Save(ctx, messages, state)
+}
+
+func (s *dyingStore) SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error {
+	if s.ended.Load() {
+		return errKilled
+	}
+	return s.Session.SaveRecords(ctx, messages, state, run, records)
 }

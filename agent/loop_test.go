@@ -159,6 +159,24 @@ func TestL3_ToolsMayEndTheRun(t *testing.T) {
 	}
 }
 
+// The result of a handoff or of a search is not an answer.
+func TestL3_StoppingOnTheFirstToolIgnoresToolsOfTheAgent(t *testing.T) {
+	var did counted
+	second := agent.Agent{Name: "second", Model: model(says("taken over"))}
+	first := agent.Agent{Model: model(calls("a transfer_to_second")), AfterTools: agent.StopOnFirstTool}
+	first.Handoffs = []agent.Handoff{{To: &second, Name: "transfer_to_second"}}
+	if res := must[*agent.Result](t)(first.Run(t.Context(), "go")); res.Output != "taken over" || res.Agent != "second" {
+		t.Errorf("after a handoff: %q of %s", res.Output, res.Agent)
+	}
+	searches := agent.Agent{
+		Model: model(calls(`a tool_search {"query":"look"}`), calls(`b look {"word":"x"}`)),
+		Tools: []tool.Tool{did.tool("look", tool.Deferred())}, AfterTools: agent.StopOnFirstTool,
+	}
+	if res := must[*agent.Result](t)(searches.Run(t.Context(), "go")); res.Output != "look did x" || res.Turns != 2 {
+		t.Errorf("after a search: %q after %d turns", res.Output, res.Turns)
+	}
+}
+
 func TestL4_AForcedChoiceIsResetAfterItWasObeyed(t *testing.T) {
 	for keep, want := range map[bool]bool{false: false, true: true} {
 		var did counted

@@ -177,9 +177,9 @@ func Metadata(m map[string]string) Option {
 	return optionFunc(func(o *options) { o.metadata = m })
 }
 
-// Abandon gives up the calls that an earlier run left pending or unfinished: each
-// gets an error for its result, which is stored, and the run begins with the new
-// input. Without it, such input is refused with [ErrUnfinished].
+// Abandon gives up the calls that an earlier run left pending or unfinished: each gets the
+// result that the store has of it, or else an error, which is stored, and the run begins
+// with the new input. Without it, such input is refused with [ErrUnfinished].
 func Abandon() Option { return optionFunc(func(o *options) { o.abandon = true }) }
 
 // StopAfterTurn ends the run when the channel is closed, as soon as the turn at

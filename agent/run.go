@@ -227,7 +227,7 @@ func (r *run) load(ctx context.Context) error {
 	if r.resumed {
 		return r.rebind(ctx, stored)
 	}
-	return r.open(stored)
+	return r.open(ctx, stored)
 }
 
 // rebind finds the agent and the calls of a run that goes on (requirement L13).
@@ -337,7 +337,7 @@ func lastWords(ms []dragoman.Message) string {
 }
 
 // open begins a run with new input.
-func (r *run) open(stored []byte) error {
+func (r *run) open(ctx context.Context, stored []byte) error {
 	if len(r.decided.given) > 0 && len(r.path) == 0 {
 		return errorf("%w: decisions belong to Resume", ErrState)
 	}
@@ -347,7 +347,7 @@ func (r *run) open(stored []byte) error {
 			return err
 		}
 	}
-	if err := r.settleBefore(&before); err != nil {
+	if err := r.settleBefore(ctx, &before); err != nil {
 		return err
 	}
 	if r.id == "" {
@@ -382,7 +382,7 @@ func (r *run) hear(ctx context.Context) error {
 
 // settleBefore answers the calls that the conversation before left open, or
 // refuses to go past them (decision 18).
-func (r *run) settleBefore(before *State) error {
+func (r *run) settleBefore(ctx context.Context, before *State) error {
 	last := r.messages
 	if r.store == nil {
 		last = r.options.messages
@@ -397,19 +397,38 @@ func (r *run) settleBefore(before *State) error {
 	}
 	results := make([]*dragoman.ToolResult, len(open))
 	for i, c := range open {
-		results[i] = history.Abandoned(c)
-		for _, res := range before.s.Settled {
-			if res.CallID == c.ID {
-				results[i] = res
-			}
+		res, err := r.resultBefore(ctx, &before.s, c.ID)
+		if err != nil {
+			return errorf("loading the run: %w", err)
 		}
+		if res == nil {
+			res = history.Abandoned(c)
+		}
+		results[i] = res
 	}
+	results = renamed(open, results)
 	if r.store == nil {
 		r.options.messages = append(r.options.messages, dragoman.ToolResults(results...))
 		return nil
 	}
 	r.messages = append(r.messages, dragoman.ToolResults(results...))
 	return nil
+}
+
+// resultBefore returns the result of a call of the run before; nil if it has none. A process
+// that was killed may have left it in the journal alone.
+func (r *run) resultBefore(ctx context.Context, before *state, call string) (*dragoman.ToolResult, error) {
+	if res := before.settled(call); res != nil {
+		return res, nil
+	}
+	j, ok := r.store.(interface {
+		Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error)
+	})
+	if !ok || before.Phase != calling {
+		return nil, nil
+	}
+	prior, err := j.Recall(ctx, tool.CallRef{Run: before.Run, Turn: before.Turn, CallID: call})
+	return prior.Result, err
 }
 
 // keepPartial adds the text of a response that broke off to the conversation, before

@@ -20,7 +20,8 @@ import (
 
 // Search says how deferred tools are found: tools with [tool.Deferred] are not
 // told to the model until it has looked for them, so that hundreds of them cost
-// nothing. What was found stays found for the run.
+// nothing. What was found stays found for the run. Tools that Settings.ToolChoice names
+// are loaded from the beginning.
 //
 // Our search is a tool with the name "tool_search", or "tool_search_2" and so on where
 // the agent has its own tool of that name, and the argument "query", which holds words
@@ -94,6 +95,22 @@ func (r *run) specs() []dragoman.ToolSpec {
 		}
 	}
 	return out
+}
+
+// loadChosen loads the deferred tools that the tool choice of the agent names: the model
+// must be able to call them, and may not be allowed to search.
+func (r *run) loadChosen() {
+	p := r.player
+	if p.Settings.ToolChoice == nil || p.native != nil {
+		return
+	}
+	for _, ref := range p.Settings.ToolChoice.Tools {
+		for _, s := range p.hidden {
+			if k := tool.KeyOf(&s); s.Name == ref.Name && s.Namespace == ref.Namespace && !slices.Contains(r.state.Found, k) {
+				r.state.Found = append(r.state.Found, k)
+			}
+		}
+	}
 }
 
 // distinct returns the spec of a tool for requests. If a tool that is not deferred has the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,6 +219,28 @@ func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
 		}
 		if got := specNames(m.asked); got != want {
 			t.Errorf("%s: %q, want %q", spec, got, want)
+		}
+	}
+}
+
+// A choice that names a deferred tool loads it: the request would be refused, because the
+// tool is not in it.
+func TestL6_AToolThatTheChoiceNamesIsLoaded(t *testing.T) {
+	for _, choice := range []dragoman.ToolChoice{
+		{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "pay"}}},
+		{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "pay"}, {Name: "look"}}},
+	} {
+		var did counted
+		m := model(calls(`a pay {"word":"x"}`))
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("pay", tool.Deferred()), did.tool("hide", tool.Deferred()), did.tool("look")}}
+		a.Settings.ToolChoice = &choice
+		must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		var names []string
+		for _, s := range m.asked[0].Tools {
+			names = append(names, s.Name)
+		}
+		if did.String() != "pay:x" || !slices.Contains(names, "pay") || slices.Contains(names, "hide") {
+			t.Errorf("%s: ran %q, tools %q", choice.Mode, did.String(), names)
 		}
 	}
 }

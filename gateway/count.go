@@ -59,9 +59,9 @@ func (x *exchange) count(ctx context.Context) error {
 	return x.tellCount(serving.CountBody(x.codec, sim.CountTokens(req)), "estimate")
 }
 
-// permitted returns the first model of the route that the policies allow.
+// permitted returns the first model of the chain that the policies allow.
 func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error) {
-	for _, link = range x.route.chain.Links {
+	for _, link = range x.chain.Links {
 		if err = contexts.CheckModel(ctx, link.Name); err == nil || denialOf(err) == nil {
 			break
 		}

@@ -36,8 +36,10 @@ type exchange struct {
 	asked asked
 	route *route
 	lease *access.Lease
+	// chain are the models of the route that may be called.
+	chain *provider.Chain
 	up    *upstream
-	// another says that the route has a model to call after the current one.
+	// another says that the chain has a model to call after the current one.
 	another bool
 	out     *sink
 	entry   entry
@@ -279,12 +281,12 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	}
 	if x.call.Compact {
 		x.asked.stream, x.entry.stream = false, false
-		return x.route.chain.Walk(ctx, x.compact)
+		return x.chain.Walk(ctx, x.compact)
 	}
 	if x.asked.stream {
 		x.out.beat(wire.Of(x.codec).Stream.Heartbeat, x.setup.heartbeat, x.heading())
 	}
-	return x.route.chain.Walk(ctx, x.try)
+	return x.chain.Walk(ctx, x.try)
 }
 
 // enter takes a slot of the key before anything of the body is read, and refuses a key
@@ -344,7 +346,7 @@ func (x *exchange) foreground(key *access.Key) error {
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
-	x.up, x.body, x.another = up, x.bodyFor(up), x.route.after(link)
+	x.up, x.body, x.another = up, x.bodyFor(up), after(x.chain, link)
 	if err := x.unresolvedFor(up); err != nil {
 		return err
 	}

@@ -65,6 +65,9 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	if err := x.checkOwner(ctx, held); err != nil {
 		return err
 	}
+	if err := x.checkTwice(ctx, held); err != nil {
+		return err
+	}
 	for i := range x.input {
 		item := &x.input[i]
 		stored, ok := held[item.ID]
@@ -93,8 +96,63 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 	return nil
 }
 
+// checkTwice refuses a reference to an item that the model would see twice, as OpenAI does:
+// one of two equal calls would have no result.
+func (x *exchange) checkTwice(ctx context.Context, held map[string]storedItem) error {
+	if len(held) == 0 {
+		return nil
+	}
+	seen, err := x.earlierItems(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range x.input {
+		if item := &x.input[i]; !item.Reference {
+			seen[item.ID] = true
+		}
+	}
+	for i := range x.input {
+		item := &x.input[i]
+		switch {
+		case !item.Reference || item.ID == "":
+		case seen[item.ID]:
+			return &ownError{responsesapi.DuplicateItem(item.ID)}
+		default:
+			seen[item.ID] = true
+		}
+	}
+	return nil
+}
+
+// earlierItems returns the ids of the items that the request continues: those of its
+// conversation, or of the stored responses before it.
+func (x *exchange) earlierItems(ctx context.Context) (map[string]bool, error) {
+	ids := map[string]bool{}
+	for i := range x.conversationItems {
+		ids[x.conversationItems[i].ID] = true
+	}
+	for id, n := x.asked.previous, 0; id != "" && n < maxInputChain; n++ {
+		s, err := x.storedResponse(ctx, x.entry.key, id)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			break
+		}
+		if err := x.hold(s.size()); err != nil {
+			return nil, err
+		}
+		for _, item := range slices.Concat(s.Input, responsesapi.ItemsOf(s.Body, "output")) {
+			ids[responsesapi.IDOf(item)] = true
+		}
+		x.release(s.size())
+		id = s.Parent
+	}
+	return ids, nil
+}
+
 // expandedSize bounds the size of the request with items in the place of their
-// references: a short request may refer to a long item many times.
+// references: a short request may refer to many long items.
 func (x *exchange) expandedSize() int {
 	size := len(x.body)
 	for _, items := range [][]inputItem{x.conversationItems, x.input} {

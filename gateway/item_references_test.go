@@ -312,6 +312,47 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 	}
 }
 
+// A call that the model sees twice has only one result: the other one would be made up.
+func TestG7_AReferenceToAnItemThatIsThereAlreadyIsRefused(t *testing.T) {
+	for _, up := range everyUpstream {
+		t.Run(up, func(t *testing.T) {
+			model := &strictUpstream{}
+			w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			post := func(path, body string) (int, string) { return get(t, http.MethodPost, w.url+path, body) }
+			ask := func(more string) map[string]any {
+				t.Helper()
+				status, text := post("/v1/responses", fmt.Sprintf(`{"model":"m",%s,%s}`, weatherTools, more))
+				if status != http.StatusOK {
+					t.Fatalf("%d %s", status, text)
+				}
+				return decodeJSON(t, strings.NewReader(text))
+			}
+			_, text := post("/v1/conversations", `{}`)
+			conversation := decodeJSON(t, strings.NewReader(text))["id"]
+			first := ask(`"input":"Oslo"`)
+			told := ask(fmt.Sprintf(`"conversation":%q,"input":"Oslo"`, conversation))
+			const result = `{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall"}`
+			second := ask(fmt.Sprintf(`"previous_response_id":%q,"input":[%s]`, first["id"], result))
+			call := idsOf(first, "function_call")[0]
+			asked := len(model.saw)
+			for about, more := range map[string]string{
+				"of the response before":   fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, first["id"], call, result),
+				"of a response before it":  fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"item_reference","id":%q},%s]`, second["id"], call, result),
+				"of the conversation":      fmt.Sprintf(`"conversation":%q,"input":[{"type":"item_reference","id":%q},%s]`, conversation, idsOf(told, "function_call")[0], result),
+				"that is referred to, too": fmt.Sprintf(`"input":[{"type":"item_reference","id":%[1]q},{"id":%[1]q},%[2]s]`, call, result),
+				"that is there itself":     fmt.Sprintf(`"input":[{"type":"function_call","id":%[1]q,"call_id":"call_oslo0001","name":"get_weather","arguments":"{}"},{"id":%[1]q},%[2]s]`, call, result),
+			} {
+				if status, text := post("/v1/responses", fmt.Sprintf(`{"model":"m",%s,%s}`, weatherTools, more)); status != http.StatusBadRequest || !strings.Contains(text, "Duplicate item found with id") {
+					t.Errorf("an item %s: %d %s", about, status, text)
+				}
+			}
+			if len(model.saw) != asked {
+				t.Errorf("the upstream was asked: %s", model.last())
+			}
+		})
+	}
+}
+
 func TestInputItemsOfStoredResponses(t *testing.T) {
 	w := newWorld(t, "")
 	first := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)

@@ -256,24 +256,27 @@ func TestWithoutKeysTheUpstreamResolvesWhatTheGatewayDoesNotHold(t *testing.T) {
 	}
 }
 
-// A list of models may end with one that cannot resolve what the first one could.
-func TestReferencesFailWhereTheNextModelCannotResolveThem(t *testing.T) {
+// A list of models may end with one that cannot resolve what the first one could. It is not
+// asked, and the client gets the error of the first one: what it refers to is not lost.
+func TestReferencesFailWithTheModelThatCouldResolveThem(t *testing.T) {
 	asked := 0
 	w := worldOf(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
 		asked++
 		if strings.HasSuffix(r.URL.Path, "/messages") {
 			t.Errorf("the other model was asked without the item")
 		}
+		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(rw, `{"error":{"message":"not now","type":"server_error","param":null,"code":null}}`)
 	})
-	for body, want := range map[string]string{
-		`{"model":"m","input":[{"type":"item_reference","id":"msg_up"},{"role":"user","content":"x"}]}`: "Item with id 'msg_up' not found",
-		`{"model":"m","input":"x","conversation":"conv_up"}`:                                            "Conversation with id 'conv_up' not found",
-		`{"model":"m","input":"x","conversation":{"id":"conv_up"}}`:                                     "Conversation with id 'conv_up' not found",
+	for _, body := range []string{
+		`{"model":"m","input":[{"type":"item_reference","id":"msg_up"},{"role":"user","content":"x"}]}`,
+		`{"model":"m","input":"x","conversation":"conv_up"}`,
+		`{"model":"m","input":"x","conversation":{"id":"conv_up"}}`,
 	} {
 		asked = 0
 		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body)
-		if status != http.StatusNotFound || !strings.Contains(text, want) || asked != 1 {
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "not now") || asked != 1 {
 			t.Errorf("%s: %d %s, asked %d times", body, status, text, asked)
 		}
 	}

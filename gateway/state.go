@@ -150,8 +150,15 @@ func bodyKey(key, id string) string {
 }
 
 // recallConversation finds the conversation that a request goes on with, where the
-// gateway has it; else the model's server may.
+// gateway has it, and the models that may have it where the gateway does not.
 func (x *exchange) recallConversation(ctx context.Context) error {
+	if err := x.loadBefore(ctx); err != nil {
+		return err
+	}
+	return x.findHolders(ctx)
+}
+
+func (x *exchange) loadBefore(ctx context.Context) error {
 	if err := x.joinConversation(ctx); err != nil {
 		return err
 	}

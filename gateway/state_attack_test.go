@@ -105,26 +105,34 @@ func TestRepeatedIDsGrantNothing(t *testing.T) {
 	ok("first", http.MethodPost, "/v1/responses", reference)
 }
 
-// A request may refer to one stored item many times. What that makes of it is bounded
-// before it is built.
-func TestRepeatedReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
+// A short request may refer to many long items. What that makes of it is bounded before it
+// is built. One item that is referred to many times is refused.
+func TestReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
 	withTwoKeys(t)
 	model := &strictUpstream{}
 	w := worldOf(t, "gateway:\n"+twoKeys+"  limits: {body_bytes: 1048576, buffered_bytes: 8388608, buffered_bytes_per_key: 4194304}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
-	_, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", `{"items":[{"role":"user","content":"`+strings.Repeat("x", 500<<10)+`"}]}`)
-	at := fmt.Sprintf("/v1/conversations/%v/items", decodeJSON(t, strings.NewReader(text))["id"])
-	_, text = keyed(t, w, http.MethodGet, at, "first", "")
-	reference := fmt.Sprintf(`{"type":"item_reference","id":%q}`, decodeJSON(t, strings.NewReader(text))["first_id"])
+	var references []string
+	for i := range 5 {
+		_, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":"%d%s"}]}`, i, strings.Repeat("x", 500<<10)))
+		at := fmt.Sprintf("/v1/conversations/%v/items", decodeJSON(t, strings.NewReader(text))["id"])
+		_, text = keyed(t, w, http.MethodGet, at, "first", "")
+		references = append(references, fmt.Sprintf(`{"type":"item_reference","id":%q}`, decodeJSON(t, strings.NewReader(text))["first_id"]))
+	}
 	for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens"} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		status, text := keyed(t, w, http.MethodPost, path, "first", `{"model":"m","input":[`+strings.Repeat(reference+",", 400)+reference+`]}`)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; status != http.StatusTooManyRequests || used > 64<<20 || len(model.saw) > 0 {
-			t.Errorf("%s: %d %.200s, %d bytes allocated", path, status, text, used)
+		for want, input := range map[int]string{
+			http.StatusTooManyRequests: strings.Join(references, ","),
+			http.StatusBadRequest:      strings.Repeat(references[0]+",", 400) + references[0],
+		} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			status, text := keyed(t, w, http.MethodPost, path, "first", `{"model":"m","input":[`+input+`]}`)
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; status != want || used > 64<<20 || len(model.saw) > 0 {
+				t.Errorf("%s: %d %.200s, %d bytes allocated", path, status, text, used)
+			}
 		}
 	}
-	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":[`+reference+`]}`); status != http.StatusOK {
+	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":[`+references[0]+`]}`); status != http.StatusOK {
 		t.Errorf("one reference: %d %.200s", status, text)
 	}
 }

@@ -430,11 +430,11 @@ func (r *route) speaks(d dragoman.Dialect) bool {
 	return false
 }
 
-// after reports whether the route has a model to call if a link fails.
-func (r *route) after(link provider.Link) bool {
-	at := slices.IndexFunc(r.chain.Links, func(l provider.Link) bool { return l.Name == link.Name })
-	return slices.ContainsFunc(r.chain.Links[at+1:], func(l provider.Link) bool {
-		_, benched := r.chain.Health.Benched(l.Name)
+// after reports whether a chain has a model to call if a link fails.
+func after(c *provider.Chain, link provider.Link) bool {
+	at := slices.IndexFunc(c.Links, func(l provider.Link) bool { return l.Name == link.Name })
+	return slices.ContainsFunc(c.Links[at+1:], func(l provider.Link) bool {
+		_, benched := c.Health.Benched(l.Name)
 		return !benched
 	})
 }

@@ -191,6 +191,10 @@ type Answer struct {
 	// NoApprover marks a rejection that no human made, because none could be asked. The
 	// message to the model then does not blame the user.
 	NoApprover bool `json:"no_approver,omitempty"`
+	// Sticky makes the verdict of an [Approver] cover the later calls of the same tool in the
+	// run, too, also after the run is resumed: package agent stores it with the run. A
+	// Runner without an agent ignores it: put a ledger of package policy before the approver.
+	Sticky bool `json:"sticky,omitempty"`
 }
 
 // Ruling is what was decided on one call that needed approval, as it is kept for

@@ -235,10 +235,10 @@ func optional(w *jsonwire.Writer, key, v string) {
 func wordsOf(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if ownError(e) && (!ownWords(e.Native) || classOf(e) == e.Class) {
-		if e.Class == dragoman.ErrorContextLength {
-			return cmp.Or(e.Type, typ), code
+		if e.Class != dragoman.ErrorContextLength {
+			code = e.Code
 		}
-		return cmp.Or(e.Type, "invalid_request_error"), e.Code
+		return cmp.Or(e.Type, typ), code
 	}
 	return typ, code
 }

@@ -218,6 +218,7 @@ func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
 		{Verdict: "perhaps"},
 		{Verdict: tool.Rejected, Edited: &tool.Input{}},
 		{Verdict: tool.Undecided, Value: json.RawMessage("1")},
+		{Verdict: tool.Undecided, Sticky: true},
 		{Verdict: tool.Approved, Value: json.RawMessage("{")},
 		{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage("{")}},
 	} {

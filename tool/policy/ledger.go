@@ -54,11 +54,15 @@ func NewLedger() *Ledger { return &Ledger{} }
 // ErrAnswer is wrapped by every error about an answer that cannot be recorded.
 var ErrAnswer = errors.New("policy: not an answer")
 
-// Decide records a decision on one call, in place of an earlier one. Undecided
-// takes it back.
+// Decide records a decision on one call, in place of an earlier one, and, if it is sticky,
+// on the later calls of the tool. Undecided takes it back.
 func (l *Ledger) Decide(b tool.Binding, a tool.Answer) error {
 	if err := checkAnswer(a); err != nil {
 		return err
+	}
+	if a.Sticky {
+		a.Sticky = false
+		l.stick(b, tool.Answer{Verdict: a.Verdict, Message: a.Message})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,6 +159,8 @@ func checkAnswer(a tool.Answer) error {
 	switch {
 	case a.Verdict != tool.Approved && (a.Edited != nil || a.Value != nil):
 		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrAnswer)
+	case a.Verdict == tool.Undecided && a.Sticky:
+		return fmt.Errorf("%w: only a verdict is sticky", ErrAnswer)
 	case a.Value != nil && !json.Valid(a.Value):
 		return fmt.Errorf("%w: the value is not JSON", ErrAnswer)
 	case a.Edited != nil && a.Edited.Arguments != nil && !json.Valid(a.Edited.Arguments):

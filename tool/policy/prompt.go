@@ -287,10 +287,10 @@ func (p *Prompt) answer(req *tool.ApprovalRequest, text string) (tool.Answer, bo
 		return editedAnswer(req, rest)
 	case word == "always" && rest == "" && p.Ledger != nil:
 		p.Ledger.Always(req.Binding)
-		return tool.Answer{Verdict: tool.Approved}, true
+		return tool.Answer{Verdict: tool.Approved, Sticky: true}, true
 	case word == "never" && p.Ledger != nil:
 		p.Ledger.Never(req.Binding, rest)
-		return tool.Answer{Verdict: tool.Rejected, Message: rest}, true
+		return tool.Answer{Verdict: tool.Rejected, Message: rest, Sticky: true}, true
 	default:
 		return tool.Answer{}, false
 	}

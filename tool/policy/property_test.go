@@ -193,6 +193,13 @@ func TestA5_ALedgerAnswersByThisCallThenStickyAndNeverForAnythingElse(t *testing
 				if err := l.Decide(s.binding, s.answer); err != nil {
 					t.Fatal(err)
 				}
+			case rapid.Bool().Draw(t, "with the answer"):
+				sticky := s.answer
+				sticky.Sticky = true
+				if err := l.Decide(s.binding, sticky); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, said{binding: s.binding, answer: s.answer})
 			case s.answer.Verdict == tool.Approved:
 				l.Always(s.binding)
 			default:

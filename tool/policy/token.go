@@ -77,7 +77,8 @@ type Grant struct {
 	// Answer is the decision. Its edited input is not in the token, only its hash:
 	// who redeems the token brings it along.
 	Answer tool.Answer
-	// Sticky makes the answer one for all calls of the tool in the run.
+	// Sticky makes the answer one for all calls of the tool in the run, as Answer.Sticky
+	// does.
 	Sticky bool
 }
 
@@ -127,6 +128,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	if err := checkAnswer(g.Answer); err != nil {
 		return "", err
 	}
+	g.Sticky, g.Answer.Sticky = g.Sticky || g.Answer.Sticky, false
 	switch {
 	case g.Answer.Verdict == tool.Undecided:
 		return "", fmt.Errorf("%w: there is no decision to sign", ErrAnswer)

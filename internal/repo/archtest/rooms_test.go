@@ -97,7 +97,7 @@ var rooms = []room{
 	{path: "internal/serving"},
 	{path: "internal/serving/responsesapi", only: []string{"", "dialect", "dialect/openairesponses", "internal/jsonwire", "internal/serving", "internal/codec/codes"}},
 	{path: "sim", files: true},
-	{path: "internal/oracle/conformance", only: []string{"", "dialect", "history", "sim", "internal/codec/codes"}},
+	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim", "internal/codec/codes"}},
 	{path: "provider/extension", only: []string{"", "history", "internal/jsonwire", "internal/text/words", "interop", "schema", "targets"}},
 	{path: "internal/contexts/callcontext", only: []string{"provider/extension"}},
 	{path: "provider/internal/servers", only: []string{"", "provider/extension", "targets", "internal/codec/dialectname"}},

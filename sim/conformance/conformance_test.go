@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/internal/oracle/conformance"
+	"github.com/dragoman-go/dragoman/sim/conformance"
 )
 
 func at(path string) func(string, bool) string { return func(string, bool) string { return path } }

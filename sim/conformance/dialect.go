@@ -30,13 +30,13 @@ type Dialect struct {
 func (d Dialect) Run(t *testing.T) {
 	Model{
 		Codec: d.Codec, ReasoningField: d.ReasoningField, Without: d.Without,
-		Open: func(_ *testing.T, url string) dragoman.Model { return Plain{Codec: d.Codec, URL: url, Path: d.Path} },
+		Open: func(_ *testing.T, url string) dragoman.Model { return plain{Codec: d.Codec, URL: url, Path: d.Path} },
 	}.Run(t)
 }
 
-// Plain is the least that a model over HTTP can be: a codec, a URL, and nothing
+// plain is the least that a model over HTTP can be: a codec, a URL, and nothing
 // that a real one has beside (credentials, retries, bounds). It is there for tests.
-type Plain struct {
+type plain struct {
 	Codec dialect.Codec
 	// URL is the server's, without a path.
 	URL  string
@@ -45,10 +45,10 @@ type Plain struct {
 	Client *http.Client
 }
 
-var _ dragoman.Model = Plain{}
+var _ dragoman.Model = plain{}
 
 // Generate implements [dragoman.Model].
-func (p Plain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+func (p plain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	body, o, err := p.send(ctx, req, false)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (p Plain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.R
 }
 
 // Stream implements [dragoman.Model].
-func (p Plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+func (p plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		body, o, err := p.send(ctx, req, true)
 		if err != nil {
@@ -86,7 +86,7 @@ func (p Plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 
 // send sends a request and returns the body of an answer that is none of an error,
 // with what decodes it.
-func (p Plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io.ReadCloser, dialect.DecodeOptions, error) {
+func (p plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io.ReadCloser, dialect.DecodeOptions, error) {
 	var o dialect.DecodeOptions
 	asked := *req
 	asked.Stream = stream
