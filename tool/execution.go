@@ -234,11 +234,11 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 	if err != nil {
 		return Decision{Effect: Deny, Reason: "the policy failed"}, j.version, err
 	}
-	return j.valid(q.Subject), j.version, nil
+	return j.valid(q), j.version, nil
 }
 
 // valid returns the decision, or a denial if it cannot be carried out.
-func (d Decision) valid(about string) Decision {
+func (d Decision) valid(q *Question) Decision {
 	deny := func(format string, args ...any) Decision {
 		return Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -247,9 +247,11 @@ func (d Decision) valid(about string) Decision {
 		return deny("the policy returned the unknown effect %q", d.Effect)
 	case d.Effect == AskInput && (d.Input == nil || d.Input.Argument == ""):
 		return deny("the policy asks for input without naming an argument")
-	case about == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
+	case d.Effect == AskInput && q.Spec != nil && q.Spec.Kind == codes.ToolFreeform:
+		return deny("the policy asks for input, but the tool takes text, which has no arguments to set")
+	case q.Subject == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
 		return deny("the policy asks a human, but a model call cannot wait for one")
-	case about == codes.SubjectModelCall && len(d.Edits) > 0:
+	case q.Subject == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
@@ -335,7 +337,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 		x.steps = append(x.steps, Step{stepPolicy, e.Argument + " is set"})
 	}
 	x.input = in
-	return x.check(ctx, &x.input, &x.steps)
+	return x.recheck(ctx)
 }
 
 // preHooks run the toolbox's and then the tool's.
@@ -361,7 +363,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	}
 	x.input = in
 	x.steps = append(x.steps, Step{stepHook, "a hook changed the arguments"})
-	return true, x.check(ctx, &x.input, &x.steps)
+	return true, x.recheck(ctx)
 }
 
 // transform puts the hook's word in the place of an input. Each has its own copy.
@@ -590,7 +592,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	default:
 		return nil
 	}
-	if f := x.check(ctx, &x.input, &x.steps); f != nil {
+	if f := x.recheck(ctx); f != nil {
 		return f
 	}
 	return x.decide(ctx)
