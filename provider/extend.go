@@ -18,8 +18,8 @@ import (
 
 // Extensions adapt the requests and answers of a [Client]. The zero value has none.
 type Extensions struct {
-	// Set are those that may be on; nil means none. [servers.All] are those that
-	// this module brings.
+	// Set are those that may be on; nil means none. A client that a
+	// [Config] opens has those of this module for its server.
 	Set *extension.Set
 	// Switches say which are on or off whatever the tags are.
 	Switches extension.Switches
