@@ -11,7 +11,7 @@
 // once unless a [Pace] is set. A stream has the text in fragments of a token each;
 // Generate returns what the stream collects to.
 //
-// [Handler] serves them over HTTP in all six dialects, so that any client can be
+// [Handler] serves them over HTTP in every dialect, so that any client can be
 // tried on them:
 //
 //	http.ListenAndServe("127.0.0.1:8080", sim.Handler(sim.Config{}))
