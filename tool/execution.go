@@ -576,20 +576,22 @@ const noLimit = 100 * 365 * 24 * time.Hour
 // without hooks; a policy that asks has been answered, one that denies has the
 // last word.
 func (x *execution) approved(ctx context.Context, a Answer) *failure {
-	switch {
-	case a.Edited != nil:
+	wanted := x.request.Wanted
+	if a.Edited != nil {
 		x.input = a.Edited.clone()
 		x.steps = append(x.steps, Step{stepEdit, "by the user"})
-	case x.request.Wanted != nil && len(a.Value) == 0:
-		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), x.request.Wanted.Argument)
-	case x.request.Wanted != nil:
-		in, err := edited(x.input, []Edit{{x.request.Wanted.Argument, a.Value}})
+	}
+	switch {
+	case wanted != nil && len(a.Value) == 0 && a.Edited == nil:
+		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), wanted.Argument)
+	case wanted != nil && len(a.Value) > 0:
+		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
 		if err != nil {
 			return failf(ErrorRejected, "%s did not run: the user's value does not fit: %v", x.key.QualifiedName(), err)
 		}
 		x.input = in
-		x.steps = append(x.steps, Step{stepEdit, x.request.Wanted.Argument + ", by the user"})
-	default:
+		x.steps = append(x.steps, Step{stepEdit, wanted.Argument + ", by the user"})
+	case a.Edited == nil:
 		return nil
 	}
 	if f := x.recheck(ctx); f != nil {

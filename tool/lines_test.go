@@ -87,6 +87,20 @@ func TestT4_DefaultsAreFilledInAfterEveryChange(t *testing.T) {
 	}
 }
 
+func TestP4_ValueIsSetInAnEditedInput(t *testing.T) {
+	runner := &tool.Runner{
+		Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "n"}}, nil
+		}),
+		Approver: answer(tool.Answer{Verdict: tool.Approved, Value: json.RawMessage("5"), Edited: &tool.Input{Arguments: json.RawMessage(`{"n":1,"m":2}`)}}),
+	}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}}}`
+	res, rec := do(t, runner, mustBox(t, given(schema)), call("1", "f", `{"n":1}`))
+	if wantKind(t, res, rec, ""); res.Display != `{"n":5,"m":2}` {
+		t.Errorf("%s runs", res.Display)
+	}
+}
+
 func TestP4_NobodyIsAskedForAValueOfAToolThatTakesText(t *testing.T) {
 	asked := false
 	runner := &tool.Runner{
