@@ -62,9 +62,9 @@ type Agent struct {
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns the messages to send for a conversation, such as a summary and the
 	// last turns. It gets the messages that would be sent without it: the whole
-	// conversation, or what the store has in its place for the model's origin, see
-	// historyStore. Media of earlier runs may be references to attachments, see
-	// expander. Compact may edit its argument, a copy; the stored conversation does not
+	// conversation, or what the store has in its place for the model's origin (Instead of
+	// [Store]). Media of earlier runs may be references to attachments (Expand of
+	// [Store]). Compact may edit its argument, a copy; the stored conversation does not
 	// change. Nil sends the messages unchanged.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 

@@ -322,3 +322,38 @@ func TestX5_PatchesAreSentWhileTheServerWaits(t *testing.T) {
 		})
 	}
 }
+
+func TestX6_FieldThatAnExtensionGatheredIsSentBackWhole(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		reader := newReading()
+		reader.Into = nil
+		var last string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			last = string(body)
+			answer := `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`
+			switch called := strings.Contains(last, `"tool_call_id"`); {
+			case called && streamed:
+				answer = sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`, `[DONE]`)
+			case called:
+			case streamed:
+				answer = sse(`{"choices":[{"index":0,"delta":{"role":"assistant","weather":"cold "}}]}`,
+					`{"choices":[{"index":0,"delta":{"weather":"and wet","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"word\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}]}`, `[DONE]`)
+			default:
+				answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"weather":"cold and wet","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"word\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}]}`
+			}
+			if streamed {
+				w.Header().Set("Content-Type", "text/event-stream")
+			}
+			_, _ = io.WriteString(w, answer)
+		}))
+		defer server.Close()
+		set := must[*extension.Set](t)(extension.NewSet(reader))
+		m := &provider.Client{Name: "acme", Codec: openaichat.Codec{}, BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{Set: set}}
+		var did counted
+		storedHistory(t, streamed, agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}})
+		if !strings.Contains(last, `"weather":"cold and wet"`) {
+			t.Errorf("streamed %t: the next request is %s", streamed, last)
+		}
+	}
+}

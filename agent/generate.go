@@ -176,6 +176,7 @@ func (s *structured) read(answer string, into any) (problem string) {
 		return s.again("is no JSON")
 	}
 	raw = schema.OmitNulls(s.source, raw) // what the strict form made the model write
+	raw, _ = s.validator.Complete(raw, false)
 	if err := s.validator.Validate(raw); err != nil {
 		return s.again(fmt.Sprintf("does not fit the schema: %v", err))
 	}

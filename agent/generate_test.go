@@ -79,6 +79,10 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	if err != nil || n != 7 {
 		t.Errorf("%v %v", n, err)
 	}
+	n, _, err = agent.Generate[int](t.Context(), agent.Agent{Model: model(says(`{"value":7.0}`))}, "x")
+	if err != nil || n != 7 {
+		t.Errorf("%v %v", n, err)
+	}
 	var did counted
 	m := model(calls("a look"), says(`{"city":"Oslo","high":4}`))
 	p, _, err := agent.Generate[*Forecast](t.Context(), agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}, "x")

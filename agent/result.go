@@ -29,8 +29,8 @@ type Result struct {
 	Usage dragoman.Usage
 	// Records describe the outcome of each call, over all resumptions of the run. After a
 	// resumption, the records of earlier calls come from the store, the state and the
-	// conversation, and their Cause is nil. Without a recordStore, only the last 200 have
-	// times and decisions.
+	// conversation, and their Cause is nil. With a store that has
+	// no Records, see [Store], only the last 200 have times and decisions.
 	Records []tool.Record
 	// Degraded are the qualified names of the tools that the failure policy "degrade" removed
 	// from the run, in the order in which they failed; nil means that the run had all of

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/cohere"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
@@ -46,6 +47,7 @@ func stacks() map[dragoman.Dialect]stack {
 		dialectname.Gemini:          {gemini.Codec{}, "gemini-2.5-flash", ""},
 		dialectname.Ollama:          {ollama.Codec{}, "qwen3", ""},
 		dialectname.Bedrock:         {bedrock.Codec{}, "anthropic.claude-sonnet-4-5-20250929-v1:0", ""},
+		cohere.Codec{}.Dialect():    {cohere.Codec{}, "command-a-03-2025", ""},
 	}
 }
 

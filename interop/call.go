@@ -50,6 +50,9 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	if c.Payload == codes.PayloadText && format == t.Call {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
+	if c.Payload != codes.PayloadText && format == t.TextCall {
+		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "arguments written as the text of a freeform call")
+	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
 	codec.WriteCall(view{r}, w, format, c, id, name, at, rep)
 	extra.Report(rep, c.Extra, t.Dialect, at)
@@ -111,7 +114,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)
-	if spec != nil && r.names.wireName(ns, name) != wireName {
+	if spec != nil && !r.names.isFlattened(toolID{namespace: c.Namespace}) && r.names.wireName(ns, name) != wireName {
 		rep.Addf(dragoman.Renamed, dragoman.Info, at.String()+"/name", "the model called %.80q, which is no tool; taken for %q", wireName, name)
 	}
 	c.Namespace, c.Name = ns, name

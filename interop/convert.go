@@ -83,7 +83,9 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			case r.isNamespace(to):
 				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", r.toolCodec(to).Traits().Function)
 			default:
-				if ok, err = r.writeToolAs(&w, to, &specs[j], at, &rep); err != nil {
+				restore := r.flattenFor(r.toolCodec(to))
+				ok, err = r.writeToolAs(&w, to, &specs[j], at, &rep)
+				if restore(); err != nil {
 					return out, rep, err
 				}
 			}
@@ -113,6 +115,7 @@ func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]d
 		if c.ID == "" {
 			reportNoID(r.callCodec(to), to, at, rep)
 		}
+		defer r.flattenFor(r.callCodec(to))()
 		return r.writeCallAs(w, to, c, at, rep)
 	})
 }
@@ -139,6 +142,7 @@ func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([
 		if res.CallID == "" {
 			reportNoID(r.resultCodec(to), to, at, rep)
 		}
+		defer r.flattenFor(r.resultCodec(to))()
 		spill, err := r.writeResultAs(w, to, res, at, rep)
 		for _, p := range spill {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in a result has no place as %s", p.Kind(), to)

@@ -10,8 +10,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// envelopeType is the type of an explicit provider-native result, which a tool
-// returns as its only data:
+// envelopeType is the type of a provider-native result: see [ReadEnvelope].
+const envelopeType = "provider_native_tool_result"
+
+// Envelope is a provider-native result in parts: see [ReadEnvelope].
+type Envelope struct {
+	// Native is the content in its format.
+	Native dragoman.Native
+	// Text is the text for targets of other formats.
+	Text string
+}
+
+// ReadEnvelope reads a provider-native result, which a tool returns as its only data:
 //
 //	{"type": "provider_native_tool_result", "format": "anthropic.messages", "content": […]}
 //
@@ -22,18 +32,9 @@ import (
 //
 // Text is never read as an envelope, even if it is JSON. Package tool documents which
 // tools may return one.
-const envelopeType = "provider_native_tool_result"
-
-// Envelope is a provider-native result in parts.
-type Envelope struct {
-	// Native is the content in its format.
-	Native dragoman.Native
-	// Text is the text for targets of other formats.
-	Text string
-}
-
-// ReadEnvelope reads a provider-native result: see "provider_native_tool_result". ok is false for any
-// other JSON; the error says what is wrong with an object of that type.
+//
+// ok is false for any other JSON; the error says what is wrong with an object of that
+// type.
 func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
 	// Without escapes, an envelope contains its type as text. Most tool outputs are not
 	// envelopes.

@@ -110,6 +110,15 @@ func (n *names) asTheyStand() *names {
 	return &known
 }
 
+// flattened returns names of the same tools for a format without namespaces.
+func (n *names) flattened() *names {
+	tools := make([]dragoman.ToolSpec, 0, len(n.tools))
+	for _, spec := range n.tools {
+		tools = append(tools, *spec)
+	}
+	return newNames(n.rule, true, tools)
+}
+
 func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }
 
 // natural is the name a tool would like on this wire.
@@ -203,6 +212,15 @@ func (n *names) spec(id toolID) *dragoman.ToolSpec {
 // resolve returns the identity behind a wire name; a name that was never
 // written, and is none of the declared ones decorated, is its own.
 func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
+	if n.isFlattened(toolID{namespace: namespace}) {
+		// The call is in a format with namespaces: its name is the tool's own, unless it
+		// is the name of a tool of this namespace on the wire.
+		id := toolID{namespace, wire}
+		if other, ok := n.ids[wire]; ok && other.namespace == namespace {
+			id = other
+		}
+		return id, n.spec(id)
+	}
 	key := n.key(namespace, wire)
 	if id, ok := n.ids[key]; ok {
 		return id, n.tools[key]

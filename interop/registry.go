@@ -64,6 +64,10 @@ type Registry struct {
 	sound [4]string
 	found int
 
+	// flat are the names for conversions to formats without namespaces, where the target
+	// has namespaces; nil until they are needed.
+	flat *names
+
 	accepts  []dragoman.Format
 	schemas  map[dragoman.Format]schemaGuard
 	calls    map[dragoman.Format]callGuard
@@ -280,6 +284,20 @@ func (r *Registry) NumberID(id, namespace, name string) {
 // AnnounceName says that an answer calls a bare tool of this name, so that no
 // tool of a namespace is written under it.
 func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
+
+// flattenFor writes namespaces as parts of names until the function that it returns is
+// called, where the target has namespaces and the format of a conversion has none.
+func (r *Registry) flattenFor(c toolwire.Codec) (restore func()) {
+	if r.names.flatten || c != nil && c.Traits().Namespace != "" {
+		return func() {}
+	}
+	if r.flat == nil {
+		r.flat = r.names.flattened()
+	}
+	kept := r.names
+	r.names = r.flat
+	return func() { r.names = kept }
+}
 
 // ForAnswer returns the registry to write an answer with. A client runs what
 // it gets and sends the ids back, so names, ids and sound arguments pass as they

@@ -352,7 +352,7 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "description of namespace %q", s.Namespace)
 	}
 	if format == toolformat.MCPTool {
-		return writeMCPTool(w, s, at, rep), nil
+		return writeMCPTool(w, s, name, at, rep), nil
 	}
 	codec := r.toolCodec(format)
 	if codec == nil || format == codec.Traits().Namespace || format == codec.Traits().ToolList {
@@ -477,7 +477,7 @@ func freeformSchema(s *dragoman.ToolSpec) json.RawMessage {
 	return w.Buf
 }
 
-func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) bool {
+func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	params := s.Parameters
 	if s.Kind == codes.ToolFreeform {
 		params = freeformSchema(s)
@@ -488,7 +488,7 @@ func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *
 	}
 	toolwire.ReportUnsaid(s, toolwire.ToolSays{Annotations: true, OutputSchema: true}, at, rep)
 	w.BeginObject()
-	w.StringField("name", s.Name)
+	w.StringField("name", name)
 	w.StringFieldIf("description", s.Description)
 	w.RawField("inputSchema", params)
 	if s.OutputSchema != nil {

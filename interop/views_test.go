@@ -1,6 +1,8 @@
 package interop_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -25,6 +27,46 @@ func TestR2_NamespacesAreReadForEveryTarget(t *testing.T) {
 		out, _, err := reg.ConvertSchemas([]dragoman.Native{native(toolformat.ResponsesNamespace, namespace)}, toolformat.AnthropicTool)
 		if err != nil || len(out) != 2 {
 			t.Errorf("%q: converted to %s, %v", d, out, err)
+		}
+	}
+}
+
+func TestR2_NamespacedCallIsNeverTakenForABareTool(t *testing.T) {
+	bare := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c0","name":"list","arguments":"{}"}`)
+	call := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c1","name":"list","namespace":"crm","arguments":"{}"}`)
+	tools := []dragoman.ToolSpec{{Name: "list"}, {Name: "list", Namespace: "crm"}}
+	for _, d := range []dragoman.Dialect{"", dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Anthropic, dialectname.Gemini} {
+		for _, declared := range [][]dragoman.ToolSpec{nil, tools} {
+			reg := all.Registry(interop.Options{Target: targets.Target{Dialect: d}, Tools: declared})
+			out, rep, err := reg.ConvertCalls([]dragoman.Native{bare, call}, toolformat.AnthropicToolUse)
+			if err != nil || len(out) != 2 || !strings.Contains(string(out[0].JSON), `"name":"list"`) || !strings.Contains(string(out[1].JSON), `"name":"crm__list"`) || len(rep.Losses) != 1 {
+				t.Errorf("%q: converted to %s, %v, %v", d, out, rep, err)
+			}
+			view, rep, err := reg.InspectCall(call)
+			if err != nil || view.Namespace != "crm" || view.Name != "list" || len(rep.Losses) > 0 {
+				t.Errorf("%q: read as %s, %v, %v", d, view.QualifiedName(), rep, err)
+			}
+		}
+	}
+}
+
+func TestR11_NamespaceIsPartOfTheNameWhereAFormatHasNone(t *testing.T) {
+	namespace := native(toolformat.ResponsesNamespace, `{"type":"namespace","name":"crm","tools":[{"type":"function","name":"list","parameters":{"type":"object"}}]}`)
+	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.OpenAIResponses}})
+	for _, to := range []dragoman.Format{toolformat.AnthropicTool, toolformat.ChatFunction, toolformat.MCPTool} {
+		out, rep, err := reg.ConvertSchemas([]dragoman.Native{namespace}, to)
+		if err != nil || len(out) != 1 || !strings.Contains(string(out[0].JSON), `"name":"crm__list"`) || !slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Kind == dragoman.Renamed }) {
+			t.Errorf("%s: %s, %v, %v", to, out, rep, err)
+		}
+	}
+}
+
+func TestR11_ArgumentsWrittenAsTextAreReported(t *testing.T) {
+	call := native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`)
+	for _, to := range []dragoman.Format{toolformat.ChatCustomCall, toolformat.ResponsesCustomCall} {
+		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{call}, to)
+		if err != nil || len(out) != 1 || len(rep.Losses) != 1 || rep.Losses[0].Kind != dragoman.Lowered {
+			t.Errorf("%s: %s, %v, %v", to, out, rep, err)
 		}
 	}
 }

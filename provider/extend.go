@@ -18,8 +18,8 @@ import (
 
 // Extensions adapt the requests and answers of a [Client]. The zero value has none.
 type Extensions struct {
-	// Set are those that may be on; nil means none. [servers.All] are those that
-	// this module brings.
+	// Set are those that may be on; nil means none. A client that a
+	// [Config] opens has those of this module for its server.
 	Set *extension.Set
 	// Switches say which are on or off whatever the tags are.
 	Switches extension.Switches
@@ -198,6 +198,28 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native f
 	return x.extended.Finish(ctx, resp)
 }
 
+// gatheredMessage is where extensions collect fields of the message.
+const gatheredMessage = "/message"
+
+// hasGathered reports whether extensions collected fields of the message.
+func (x *exchange) hasGathered() bool {
+	return x.extended.ReadsChunks() && x.extended.Partial().Get(gatheredMessage) != nil
+}
+
+// completeFields gives the unknown fields of a streamed message the values that extensions
+// collected: a chunk has only a piece of a value.
+func (x *exchange) completeFields(m *dragoman.Message) {
+	if !x.hasGathered() {
+		return
+	}
+	for i, f := range m.Extra.For(x.limits.Dialect) {
+		whole := x.extended.Partial().Get(gatheredMessage + f.Path)
+		if len(whole) > 0 && len(f.Value) > 0 && whole[0] == f.Value[0] {
+			m.Extra.Fields[i].Value = bytes.Clone(whole)
+		}
+	}
+}
+
 // readChunk shows the native bytes of some events to the extensions, as JSON,
 // without the frames around it.
 func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
@@ -241,7 +263,7 @@ func (f *finisher) see(ev dragoman.Event) {
 // that they added after the last one. If they changed the output in any way, end has the
 // whole output, so that collecting the stream gives the same result as a whole response.
 func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dragoman.Event, error) {
-	if !f.on || !f.x.extended.Finishes() && !f.x.extended.ReadsNative() && !f.x.extended.Changes() {
+	if !f.on || !f.x.extended.Finishes() && !f.x.extended.ReadsNative() && !f.x.extended.Changes() && !f.x.hasGathered() {
 		return nil, nil
 	}
 	f.whole.Add(end)
@@ -262,6 +284,7 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	if err := json.Unmarshal(before, &resp.Output); err != nil {
 		return nil, err
 	}
+	f.x.completeFields(&resp.Output[len(resp.Output)-1])
 	if err := f.x.finish(ctx, resp, f.x.streamedNative); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,9 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 }
 
 // withoutTools removes the settings that servers refuse without tools if an
-// [extension.Decorator] emptied the list of tools in the payload (quirk E3).
+// [extension.Decorator] emptied or deleted the list of tools in the payload (quirk E3).
+// If it deleted the list, settings that it wrote itself stay: its server may have another
+// place for tools.
 func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if bytes.Equal(before, payload) {
 		return payload, nil
@@ -76,11 +78,17 @@ func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tools := o.Get(x.wire.Body.Tools); tools == nil || len(elements(tools)) > 0 {
+	had, err := extension.NewObject(before)
+	if err != nil {
+		return nil, err
+	}
+	tools := o.Get(x.wire.Body.Tools)
+	if tools == nil && had.Get(x.wire.Body.Tools) == nil || len(elements(tools)) > 0 {
 		return payload, nil
 	}
 	for _, setting := range x.wire.Body.ToolSettings {
-		if o.Get(setting) == nil {
+		value := o.Get(setting)
+		if value == nil || tools == nil && !bytes.Equal(value, had.Get(setting)) {
 			continue
 		}
 		if setting == "parallel_tool_calls" {

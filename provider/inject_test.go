@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/provider"
@@ -156,6 +157,48 @@ func TestR6_NoFlagsAreSentIfAnExtensionInjectsNoTools(t *testing.T) {
 			t.Errorf("the choice is not reported: %v", resp.Losses)
 		}
 	})
+}
+
+// deleter removes the list of tools, and may write a choice of its own.
+type deleter struct{ tools, setting, value string }
+
+func (deleter) Info() extension.Info { return extension.Info{Name: "deleter"} }
+
+func (d deleter) Decorate(_ context.Context, x *extension.Exchange) error {
+	if d.value != "" {
+		if err := x.Payload.Set(d.setting, json.RawMessage(d.value)); err != nil {
+			return err
+		}
+	}
+	return x.Payload.Delete(d.tools)
+}
+
+func TestR6_NoFlagsAreSentIfAnExtensionDeletesTheTools(t *testing.T) {
+	each(t, func(t *testing.T, c dialect.Codec) {
+		server := serve(t, c, say(textAnswer("Yes.")))
+		model := server.client(&provider.Client{Extensions: extensions(t, deleter{tools: toolsPlace(c.Dialect())})})
+		req := question()
+		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+		if _, err := model.Generate(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		body := string(server.requests()[0].body)
+		for _, field := range []string{"tool_choice", "toolChoice", "functionCallingConfig"} {
+			if strings.Contains(body, field) {
+				t.Errorf("%s is sent without tools: %s", field, body)
+			}
+		}
+	})
+	server := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	own := deleter{"tools", "tool_choice", `"any"`}
+	req := question()
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+	if _, err := server.client(&provider.Client{Extensions: extensions(t, own)}).Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if body := string(server.requests()[0].body); !strings.Contains(body, `"tool_choice":"any"`) {
+		t.Errorf("the choice of the extension is not sent: %s", body)
+	}
 }
 
 // eachInjector runs a test for every dialect with extensions that write a list of tools before

@@ -133,7 +133,7 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 			return nil, err
 		}
 	}
-	if gathered := x.extended.Partial().Get("/message"); gathered != nil {
+	if gathered := x.extended.Partial().Get(gatheredMessage); gathered != nil {
 		if err := last.Merge(gathered); err != nil {
 			return nil, err
 		}

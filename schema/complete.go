@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -18,8 +19,9 @@ const (
 	maxCertain = 64
 )
 
-// Complete fills in the defaults that the schema gives for absent properties
-// and, with coerce, reads values that stand in another JSON type than the schema
+// Complete fills in the defaults that the schema gives for absent properties, writes
+// whole numbers such as 5.0 and 1e2 as integers where the schema wants an integer
+// (quirk B31) and, with coerce, reads values that stand in another JSON type than the schema
 // wants: a number, a boolean, null, an object or an array in a string, and a
 // number or a boolean for a string. Only what holds in any case counts: the
 // schema itself, its references and allOf, never a branch of a union.
@@ -27,7 +29,7 @@ const (
 // It returns args itself where nothing changes, or where args are no JSON
 // or too much to look at; Validate says so then. Each change is told by its place and in words.
 func (v *Validator) Complete(args json.RawMessage, coerce bool) (json.RawMessage, []string) {
-	if v == nil || !v.defaults && !coerce || len(args) > v.maxBytes {
+	if v == nil || !v.defaults && !coerce && !mayHaveFraction(args) || len(args) > v.maxBytes {
 		return args, nil
 	}
 	if len(args) == 0 {
@@ -107,7 +109,63 @@ func (c *completer) value(schemas []*node, depth int) {
 				raw = other
 			}
 		}
+		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
+			types := wanted(schemas)
+			if whole := wholeNumber(raw); whole != nil && slices.Contains(types, "integer") && !slices.Contains(types, "number") {
+				c.tell(c.r.Pointer(), cut(string(raw), 60)+" written as an integer")
+				raw = whole
+			}
+		}
 		c.w.Raw(raw)
+	}
+}
+
+// mayHaveFraction reports whether a number in args may have a fraction or an exponent.
+func mayHaveFraction(args []byte) bool {
+	for i, b := range args {
+		if (b == '.' || b == 'e' || b == 'E') && i > 0 && args[i-1] >= '0' && args[i-1] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// maxWhole bounds the digits of an integer that is written anew.
+const maxWhole = 64
+
+// wholeNumber is a JSON number with a fraction or an exponent as an integer; nil if it is
+// not whole, too long, or an integer already.
+func wholeNumber(raw []byte) []byte {
+	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(string(raw)), "e")
+	shift := 0
+	if hasExponent {
+		var err error
+		if shift, err = strconv.Atoi(exponent); err != nil {
+			return nil
+		}
+	}
+	digits, negative := strings.CutPrefix(mantissa, "-")
+	digits, fraction, hasFraction := strings.Cut(digits, ".")
+	if !hasExponent && !hasFraction || len(raw) > maxWhole || shift > maxWhole || shift < -maxWhole {
+		return nil
+	}
+	point := len(digits) + shift
+	digits += fraction
+	if point > len(digits) {
+		digits += strings.Repeat("0", point-len(digits))
+	}
+	point = max(point, 0)
+	if strings.Trim(digits[point:], "0") != "" {
+		return nil
+	}
+	digits = strings.TrimLeft(digits[:point], "0")
+	switch {
+	case digits == "":
+		return []byte("0")
+	case negative:
+		return []byte("-" + digits)
+	default:
+		return []byte(digits)
 	}
 }
 

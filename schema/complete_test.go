@@ -43,6 +43,9 @@ func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
 		{"a fraction is no integer", `{"n":"5.5","from_all":1}`, true, `{"n":"5.5","from_all":1}`, 0},
 		{"items by their place", `{"n":1,"from_all":1,"pair":["1",2,"3"]}`, true, `{"n":1,"from_all":1,"pair":[1,"2","3"]}`, 2},
 		{"big numbers keep their digits", `{"n":"123456789012345678901234567890","from_all":1}`, true, `{"n":123456789012345678901234567890,"from_all":1}`, 1},
+		{"a whole number is an integer", `{"n":5.0,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[1e2,"2.0"]}`, false, `{"n":5,"from_all":1.0,"deep":{"on":true,"x":2.0},"pair":[100,"2.0"]}`, 2},
+		{"zero has no sign as an integer", `{"n":-0.0,"from_all":1}`, false, `{"n":0,"from_all":1}`, 1},
+		{"a huge exponent stays", `{"n":1e400,"from_all":1}`, false, `{"n":1e400,"from_all":1}`, 0},
 		{"what is no JSON stays", `{"n":`, true, `{"n":`, 0},
 		{"a repeated key stays for Validate to refuse", `{"n":1,"n":2}`, true, `{"n":1,"n":2}`, 0},
 	} {

@@ -157,6 +157,13 @@ func (s *responseStore) resolve(body []byte) (*resolved, error) {
 			input = r.Raw()
 		case name == "conversation":
 			conversation = r.Raw()
+		case name == "prompt":
+			var prompt struct {
+				ID string `json:"id"`
+			}
+			if json.Unmarshal(r.Raw(), &prompt) == nil && prompt.ID != "" {
+				return nil, responsesapi.UnknownPrompt(prompt.ID, "The simulator has no stored prompts. Send the instructions.")
+			}
 		case name == "previous_response_id" && r.Kind() == '"':
 			previous = r.String()
 		case name == "store":

@@ -220,6 +220,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 			c.refused("POST", path, `{"model":"echo","stream":`+stream+`,"input":"q","previous_response_id":"resp_none"}`, 400, "previous_response_id", "previous_response_not_found", "resp_none")
 			c.refused("POST", path, `{"model":"echo","stream":`+stream+`,"input":"q","conversation":"conv_none"}`, 404, "conversation", "", "conv_none")
 			c.refused("POST", path, `{"model":"echo","stream":`+stream+`,"input":"q","conversation":{"id":"conv_none"}}`, 404, "conversation", "", "conv_none")
+			c.refused("POST", path, `{"model":"echo","stream":`+stream+`,"input":"q","prompt":{"id":"pmpt_none"}}`, 404, "prompt", "", "pmpt_none")
 		}
 	}
 	c.refused("GET", "/responses/resp_none", "", 404, "", "", "resp_none")

@@ -105,13 +105,28 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 			steps = append(steps, Step{stepUnwrap, "the arguments stood inside of one member"})
 		}
 	}
-	args, told := e.complete(args)
-	for _, t := range told {
-		steps = append(steps, Step{stepComplete, t})
-	}
 	in := Input{Arguments: args}
-	f := x.check(ctx, &in, &steps)
+	f := x.completeAndCheck(ctx, &in, &steps)
 	return in, steps, f
+}
+
+// recheck completes and checks the input after a policy, a hook or a human changed it.
+func (x *execution) recheck(ctx context.Context) *failure {
+	return x.completeAndCheck(ctx, &x.input, &x.steps)
+}
+
+func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]Step) *failure {
+	if x.entry.spec.Kind != codes.ToolFreeform {
+		if len(bytes.TrimSpace(in.Arguments)) == 0 { // a hook or a human who left them empty meant {}
+			in.Arguments = json.RawMessage("{}")
+		}
+		args, told := x.entry.complete(in.Arguments)
+		for _, t := range told {
+			*steps = append(*steps, Step{stepComplete, t})
+		}
+		in.Arguments = args
+	}
+	return x.check(ctx, in, steps)
 }
 
 // complete leaves out what stands for nothing, fills in defaults, and coerces where
@@ -240,7 +255,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 var errNoObject = errors.New("(root): must be object")
 
 // validate holds arguments against the tool's schema. They are an object, however
-// little the schema says; a hook or a human who left them empty meant {}.
+// little the schema says.
 func (e *entry) validate(in *Input) error {
 	text := bytes.TrimLeft(in.Arguments, " \t\r\n")
 	if len(text) == 0 {

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,30 @@ func TestT4_AllErrorsAreToldAtOnceWithTheirPlacesAndInAFewLines(t *testing.T) {
 	if n := strings.Count(res.Text(), "\n"); n > 8 || len(res.Text()) > 2000 {
 		t.Errorf("%d lines, %d bytes:\n%s", n, len(res.Text()), res.Text())
 	}
+}
+
+func TestQuirkB31_WholeNumberIsAnIntegerHoweverItIsWritten(t *testing.T) {
+	type in struct {
+		N    int    `json:"n"`
+		List []int8 `json:"list,omitempty"`
+		F    float64
+	}
+	typed := tool.New("typed", "", func(_ context.Context, v in) (string, error) { return fmt.Sprint(v.N, v.List, v.F), nil })
+	raw := tool.Raw("raw", "", typed.Spec().Parameters, func(_ context.Context, args json.RawMessage) (any, error) { return string(args), nil })
+	for args, want := range map[string][2]string{
+		`{"n":5.0,"F":5.0}`:                 {"5 [] 5", `{"n":5,"F":5.0}`},
+		`{"n":1.2e2,"F":1,"list":[-3.0,7]}`: {"120 [-3 7] 1", `{"n":120,"F":1,"list":[-3,7]}`},
+		`{"n":9007199254740993.0,"F":0.5}`:  {"9007199254740993 [] 0.5", `{"n":9007199254740993,"F":0.5}`},
+	} {
+		for i, name := range []string{"typed", "raw"} {
+			res, rec := do(t, &tool.Runner{}, mustBox(t, typed, raw), call("1", name, args))
+			if wantKind(t, res, rec, ""); res.PlainText() != want[i] {
+				t.Errorf("%s of %s: %s, want %s", name, args, res.PlainText(), want[i])
+			}
+		}
+	}
+	res, rec := do(t, &tool.Runner{}, mustBox(t, typed), call("1", "typed", `{"n":5.5,"F":1}`))
+	wantKind(t, res, rec, tool.ErrorArguments)
 }
 
 func TestT4_WhatDoesNotFitTheToolsOwnTypesIsToldWithItsPlace(t *testing.T) {

@@ -234,11 +234,11 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 	if err != nil {
 		return Decision{Effect: Deny, Reason: "the policy failed"}, j.version, err
 	}
-	return j.valid(q.Subject), j.version, nil
+	return j.valid(q), j.version, nil
 }
 
 // valid returns the decision, or a denial if it cannot be carried out.
-func (d Decision) valid(about string) Decision {
+func (d Decision) valid(q *Question) Decision {
 	deny := func(format string, args ...any) Decision {
 		return Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -247,9 +247,11 @@ func (d Decision) valid(about string) Decision {
 		return deny("the policy returned the unknown effect %q", d.Effect)
 	case d.Effect == AskInput && (d.Input == nil || d.Input.Argument == ""):
 		return deny("the policy asks for input without naming an argument")
-	case about == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
+	case d.Effect == AskInput && q.Spec != nil && q.Spec.Kind == codes.ToolFreeform:
+		return deny("the policy asks for input, but the tool takes text, which has no arguments to set")
+	case q.Subject == codes.SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
 		return deny("the policy asks a human, but a model call cannot wait for one")
-	case about == codes.SubjectModelCall && len(d.Edits) > 0:
+	case q.Subject == codes.SubjectModelCall && len(d.Edits) > 0:
 		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
@@ -335,7 +337,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 		x.steps = append(x.steps, Step{stepPolicy, e.Argument + " is set"})
 	}
 	x.input = in
-	return x.check(ctx, &x.input, &x.steps)
+	return x.recheck(ctx)
 }
 
 // preHooks run the toolbox's and then the tool's.
@@ -361,7 +363,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	}
 	x.input = in
 	x.steps = append(x.steps, Step{stepHook, "a hook changed the arguments"})
-	return true, x.check(ctx, &x.input, &x.steps)
+	return true, x.recheck(ctx)
 }
 
 // transform puts the hook's word in the place of an input. Each has its own copy.
@@ -574,23 +576,25 @@ const noLimit = 100 * 365 * 24 * time.Hour
 // without hooks; a policy that asks has been answered, one that denies has the
 // last word.
 func (x *execution) approved(ctx context.Context, a Answer) *failure {
-	switch {
-	case a.Edited != nil:
+	wanted := x.request.Wanted
+	if a.Edited != nil {
 		x.input = a.Edited.clone()
 		x.steps = append(x.steps, Step{stepEdit, "by the user"})
-	case x.request.Wanted != nil && len(a.Value) == 0:
-		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), x.request.Wanted.Argument)
-	case x.request.Wanted != nil:
-		in, err := edited(x.input, []Edit{{x.request.Wanted.Argument, a.Value}})
+	}
+	switch {
+	case wanted != nil && len(a.Value) == 0 && a.Edited == nil:
+		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), wanted.Argument)
+	case wanted != nil && len(a.Value) > 0:
+		in, err := edited(x.input, []Edit{{wanted.Argument, a.Value}})
 		if err != nil {
 			return failf(ErrorRejected, "%s did not run: the user's value does not fit: %v", x.key.QualifiedName(), err)
 		}
 		x.input = in
-		x.steps = append(x.steps, Step{stepEdit, x.request.Wanted.Argument + ", by the user"})
-	default:
+		x.steps = append(x.steps, Step{stepEdit, wanted.Argument + ", by the user"})
+	case a.Edited == nil:
 		return nil
 	}
-	if f := x.check(ctx, &x.input, &x.steps); f != nil {
+	if f := x.recheck(ctx); f != nil {
 		return f
 	}
 	return x.decide(ctx)

@@ -44,6 +44,12 @@ const storeTimeout = 30 * time.Second
 // Journal makes effects happen once. Begin must be durable before it returns: the
 // tool runs after it. Both must heed their context, which ends after 30 s: nobody
 // else watches them.
+//
+// A Run also uses this method of a Journal that has it, for turns that may have been
+// handed in before ([Turn.Again]). It returns the earlier attempts of a call without
+// beginning it:
+//
+//	Recall(ctx context.Context, call CallRef) (Prior, error)
 type Journal interface {
 	// Begin records that a call is about to run and returns the earlier attempts.
 	Begin(ctx context.Context, in Intent) (Prior, error)

@@ -63,6 +63,62 @@ func TestT4_WhoeverChangesArgumentsIsOnTheRecord(t *testing.T) {
 	}
 }
 
+func TestT4_DefaultsAreFilledInAfterEveryChange(t *testing.T) {
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"count":{"type":"integer","default":5}}}`
+	hook := toolopt.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+		in.Arguments = json.RawMessage(`{"n":2}`)
+		return in, nil
+	})
+	empty := toolopt.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, nil })
+	human := tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"n":3}`)}}
+	for _, tc := range []struct {
+		name string
+		opts []tool.Option
+		ran  string
+	}{
+		{"a hook", []tool.Option{hook}, `{"n":2,"count":5}`},
+		{"a hook that leaves nothing", []tool.Option{empty}, `{"count":5}`},
+		{"a human", []tool.Option{tool.NeedsApproval()}, `{"n":3,"count":5}`},
+	} {
+		res, rec := do(t, &tool.Runner{Approver: answer(human)}, mustBox(t, given(schema, tc.opts...)), call("1", "f", `{"n":1}`))
+		if wantKind(t, res, rec, ""); res.Display != tc.ran {
+			t.Errorf("%s: %s runs, want %s", tc.name, res.Display, tc.ran)
+		}
+	}
+}
+
+func TestP4_ValueIsSetInAnEditedInput(t *testing.T) {
+	runner := &tool.Runner{
+		Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "n"}}, nil
+		}),
+		Approver: answer(tool.Answer{Verdict: tool.Approved, Value: json.RawMessage("5"), Edited: &tool.Input{Arguments: json.RawMessage(`{"n":1,"m":2}`)}}),
+	}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}}}`
+	res, rec := do(t, runner, mustBox(t, given(schema)), call("1", "f", `{"n":1}`))
+	if wantKind(t, res, rec, ""); res.Display != `{"n":5,"m":2}` {
+		t.Errorf("%s runs", res.Display)
+	}
+}
+
+func TestP4_NobodyIsAskedForAValueOfAToolThatTakesText(t *testing.T) {
+	asked := false
+	runner := &tool.Runner{
+		Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "input"}}, nil
+		}),
+		Approver: approverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			asked = true
+			return tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"x"`)}, nil
+		}),
+	}
+	patch := tool.Freeform("f", "", nil, func(context.Context, string) (any, error) { return "ran", nil })
+	res, rec := do(t, runner, mustBox(t, patch), call("1", "f", `{"input":"x"}`))
+	if wantKind(t, res, rec, tool.ErrorDenied); asked {
+		t.Error("a human was asked for the argument of a tool that has none")
+	}
+}
+
 func TestA2_PreHooksDoNotRunAgainOnResume(t *testing.T) {
 	hooked := 0
 	more := func(_ context.Context, in tool.Input) (tool.Input, error) {

@@ -172,7 +172,7 @@ type Turn struct {
 	// results were lost.
 	Results []*dragoman.ToolResult
 	// Again says that the turn may have been handed in before, by a process that
-	// died: see recaller.
+	// died: see [Journal].
 	Again bool
 	// Timeout bounds each call, before what the tool, the toolbox and the runner
 	// say; zero means as they say.
@@ -200,7 +200,7 @@ func (b *Batch) Settled() []*dragoman.ToolResult {
 var (
 	// ErrConflict reports a call that has the id of an earlier call, but other content. Causes
 	// are a replayed stream or a changed state. No call of the turn ran, unless only the
-	// journal has the earlier call and does not implement recaller.
+	// journal has the earlier call and it has no method Recall.
 	ErrConflict = errors.New("tool: two different calls have the same id")
 	// ErrRepeated reports a turn that was handed in again while it runs, or so late that
 	// its results are no longer stored and are not in [Turn.Results]. No call of the turn

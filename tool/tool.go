@@ -94,7 +94,7 @@ type Output struct {
 	// Envelope is a provider's own form of the result, for targets that know it;
 	// others get Content. It is not fenced: never copy it from a server that you do not
 	// trust. A tool of this program may return it as data, too: see
-	// [interop.EnvelopeType].
+	// [interop.ReadEnvelope].
 	Envelope *dragoman.Native
 	// Ticket says that the work goes on in the background, and Content, if there
 	// is any, is what the model is told meanwhile.

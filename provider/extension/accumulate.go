@@ -42,7 +42,9 @@ type Patch struct {
 // it into what is there, keeps the sum in the exchange's partial answer, and tells whoever
 // shows the answer.
 type Accumulator[T any] struct {
-	// Place is where the sum stands in Partial, such as "/reasoning/text".
+	// Place is where the sum stands in Partial, such as "/reasoning/text". A sum below
+	// "/message" is a field of the native message: if the dialect does not know the field,
+	// the message of a stream has the sum, and it is sent back to the provider.
 	Place string
 	// Extract takes the piece out of a chunk; false means that it has none.
 	Extract func(chunk json.RawMessage) (piece T, found bool, err error)

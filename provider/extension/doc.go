@@ -41,9 +41,8 @@
 //	model, err := config.Open("acme/large")
 //
 // With a config file they are given to provider.Load, or to provider.Default, and the
-// file may have their settings. A hook reads its settings with [Exchange.Config]. A server that only has knobs of
-// its own needs no code: servers.Server is an extension made of data. The example of
-// package provider does all that an extension can.
+// file may have their settings. A hook reads its settings with [Exchange.Config].
+// The example of package provider does all that an extension can.
 //
 // # The way of a request
 //

@@ -406,6 +406,11 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such member; what it stands for is with its own provider, and is not sent", d)
 				continue
 			}
+		case "/documents": // what the model is to answer from
+			if severity == dragoman.Warn && at.n == 0 && at.prefix == "" {
+				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such member; the model does not get the documents", d)
+				continue
+			}
 		case finishMessage: // the only words that say why an answer failed
 			s = dragoman.Warn
 		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // how long a server took

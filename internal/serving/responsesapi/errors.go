@@ -56,6 +56,11 @@ func UnknownConversation(id, advice string) *dragoman.APIError {
 	return notFound("conversation", advised(fmt.Sprintf("Conversation with id '%s' not found.", bounded(id)), advice))
 }
 
+// UnknownPrompt returns the error for a prompt that is not stored.
+func UnknownPrompt(id, advice string) *dragoman.APIError {
+	return notFound("prompt", advised(fmt.Sprintf("Prompt with id '%s' not found.", bounded(id)), advice))
+}
+
 // DuplicateItem returns the error for an item that is in the input twice.
 func DuplicateItem(id string) *dragoman.APIError {
 	return &dragoman.APIError{
