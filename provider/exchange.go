@@ -56,7 +56,7 @@ type exchange struct {
 	// extended is the exchange for extensions.
 	extended *extension.Exchange
 	// patches are to be sent to patchesTo. deltas are the message deltas of a stream, for
-	// [extension.NativeReader].
+	// FromNative hook.
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
 	deltas    []json.RawMessage

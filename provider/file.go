@@ -321,7 +321,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 // settings holds those of an extension against its schema.
 func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 	for _, e := range r.known() {
-		c, ok := e.(extension.Configurable)
+		c, ok := e.(interface{ ConfigSchema() json.RawMessage })
 		if e.Info().Name != key.Text || !ok {
 			continue
 		}

@@ -67,7 +67,7 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 }
 
 // withoutTools removes the settings that servers refuse without tools if an
-// [extension.Decorator] emptied the list of tools in the payload (quirk E3).
+// Decorate hook emptied the list of tools in the payload (quirk E3).
 func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if bytes.Equal(before, payload) {
 		return payload, nil

@@ -33,7 +33,7 @@ type ActionContext struct {
 	App, Base json.RawMessage
 	// Layers are further layers of the caller. A reserved name keeps the library's value,
 	// and a warning is logged.
-	Layers extension.Layers
+	Layers map[string]json.RawMessage
 	// Values are live values of the application, in [extension.Runtime].Values.
 	Values map[string]any
 	// Log gets warnings, and the errors of actions that run automatically; nil means
@@ -53,7 +53,7 @@ type Action struct {
 	// Params are as the action's inputs say; nil gives none.
 	Params json.RawMessage
 	// Context is added to the layers of the library and of [Session.ActionContext].
-	Context extension.Layers
+	Context map[string]json.RawMessage
 }
 
 // ErrNoNative says that a conversation has no native history in a dialect.
@@ -104,7 +104,7 @@ func (s *Session) connected() dragoman.Model {
 // Actions returns the actions on the session that the extensions of a model offer. For a
 // [provider.Chain], these are the actions of [Session.ActionModel]. The name chooses a
 // model as in [Action].
-func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.NamedAction, error) {
+func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.Action, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
 		return nil, about("listing actions on", s.ID(), err)
@@ -232,7 +232,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 func actionless(model dragoman.Model) bool {
 	switch m := model.(type) {
 	case *provider.Client:
-		return !slices.ContainsFunc(m.Extensions.Set.All(), func(e extension.Extension) bool { _, acts := e.(extension.Actor); return acts })
+		return !slices.ContainsFunc(m.Extensions.Set.All(), hasActions)
 	case *provider.Chain:
 		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !actionless(l.Model) })
 	default:
@@ -240,10 +240,17 @@ func actionless(model dragoman.Model) bool {
 	}
 }
 
+func hasActions(e extension.Extension) bool {
+	_, ok := e.(interface {
+		Actions(env extension.Env) []extension.Action
+	})
+	return ok
+}
+
 // triggers reports whether there are actions to run before a save.
 func (on connection) triggers() (bool, error) {
 	actions, err := on.Extensions.Actions()
-	return slices.ContainsFunc(actions, func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
+	return slices.ContainsFunc(actions, func(a extension.Action) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
 }
 
 // mayTrigger reports whether triggers returns true or an error.
@@ -311,7 +318,7 @@ func (v actionView) ID() string                           { return v.id }
 func (v actionView) Messages() []dragoman.Message         { return v.messages }
 func (v actionView) Metadata() map[string]json.RawMessage { return v.metadata }
 
-func (s *Session) actionInput(ctx context.Context, on connection, caller extension.Layers, added []dragoman.Message) (in extension.ActionInput, c converted, err error) {
+func (s *Session) actionInput(ctx context.Context, on connection, caller map[string]json.RawMessage, added []dragoman.Message) (in extension.ActionInput, c converted, err error) {
 	v, err := s.view()
 	if err != nil {
 		return in, c, err
@@ -326,7 +333,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 	more := s.ActionContext
 	layers := maps.Clone(more.Layers)
 	if layers == nil {
-		layers = extension.Layers{}
+		layers = map[string]json.RawMessage{}
 	}
 	maps.Copy(layers, caller)
 	view := actionView{s.ID(), slices.Clone(c.rest), metadata}

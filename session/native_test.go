@@ -273,7 +273,7 @@ func TestS5_ANativeHistoryIsGivenUpWhereItsMessagesWereEdited(t *testing.T) {
 // acting is an extension with one action.
 type acting struct {
 	run  func(in extension.ActionInput) (extension.ActionResult, error)
-	when []extension.Trigger
+	when []string
 }
 
 func (acting) Info() extension.Info { return extension.Info{Name: "acting"} }
@@ -339,7 +339,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	a := acting{when: []extension.Trigger{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
+	a := acting{when: []string{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
 		ran++
 		c := in.Context
 		if !strings.Contains(string(c["lifecycle"]), "session_save_prepare") || !strings.Contains(string(c["session"]), s.ID()) ||
@@ -353,7 +353,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	var log strings.Builder
 	s.ActionContext = session.ActionContext{
 		App: json.RawMessage(`"app"`), Base: json.RawMessage(`"base"`), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Layers: extension.Layers{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
+		Layers: map[string]json.RawMessage{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
 	}
 
 	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // of an empty conversation too
