@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -80,7 +81,7 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, passthrough.Request{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func TestTheSimulatorIsOpenedByNameInProcess(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"sim/gpt-5", "sim/echo?fault=nothing"} {
-		if _, err := provider.Open(name); !errors.Is(err, provider.ErrSpec) {
+		if _, err := provider.Open(name); !badSpec(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -29,7 +29,7 @@ type exchange struct {
 	codec  dialect.Codec
 	limits targets.Limits
 	wire   *wire.Wire
-	clock  Clock
+	clock  clock
 	// req is the request as it was given, which is never changed; nil where native
 	// bytes are passed on, with the headers and the query of who sent them, whose names
 	// that are sent are in params. stream says that the answer is asked for as a stream.

@@ -412,8 +412,8 @@ func (r *configReader) severity(n *node) *dragoman.Severity {
 }
 
 // thinkTags reads how thinking is marked.
-func (r *configReader) thinkTags(n *node) ThinkTags {
-	switch t := ThinkTags(r.String(n, "think_tags")); {
+func (r *configReader) thinkTags(n *node) string {
+	switch t := r.String(n, "think_tags"); {
 	case t == thinkTagsMarked || t == thinkTagsOpen:
 		return t
 	case n.Kind == filetree.String:

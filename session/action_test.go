@@ -241,10 +241,10 @@ func TestX9_CompactingBeforeASaveWaitsUntilThereIsEnough(t *testing.T) {
 func TestX9_OnlyModelsOfProvidersCanBeConnected(t *testing.T) {
 	s := created(t, &session.Memory{})
 	for name, m := range map[string]dragoman.Model{"the simulator": &sim.Planner{}, "a chain": &provider.Chain{}} {
-		if err := s.Connect(t.Context(), m); !errors.Is(err, provider.ErrNoWire) {
+		if err := s.Connect(t.Context(), m); !errors.Is(err, session.ErrNoWire) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := s.Act(t.Context(), m, session.Action{ID: "x"}); !errors.Is(err, provider.ErrNoWire) {
+		if err := s.Act(t.Context(), m, session.Action{ID: "x"}); !errors.Is(err, session.ErrNoWire) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := s.BeforeSave(t.Context(), m, "", nil); err != nil {

@@ -57,7 +57,7 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 		return nil, err
 	}
 	m, err = s.ActionModel(ctx, m, "")
-	if errors.Is(err, provider.ErrNoWire) {
+	if errors.Is(err, session.ErrNoWire) {
 		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name a model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
 	}
 	return m, err
@@ -192,12 +192,8 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 	if err != nil {
 		return err
 	}
-	wire, err := provider.WireOf(ctx, model, "")
-	if err != nil {
-		return err
-	}
 	sent := func() (int, error) {
-		ms, err := s.For(ctx, wire.Target.Origin(), wire.Codec.Limits().Replay.Messages)
+		ms, err := s.ForModel(ctx, model, "")
 		return len(ms), err
 	}
 	a := session.Action{ID: name, Params: params}

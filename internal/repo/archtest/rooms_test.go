@@ -100,6 +100,8 @@ var rooms = []room{
 	{path: "internal/oracle/conformance", only: []string{"", "dialect", "history", "sim", "internal/codec/codes"}},
 	{path: "provider/extension", only: []string{"", "history", "internal/jsonwire", "internal/text/words", "interop", "schema", "targets"}},
 	{path: "internal/contexts/callcontext", only: []string{"provider/extension"}},
+	{path: "internal/serving/passthrough", only: []string{""}},
+	{path: "internal/serving/modelwire", only: []string{"dialect", "provider/extension", "targets"}},
 	{path: "provider/internal/servers", only: []string{"", "provider/extension", "targets", "internal/codec/dialectname"}},
 	{path: "provider/internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},
 	{path: "provider", files: true},
