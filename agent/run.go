@@ -12,8 +12,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
@@ -397,7 +397,7 @@ func (r *run) settleBefore(before *State) error {
 	}
 	results := make([]*dragoman.ToolResult, len(open))
 	for i, c := range open {
-		results[i] = history.Abandoned(c)
+		results[i] = resultorder.Abandoned(c)
 		for _, res := range before.s.Settled {
 			if res.CallID == c.ID {
 				results[i] = res

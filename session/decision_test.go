@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -13,7 +14,7 @@ import (
 func ruling(call, args string, v tool.Verdict) tool.Ruling {
 	in := tool.Input{Arguments: json.RawMessage(args)}
 	return tool.Ruling{
-		Binding: tool.Binding{Run: "r", Turn: 2, CallID: call, Key: tool.Bare("pay"), Arguments: in.Hash(), Policy: "p1"},
+		Binding: tool.Binding{Run: "r", Turn: 2, CallID: call, Key: toolopt.Bare("pay"), Arguments: in.Hash(), Policy: "p1"},
 		Input:   in, Answer: tool.Answer{Verdict: v, Message: "because"},
 	}
 }

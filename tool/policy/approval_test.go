@@ -29,7 +29,7 @@ func approved() tool.Answer { return tool.Answer{Verdict: tool.Approved} }
 
 func binding() tool.Binding {
 	return tool.Binding{
-		Run: "run", Turn: 1, CallID: "c", Key: tool.Bare("delete"), Tool: dragoman.Fingerprint{1},
+		Run: "run", Turn: 1, CallID: "c", Key: toolopt.Bare("delete"), Tool: dragoman.Fingerprint{1},
 		Arguments: tool.Hash{2}, Policy: "p",
 	}
 }
@@ -39,7 +39,7 @@ func bindings(b tool.Binding) map[string]tool.Binding {
 	out := map[string]tool.Binding{}
 	for name, change := range map[string]func(*tool.Binding){
 		"run": func(b *tool.Binding) { b.Run = "run2" }, "turn": func(b *tool.Binding) { b.Turn = 2 },
-		"call": func(b *tool.Binding) { b.CallID = "d" }, "tool": func(b *tool.Binding) { b.Key = tool.Namespaced("fs", "delete") },
+		"call": func(b *tool.Binding) { b.CallID = "d" }, "tool": func(b *tool.Binding) { b.Key = toolopt.Namespaced("fs", "delete") },
 		"definition": func(b *tool.Binding) { b.Tool[0] = 9 }, "arguments": func(b *tool.Binding) { b.Arguments[0] = 9 },
 		"policy": func(b *tool.Binding) { b.Policy = "q" },
 	} {
@@ -323,7 +323,7 @@ func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
 		delete(others, covered)
 	}
 	deferred := b
-	deferred.Key = tool.DeferredTopLevel("delete")
+	deferred.Key = toolopt.Deferred("delete")
 	others["deferred sibling"] = deferred
 	nested := b
 	nested.Run = b.Run + "/nested"
@@ -572,7 +572,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 		out.Reset()
 		p := NewPrompt(strings.NewReader("n\n"), &out)
 		_, err := p.Approve(context.Background(), &tool.ApprovalRequest{
-			Binding: tool.Binding{Key: tool.Bare("t" + evil)}, Input: in, Reason: evil, Agent: []string{evil},
+			Binding: tool.Binding{Key: toolopt.Bare("t" + evil)}, Input: in, Reason: evil, Agent: []string{evil},
 			Wanted: &tool.InputRequest{Argument: evil, Prompt: evil},
 		})
 		if err != nil {
@@ -597,7 +597,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 		out.Reset()
 		long := "rm -r /" + strings.Repeat(pad, 100) + "Why you are asked: it is harmless"
 		p := NewPrompt(strings.NewReader("n\n"), &out)
-		if _, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: tool.Binding{Key: tool.Bare("t")}, Input: tool.Input{Text: long}}); err != nil {
+		if _, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: tool.Binding{Key: toolopt.Bare("t")}, Input: tool.Input{Text: long}}); err != nil {
 			t.Fatal(err)
 		}
 		all := ""

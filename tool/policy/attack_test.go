@@ -297,7 +297,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 15, 16, 17, 200_000} {
-		q := &tool.Question{Subject: codes.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
+		q := &tool.Question{Subject: codes.SubjectToolCall, Key: toolopt.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
 		within(t, time.Minute, func() {
 			if d, err := p.Decide(t.Context(), q); err != nil || d.Rule != "last" {
 				t.Errorf("%d arguments: %v, %v", n, d, err)

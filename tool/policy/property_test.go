@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -163,7 +164,7 @@ func drawBinding(t *rapid.T) tool.Binding {
 		Turn:   rapid.IntRange(1, 2).Draw(t, "turn"),
 		CallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"),
 		Key: rapid.SampledFrom([]tool.Key{
-			tool.Bare("a"), tool.Namespaced("ns", "a"), tool.DeferredTopLevel("a"), tool.Bare("b"),
+			toolopt.Bare("a"), toolopt.Namespaced("ns", "a"), toolopt.Deferred("a"), toolopt.Bare("b"),
 		}).Draw(t, "key"),
 		Policy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "policy"),
 	}

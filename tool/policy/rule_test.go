@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -65,7 +66,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"a glob at the front", When{Tools: []string{"*.delete"}}, spaced("git", "delete"), true},
 		{"a glob of one character", When{Tools: []string{"git.r?n"}}, spaced("git", "run"), true},
 		{"a glob of one character more", When{Tools: []string{"git.run?"}}, spaced("git", "run"), false},
-		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = tool.DeferredTopLevel("t") }), true},
+		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = toolopt.Deferred("t") }), true},
 		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: codes.SubjectModelCall}, false},
 		{"a namespace", When{Namespaces: []string{"git"}}, spaced("git", "x"), true},
 		{"another namespace", When{Namespaces: []string{"git"}}, spaced("gitx", "x"), false},

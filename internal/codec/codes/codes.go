@@ -158,3 +158,11 @@ const (
 	FoundByPattern = "pattern"
 	FoundByFamily  = "family"
 )
+
+// The kinds of tool.Key.
+const (
+	KeyBare       = "bare"
+	KeyNamespaced = "namespaced"
+	// KeyDeferred is a tool without a namespace that is hidden until a tool search finds it.
+	KeyDeferred = "deferred_top_level"
+)
