@@ -94,7 +94,7 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := session.ReadDecision(e)
+		r, err := e.Decision()
 		if err != nil || e.Time.IsZero() {
 			t.Fatal(err, e.Time)
 		}
@@ -103,10 +103,10 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 	if got := strings.Join(said, ", "); got != "rejected a {}, approved a {}" {
 		t.Error(got)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: "intent", Body: []byte(`{"v":1}`)}); !errors.Is(err, session.ErrInvalid) {
+	if _, err := (session.Entry{Kind: "intent", Body: []byte(`{"v":1}`)}).Decision(); !errors.Is(err, session.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: "decision", Body: []byte(`{"v":2}`)}); !errors.Is(err, session.ErrNewer) {
+	if _, err := (session.Entry{Kind: "decision", Body: []byte(`{"v":2}`)}).Decision(); !errors.Is(err, session.ErrNewer) {
 		t.Error(err)
 	}
 	if err := s.Append(ctx, session.Entry{Kind: "decision", Body: []byte(`{}`)}); !errors.Is(err, session.ErrInvalid) {

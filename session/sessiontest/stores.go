@@ -112,7 +112,7 @@ func ticketsSurvive(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 }
 
 func ticketsExpire(t *testing.T, open func(t *testing.T) tool.TicketStore) {
-	clock := NewClock()
+	clock := newClock()
 	openTicket(t, open(t), "a", "run", clock.Now().Add(time.Minute))
 	tickets := &tool.Tickets{Store: open(t), Now: clock.Now}
 	box, err := tool.Config{}.Box()
