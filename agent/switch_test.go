@@ -174,7 +174,7 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			switch {
 			case errors.Is(err, agent.ErrInterrupted):
 				o = append(o, drawDecisions(t, res.Pending)...)
-			case errors.Is(err, agent.ErrLimit):
+			case is[*agent.LimitError](err):
 			default:
 				t.Fatal(err)
 			}

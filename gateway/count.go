@@ -14,7 +14,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
-	"github.com/dragoman-go/dragoman/sim"
 )
 
 // countHeader says of a count of tokens that nobody but the gateway has counted them:
@@ -57,7 +56,7 @@ func (x *exchange) count(ctx context.Context) error {
 		return err
 	}
 	x.goOn(req)
-	return x.tellCount(serving.CountBody(x.codec, sim.CountTokens(req)), "estimate")
+	return x.tellCount(serving.CountBody(x.codec, serving.CountTokens(req)), "estimate")
 }
 
 // permitted returns the first model of the route that the policies allow.

@@ -94,8 +94,7 @@ type Output struct {
 	Display string
 	// Envelope is a provider's own form of the result, for targets that know it;
 	// others get Content. It is not fenced: never copy it from a server that you do not
-	// trust. A tool of this program may return it as data, too: see
-	// [interop.EnvelopeType].
+	// trust. A tool of this program may return it as data, too: see [New].
 	Envelope *dragoman.Native
 	// Ticket says that the work goes on in the background, and Content, if there
 	// is any, is what the model is told meanwhile.

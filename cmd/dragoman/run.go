@@ -654,7 +654,7 @@ func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 			return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, nil
 		})), done
 	}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	prompt := policy.NewPrompt(answers, cmd.ErrOrStderr())
 	prompt.Ledger = ledger
 	return policy.First(allowed, ledger, prompt), done

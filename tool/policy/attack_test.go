@@ -28,7 +28,7 @@ type stopped struct {
 
 func stop(t *testing.T, opts ...tool.Option) *stopped {
 	t.Helper()
-	s := &stopped{world: newWorld(t, asking(t), opts...), ledger: NewLedger(), clock: time.Unix(1_800_000_000, 0)}
+	s := &stopped{world: newWorld(t, asking(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
 	s.signer = signerAt(t, &s.clock)
 	s.runner.Approver = s.ledger
 	s.do(`{"path":"a"}`)
@@ -107,7 +107,7 @@ func TestAttack_ReplayedApprovalToken(t *testing.T) {
 		t.Fatalf("it ran %d times", s.ran)
 	}
 	// The same call again, in a process that knows nothing of the first.
-	s.ledger = NewLedger()
+	s.ledger = &Ledger{}
 	s.runner.Approver = s.ledger
 	if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.pending, nil); !errors.Is(err, ErrTokenReplayed) {
 		t.Errorf("a second time: %v", err)

@@ -3,7 +3,7 @@
 // [tool.Approver]s, and an observer that is an audit log.
 //
 //	p, err := policy.Load("policy.yaml")
-//	ledger := policy.NewLedger()
+//	ledger := &policy.Ledger{}
 //	runner := &tool.Runner{Policy: p, Approver: ledger, Observe: audit.Observe}
 //
 // # Rules

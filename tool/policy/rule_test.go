@@ -272,7 +272,7 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 		})
 	}
 	for _, tc := range []struct {
-		fallback Default
+		fallback string
 		q        *tool.Question
 		want     tool.Effect
 	}{
@@ -398,7 +398,7 @@ func TestP1_AToolThatChangesIsJudgedAnew(t *testing.T) {
 
 func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
 	missing := Rule{ID: "x", Effect: tool.Allow, When: When{Expression: `args.path == "a"`}}
-	var failed *ExpressionError
+	var failed *expressionError
 	d, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{}`))
 	if !errors.As(err, &failed) || failed.Rule != "x" || d.Effect != "" {
 		t.Errorf("%+v, %v", d, err)
@@ -480,7 +480,7 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 	}
 	for name, f := range failures {
 		for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask, tool.AskInput} {
-			for _, fallback := range []Default{defaultAllow, defaultAsk, defaultDeny, defaultAskDestructive} {
+			for _, fallback := range []string{defaultAllow, defaultAsk, defaultDeny, defaultAskDestructive} {
 				r := Rule{ID: "fails", Effect: effect, When: When{Expression: f.source}}
 				if effect == tool.AskInput {
 					r.Input = &tool.InputRequest{Argument: "ticket"}
@@ -488,7 +488,7 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 				below := Rule{ID: "below", Effect: tool.Allow, Priority: -1}
 				p := mustNew(t, Config{CostLimit: 2000, Default: fallback, Rules: []Rule{r, below}})
 				d, err := p.Decide(context.Background(), about("t", f.args))
-				var failed *ExpressionError
+				var failed *expressionError
 				if !errors.As(err, &failed) || failed.Rule != "fails" || d.Effect != "" {
 					t.Errorf("%s, %s, default %s: %+v, %v", name, effect, fallback, d, err)
 				}

@@ -110,7 +110,7 @@ rules:
 	if err != nil {
 		panic(err)
 	}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	run := (&tool.Runner{Policy: rules, Approver: ledger}).Start("run-1")
 	turn := tool.Turn{Calls: []*dragoman.ToolCall{
 		{ID: "1", Name: "read_file", Arguments: `{"path":"hello.txt"}`},

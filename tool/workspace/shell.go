@@ -165,8 +165,8 @@ type shellInput struct {
 	Seconds int    `json:"seconds,omitempty" doc:"end it after so many seconds" jsonschema:"minimum=1"`
 }
 
-// ErrShellOff says that the workspace's options allow no commands.
-var ErrShellOff = errors.New("workspace: commands are not allowed here")
+// errShellOff says that the workspace's options allow no commands.
+var errShellOff = errors.New("workspace: commands are not allowed here")
 
 // Shell is the tool that runs commands. A command that ran to its end is a result
 // without an error whatever its exit code, which the result tells first: a test that
@@ -177,7 +177,7 @@ var ErrShellOff = errors.New("workspace: commands are not allowed here")
 func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	s := w.options.Shell
 	if s == nil {
-		return tool.New[shellInput, tool.Output](toolname.Shell, ErrShellOff.Error(), nil)
+		return tool.New[shellInput, tool.Output](toolname.Shell, errShellOff.Error(), nil)
 	}
 	description := "Runs a command in the workspace and returns its exit code and what it wrote; " +
 		"a code other than 0 is no error of the tool, but the command's word. It has no input and ends when its time is over, with everything it started. "

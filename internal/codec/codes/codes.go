@@ -137,7 +137,7 @@ const (
 // call was requested.
 const ChangedWhilePending = "changed_while_pending"
 
-// The values of schema.Verdict.Status.
+// What becomes of a tool, in the report of "dragoman lint".
 const (
 	LintOK       = "ok"
 	LintRepaired = "repaired"

@@ -217,7 +217,7 @@ func (r *rule) check() error {
 	}
 	program := r.words[0]
 	if strings.Contains(program, "*") {
-		return errors.New("the program must be named; shell.Any allows all")
+		return errors.New("the program must be named")
 	}
 	switch kind := runners[strings.ToLower(path.Base(program))]; {
 	case kind == runsText && !r.exact():
