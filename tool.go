@@ -31,7 +31,7 @@ type ToolSpec struct {
 	// Strict asks for a target's constrained decoding. Empty means off, because a strict flag
 	// changes what optional means.
 	//   - "on" asks for it. Targets that know no optional arguments then send null for an
-	//     absent one; schema.OmitNulls takes it out again before the arguments are validated.
+	//     absent one; schema.Validator.OmitNulls takes it out again before the arguments are validated.
 	//   - "auto" turns it on only where the schema satisfies the target's strict subset as it
 	//     is written.
 	//   - "unset" keeps a wire's absent flag absent toward its own dialect.

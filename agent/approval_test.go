@@ -419,7 +419,7 @@ func TestA3_StickyAnswersOfAPromptLastForTheResumedRun(t *testing.T) {
 		asked := 0
 		with := func(m *scripted) agent.Agent {
 			prompt := policy.NewPrompt(strings.NewReader(tc.answer), io.Discard)
-			prompt.Ledger = policy.NewLedger()
+			prompt.Ledger = new(policy.Ledger)
 			ask := policy.ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 				asked++
 				return prompt.Approve(ctx, req)

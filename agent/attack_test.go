@@ -347,7 +347,7 @@ func TestI1_CallsOfToolsThatNobodyFoundEndARunToo(t *testing.T) {
 		script = append(script, calls("a late"))
 	}
 	a := agent.Agent{Model: model(script...), Tools: []tool.Tool{did.tool("late", tool.Deferred())}}
-	if res, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrLoop) {
+	if res, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) {
 		t.Errorf("%v after %d turns", err, res.Turns)
 	}
 }
@@ -379,7 +379,7 @@ func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
 	res, _ := a.Run(t.Context(), "go")
 	a.Limits.Turns = 5
 	res, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
-	if !errors.Is(err, agent.ErrLimit) || did.String() != "pay:in" || !strings.HasSuffix(script(res.Messages), "result p ok\n") {
+	if !is[*agent.LimitError](err) || did.String() != "pay:in" || !strings.HasSuffix(script(res.Messages), "result p ok\n") {
 		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
 	}
 }
@@ -390,7 +390,7 @@ func TestL2_ACallThatWaitsCountsOnceForTheLimit(t *testing.T) {
 	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`), calls("q look")), Tools: []tool.Tool{inner.AsTool(), did.tool("look")}, Limits: agent.Limits{ToolCalls: 2}}
 	res, _ := a.Run(t.Context(), "go")
 	_, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
-	if !errors.Is(err, agent.ErrLimit) || did.String() != "pay:in look:" {
+	if !is[*agent.LimitError](err) || did.String() != "pay:in look:" {
 		t.Errorf("%v, ran %q", err, did.String())
 	}
 }

@@ -69,7 +69,7 @@ func TestApprovedCallRunsUnderALowerLimit(t *testing.T) {
 	}
 	a.Limits.ToolCalls = 1
 	res, err = a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
-	if did.String() != "look: ask:" || !errors.Is(err, agent.ErrLimit) {
+	if did.String() != "look: ask:" || !is[*agent.LimitError](err) {
 		t.Errorf("ran %q: %v\n%s", did.String(), err, script(res.Messages))
 	}
 }
@@ -220,14 +220,14 @@ func TestL9_BlanksInArgumentsMakeNoOtherCall(t *testing.T) {
 	var did counted
 	m := model(calls(`a look {"word":"x"}`), calls(`b look { "word" : "x" }`))
 	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Repeats: 1}}
-	if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrLoop) || !strings.Contains(err.Error(), "look was called 2 times with the same arguments") {
+	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.Contains(err.Error(), "look was called 2 times with the same arguments") {
 		t.Error(err)
 	}
 }
 
 func TestL9_ErrorOfTurnsThatFailNamesNoTool(t *testing.T) {
 	a := agent.Agent{Model: model(calls("a fall")), Tools: []tool.Tool{failing("fall")}, Limits: agent.Limits{ErrorTurns: 1}}
-	if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrLoop) || !strings.HasSuffix(err.Error(), ": every call of 1 turns failed") {
+	if _, err := a.Run(t.Context(), "go"); !is[*agent.LoopError](err) || !strings.HasSuffix(err.Error(), ": every call of 1 turns failed") {
 		t.Error(err)
 	}
 }

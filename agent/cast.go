@@ -157,11 +157,15 @@ func (p *player) reader() tool.Tool {
 		return nil
 	}
 	for _, t := range p.Tools {
-		if tool.ReadsOutput(t) {
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok && s.Settings().ReadsOutput {
 			return nil
 		}
 	}
-	return tool.ReadOutputAs(toolname.Free(toolname.ReadOutput, p.takenName), p.spill)
+	name := toolname.Free(toolname.ReadOutput, p.takenName)
+	if name == toolname.ReadOutput {
+		return tool.ReadOutput(p.spill)
+	}
+	return tool.ReadOutput(p.spill, tool.Describe(func(s *dragoman.ToolSpec) { s.Name = name }))
 }
 
 // canSpill reports whether a tool of the agent, or of an agent that can take over from it,

@@ -145,7 +145,7 @@ type marking struct{ text string }
 func (marking) Info() extension.Info { return extension.Info{Name: "mark"} }
 
 func (m marking) Actions(extension.Env) []extension.Action {
-	return []extension.Action{{ID: "mark", Triggers: []extension.Trigger{extension.BeforeSave}, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
+	return []extension.Action{{ID: "mark", Triggers: []string{extension.BeforeSave}, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(m.text), dragoman.AssistantText("yes")})
 		if err != nil || len(in.Native) != 2 {
 			return extension.ActionResult{}, err

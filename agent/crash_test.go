@@ -215,7 +215,7 @@ func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
 			t.Fatal(err)
 		}
 		if e.Kind == "decision" {
-			r := must[tool.Ruling](t)(session.ReadDecision(e))
+			r := must[tool.Ruling](t)(e.Decision())
 			approved[e.Key] = approved[e.Key] || r.Answer.Verdict == tool.Approved
 			approved[r.Binding.Run] = approved[r.Binding.Run] || r.Sticky && r.Answer.Verdict == tool.Approved
 			continue

@@ -37,7 +37,7 @@ type decisions struct {
 
 // newDecisions returns the decisions of a run that has these options.
 func newDecisions(o *options) decisions {
-	d := decisions{given: o.decisions, ledger: policy.NewLedger(), log: o.outerLog}
+	d := decisions{given: o.decisions, ledger: &policy.Ledger{}, log: o.outerLog}
 	if s, ok := o.store.(decisionStore); ok {
 		d.log, d.logsGiven = s, true
 	}

@@ -28,7 +28,7 @@ func logged(t *testing.T, s *session.Session) string {
 			out = append(out, "begin "+in.Call)
 			continue
 		}
-		r := must[tool.Ruling](t)(session.ReadDecision(e))
+		r := must[tool.Ruling](t)(e.Decision())
 		word := string(r.Answer.Verdict) + " " + r.Binding.CallID + string(r.Input.Arguments)
 		if r.Answer.Edited != nil {
 			word += ">" + string(r.Answer.Edited.Arguments)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -37,7 +38,7 @@ func FuzzState(f *testing.F) {
 		}
 		if res != nil {
 			for _, r := range res.Records {
-				if r.Key == tool.Bare("pay") && r.Executed {
+				if r.Key == toolopt.Bare("pay") && r.Executed {
 					t.Fatalf("%+v", r)
 				}
 			}

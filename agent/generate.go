@@ -109,9 +109,11 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	}
 	strict := s.source
 	for _, p := range strictSubsets() {
-		if strict, _, err = schema.Lower(strict, p); err != nil {
+		low, err := schema.Lower(strict, p)
+		if err != nil {
 			return nil, wrong(fmt.Errorf("structured output is always strict, so use structs and slices instead of maps, values of any type and types that contain themselves: %w", err))
 		}
+		strict = low.Schema
 	}
 	if given != nil {
 		s.format = *given
@@ -175,7 +177,7 @@ func (s *structured) read(answer string, into any) (problem string) {
 	if !json.Valid(raw) {
 		return s.again("is no JSON")
 	}
-	raw = schema.OmitNulls(s.source, raw) // what the strict form made the model write
+	raw = s.validator.OmitNulls(raw) // what the strict form made the model write
 	raw, _ = s.validator.Complete(raw, false)
 	if err := s.validator.Validate(raw); err != nil {
 		return s.again(fmt.Sprintf("does not fit the schema: %v", err))

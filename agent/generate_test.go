@@ -41,7 +41,7 @@ func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
 		if !ok {
 			t.Fatal(name)
 		}
-		if bad := schema.Check(out.Schema, p); len(bad) > 0 || !schema.StrictFits(out.Schema, p) {
+		if bad := schema.Check(out.Schema, p); len(bad) > 0 || !p.Fits(out.Schema) {
 			t.Errorf("%v: %v\n%s", p, bad, out.Schema)
 		}
 	}

@@ -147,6 +147,12 @@ func failing(name string) tool.Tool {
 	return tool.New(name, "Fails.", func(context.Context, word) (string, error) { return "", errors.New("broken") })
 }
 
+// is reports whether an error is one of a type.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
 // must ends a test on an error.
 func must[T any](t *testing.T) func(v T, err error) T {
 	t.Helper()

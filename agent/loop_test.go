@@ -54,14 +54,14 @@ func TestL1_QuirkI2_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T)
 		a := agent.Agent{Model: endless(), Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Turns: most}}
 		res, err := a.Run(t.Context(), "go")
 		var limit *agent.LimitError
-		if !errors.As(err, &limit) || limit.Limit != "turns" || !errors.Is(err, agent.ErrLimit) || res.Turns != want {
+		if !errors.As(err, &limit) || limit.Limit != "turns" || !is[*agent.LimitError](err) || res.Turns != want {
 			t.Fatalf("%d: %v %+v", most, err, res)
 		}
 		if calls := strings.Count(script(res.Messages), "result x ok"); calls != want { // quirk I2
 			t.Errorf("%d of %d calls are answered", calls, want)
 		}
 		a.Limits.Turns = want + 1
-		if again, err := a.Resume(t.Context(), stored(t, res.State)); !errors.Is(err, agent.ErrLimit) || again.Turns != want+1 {
+		if again, err := a.Resume(t.Context(), stored(t, res.State)); !is[*agent.LimitError](err) || again.Turns != want+1 {
 			t.Errorf("a higher limit goes on: %v %+v", err, again)
 		}
 	}
@@ -106,7 +106,7 @@ func TestL2_QuirkI15_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
 	for range 20 {
 		m.script = append(m.script, paused)
 	}
-	if _, err := (agent.Agent{Model: m, Limits: agent.Limits{Turns: 100}}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrLimit) || len(m.asked) != 11 {
+	if _, err := (agent.Agent{Model: m, Limits: agent.Limits{Turns: 100}}).Run(t.Context(), "go"); !is[*agent.LimitError](err) || len(m.asked) != 11 {
 		t.Errorf("%d pauses: %v", len(m.asked), err)
 	}
 }
@@ -365,7 +365,7 @@ func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
 		switch {
 		case tc.times == 0 && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case tc.times > 0 && (!errors.As(err, &loop) || !errors.Is(err, agent.ErrLoop) || loop.Times != tc.times || loop.Tool != tc.call || res.Turns != tc.times):
+		case tc.times > 0 && (!errors.As(err, &loop) || !is[*agent.LoopError](err) || loop.Times != tc.times || loop.Tool != tc.call || res.Turns != tc.times):
 			t.Errorf("%s: %v %+v", name, err, res)
 		}
 	}
@@ -403,7 +403,7 @@ func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
 			m.script = append(m.script, calls("x screen"))
 		}
 		_, err := agent.Agent{Model: m, Tools: []tool.Tool{screen}}.Run(t.Context(), "go")
-		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+		if is[*agent.LoopError](err) != tc.loops || !tc.loops && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -436,7 +436,7 @@ func TestL9_LongOutputsAreComparedBeforeTheyAreCut(t *testing.T) {
 				m.script = append(m.script, calls(fmt.Sprintf("c%d show", i)))
 			}
 			_, err := agent.Agent{Model: m, Tools: []tool.Tool{show}, Runner: &tool.Runner{Spill: spill}}.Run(t.Context(), "go")
-			if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+			if is[*agent.LoopError](err) != tc.loops || !tc.loops && err != nil {
 				t.Errorf("%s, spill %v: %v", name, spill, err)
 			}
 		}
@@ -467,7 +467,7 @@ func TestL9_ChangingNativeResultIsProgress(t *testing.T) {
 			m.script = append(m.script, calls(fmt.Sprintf("c%d show", i)))
 		}
 		_, err := agent.Agent{Model: m, Tools: []tool.Tool{show}}.Run(t.Context(), "go")
-		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+		if is[*agent.LoopError](err) != tc.loops || !tc.loops && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -485,7 +485,7 @@ func TestL9_CallsWithDifferentSecretsAreDifferentCalls(t *testing.T) {
 			m.script = append(m.script, calls(fmt.Sprintf(`c%d check {"word":"sk-proj-abcdefghijklmnopqrstuvwxyz%04dabcdefghijklmnop"}`, i, i*tc.step)))
 		}
 		res, err := agent.Agent{Model: m, Tools: []tool.Tool{check}}.Run(t.Context(), "go")
-		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+		if is[*agent.LoopError](err) != tc.loops || !tc.loops && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, rec := range res.Records {

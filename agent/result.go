@@ -72,10 +72,6 @@ var (
 	ErrUnfinished = errors.New("agent: the run before is not finished")
 	// ErrStopped says that the run was asked to stop after a turn.
 	ErrStopped = errors.New("agent: stopped after the turn")
-	// ErrLimit is wrapped by every [*LimitError].
-	ErrLimit = errors.New("agent: a limit of the run is reached")
-	// ErrLoop is wrapped by every [*LoopError].
-	ErrLoop = errors.New("agent: the run goes round in circles")
 	// ErrGuardrail is wrapped by every [*GuardrailError].
 	ErrGuardrail = errors.New("agent: stopped by a guardrail")
 	// ErrState says that a stored run does not fit the agent that is to go on with
@@ -112,11 +108,8 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%v: %s, %s; raise Agent.Limits and resume, or ask for less", ErrLimit, e.Limit, e.Most)
+	return fmt.Sprintf("agent: a limit of the run is reached: %s, %s; raise Agent.Limits and resume, or ask for less", e.Limit, e.Most)
 }
-
-// Unwrap returns [ErrLimit].
-func (e *LimitError) Unwrap() error { return ErrLimit }
 
 // LoopError says what a run repeats.
 type LoopError struct {
@@ -129,10 +122,7 @@ type LoopError struct {
 
 func (e *LoopError) Error() string {
 	if e.Tool == "" {
-		return fmt.Sprintf("%v: every call of %d turns failed", ErrLoop, e.Times)
+		return fmt.Sprintf("agent: the run goes round in circles: every call of %d turns failed", e.Times)
 	}
-	return fmt.Sprintf("%v: %s was called %d times with the same arguments and the same result; mark it as Polling if that is what it is for", ErrLoop, e.Tool, e.Times)
+	return fmt.Sprintf("agent: the run goes round in circles: %s was called %d times with the same arguments and the same result; mark it as Polling if that is what it is for", e.Tool, e.Times)
 }
-
-// Unwrap returns [ErrLoop].
-func (e *LoopError) Unwrap() error { return ErrLoop }

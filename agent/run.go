@@ -12,8 +12,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/contexts/lazyctx"
@@ -402,7 +402,7 @@ func (r *run) settleBefore(ctx context.Context, before *State) error {
 			return errorf("loading the run: %w", err)
 		}
 		if res == nil {
-			res = history.Abandoned(c)
+			res = resultorder.Abandoned(c)
 		}
 		results[i] = res
 	}

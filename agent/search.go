@@ -118,7 +118,7 @@ func (r *run) loadChosen() {
 // model can call both (requirement I2).
 func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	if k := tool.KeyOf(&s); k.Kind == "deferred_top_level" {
-		if _, sibling := p.box.Find(tool.Bare(k.Name)); sibling {
+		if _, sibling := p.box.Find(tool.Key{Kind: codes.KeyBare, Name: k.Name}); sibling {
 			s.Namespace = k.CallNamespace()
 		}
 	}
@@ -141,10 +141,10 @@ func (p *player) lookedUp(c *dragoman.ToolCall) *dragoman.ToolCall {
 	if c.Namespace != "" {
 		return c
 	}
-	if _, ok := p.box.Find(tool.Bare(c.Name)); ok {
+	if _, ok := p.box.Find(tool.Key{Kind: codes.KeyBare, Name: c.Name}); ok {
 		return c
 	}
-	k := tool.DeferredTopLevel(c.Name)
+	k := tool.Key{Kind: codes.KeyDeferred, Name: c.Name}
 	if _, ok := p.box.Find(k); !ok {
 		return c
 	}

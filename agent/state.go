@@ -316,7 +316,7 @@ func (s state) own() (state, error) {
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	s.Ledger = policy.NewLedger()
+	s.Ledger = &policy.Ledger{}
 	if err := s.Ledger.UnmarshalJSON(b); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrState, err)
 	}

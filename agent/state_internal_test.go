@@ -14,7 +14,7 @@ import (
 func fullState(t *testing.T) state {
 	t.Helper()
 	call := &dragoman.ToolCall{ID: "c", Name: "pay", Arguments: `{"a":"<&>"}`}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	if err := ledger.Decide(tool.Binding{Run: "r", CallID: "c"}, tool.Answer{Verdict: tool.Approved}); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func fullState(t *testing.T) state {
 }
 
 func TestAStateIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
-	for name, s := range map[string]state{"full": fullState(t), "zero": {}, "nothing decided": {Ledger: policy.NewLedger()}} {
+	for name, s := range map[string]state{"full": fullState(t), "zero": {}, "nothing decided": {Ledger: &policy.Ledger{}}} {
 		got, err := s.encode()
 		if err != nil {
 			t.Fatal(name, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -173,7 +174,7 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			switch {
 			case errors.Is(err, agent.ErrInterrupted):
 				o = append(o, drawDecisions(t, res.Pending)...)
-			case errors.Is(err, agent.ErrLimit):
+			case is[*agent.LimitError](err):
 			default:
 				t.Fatal(err)
 			}
@@ -395,14 +396,14 @@ func compact(ctx context.Context, s *session.Session, c dialect.Codec, target ta
 	if err != nil {
 		return err
 	}
-	return s.Act(ctx, wireOnly{provider.Wire{Codec: c, Target: target, Extensions: on}},
+	return s.Act(ctx, wireOnly{modelwire.Wire{Codec: c, Target: target, Extensions: on}},
 		session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)})
 }
 
 // wireOnly is a model of which nothing but the wire is used.
-type wireOnly struct{ w provider.Wire }
+type wireOnly struct{ w modelwire.Wire }
 
-func (m wireOnly) Wire(context.Context, string) (provider.Wire, error) { return m.w, nil }
+func (m wireOnly) Wire(context.Context, string) (modelwire.Wire, error) { return m.w, nil }
 
 func (wireOnly) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
 	return nil, errors.New("not asked")

@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -90,7 +91,7 @@ func TestQuirkB17_WhatAClientMayForgetIsKeptBeforeItHearsTheEnd(t *testing.T) {
 	} {
 		t.Run(tc.path, func(t *testing.T) {
 			rec := httptest.NewRecorder()
-			notes := &seenNotes{Notes: &session.MemoryNotes{}, written: func() string { return rec.Body.String() }}
+			notes := &seenNotes{Notes: &memorynotes.Notes{}, written: func() string { return rec.Body.String() }}
 			g, err := gateway.New(nil, gateway.Options{Notes: notes})
 			if err != nil {
 				t.Fatal(err)

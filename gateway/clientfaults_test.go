@@ -17,6 +17,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/session"
 )
 
@@ -497,7 +498,7 @@ func (panicking) Get(context.Context, string) ([]byte, bool, error) { panic("the
 
 func TestARequestThatPanicsIsTheOnlyOneThatEnds(t *testing.T) {
 	var log safeBuffer
-	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panicking{&session.MemoryNotes{}}})
+	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panicking{&memorynotes.Notes{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

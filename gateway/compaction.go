@@ -18,6 +18,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/internal/serving/responsesapi"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -49,7 +50,7 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	if err != nil {
 		return false, err
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Kept: "compact", Method: http.MethodPost, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, passthrough.Request{Model: x.asked.model, Kept: "compact", Method: http.MethodPost, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return false, err
 	}

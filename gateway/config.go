@@ -261,7 +261,7 @@ func (c *Config) Check() error {
 	if _, err := admission.New(c.Keys, admission.Options{}); err != nil {
 		return err
 	}
-	if _, err := NewRoutes(c.Routes); err != nil {
+	if _, err := newRoutes(c.Routes); err != nil {
 		return err
 	}
 	if _, err := newPolicies(c); err != nil {
@@ -308,9 +308,9 @@ func (c *Config) checkValues() error {
 	for _, r := range c.Routes {
 		switch {
 		case r.Repair != repairAuto && r.Repair != repairAlways:
-			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("repair is %.40q, and not always or empty", r.Repair)}
+			return badRoute(r.Pattern, fmt.Sprintf("repair is %.40q, and not always or empty", r.Repair))
 		case r.Unfinished != unfinishedError && r.Unfinished != unfinishedEnd:
-			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("unfinished is %.40q, and not end or empty", r.Unfinished)}
+			return badRoute(r.Pattern, fmt.Sprintf("unfinished is %.40q, and not end or empty", r.Unfinished))
 		}
 	}
 	return nil
@@ -347,8 +347,8 @@ func badAddress(address string) string {
 // maxModel is how long a name of a model may be that a pattern is tried on.
 const maxModel = 1024
 
-// Routes finds the route of a model. It is safe for concurrent use.
-type Routes struct {
+// routeTable finds the route of a model. It is safe for concurrent use.
+type routeTable struct {
 	exact map[string]Route
 	// patterns are in the order in which they are tried.
 	patterns []pattern
@@ -361,18 +361,15 @@ type pattern struct {
 	route  Route
 }
 
-// RouteError says what is wrong with a [Route].
-type RouteError struct {
-	Pattern string
-	Reason  string
+// badRoute says what is wrong with a [Route].
+func badRoute(pattern, reason string) *ConfigError {
+	return &ConfigError{Setting: fmt.Sprintf("route %q", pattern), Reason: reason}
 }
 
-func (e *RouteError) Error() string { return fmt.Sprintf("gateway: route %q: %s", e.Pattern, e.Reason) }
-
-// NewRoutes makes Routes of a list, whose order means nothing. The error is a
-// [*RouteError].
-func NewRoutes(list []Route) (*Routes, error) {
-	r := &Routes{exact: map[string]Route{}}
+// newRoutes makes a routeTable of a list, whose order means nothing. The error is a
+// [*ConfigError].
+func newRoutes(list []Route) (*routeTable, error) {
+	r := &routeTable{exact: map[string]Route{}}
 	seen := map[string]string{}
 	for _, route := range list {
 		reason := badPattern(route.Pattern)
@@ -386,7 +383,7 @@ func NewRoutes(list []Route) (*Routes, error) {
 			reason = badTarget(same, route.To)
 		}
 		if reason != "" {
-			return nil, &RouteError{Pattern: route.Pattern, Reason: reason}
+			return nil, badRoute(route.Pattern, reason)
 		}
 		seen[same] = route.Pattern
 		if prefix, _, ok := strings.Cut(same, "*"); ok {
@@ -405,7 +402,7 @@ func NewRoutes(list []Route) (*Routes, error) {
 // Find is the most particular route of a model: one of exactly its name, else that of
 // the pattern with the most text beside its stars, else the first of these in the
 // order of the alphabet.
-func (r *Routes) Find(model string) (Route, bool) {
+func (r *routeTable) Find(model string) (Route, bool) {
 	if route, ok := r.exact[model]; ok {
 		return route, true
 	}
@@ -422,7 +419,7 @@ func (r *Routes) Find(model string) (Route, bool) {
 
 // untagged removes the tag that clients of a dialect may add to the name of a model; both
 // names mean the same model. It keeps the tag if a route has exactly that name.
-func (r *Routes) untagged(model string, client dialect.Codec) string {
+func (r *routeTable) untagged(model string, client dialect.Codec) string {
 	if _, exact := r.exact[model]; exact {
 		return model
 	}
@@ -430,7 +427,7 @@ func (r *Routes) untagged(model string, client dialect.Codec) string {
 }
 
 // Names are the names that are exact, sorted: what can be listed.
-func (r *Routes) Names() []string {
+func (r *routeTable) Names() []string {
 	names := make([]string, 0, len(r.exact))
 	for name := range r.exact {
 		names = append(names, name)

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
-	"github.com/dragoman-go/dragoman/sim"
 )
 
 // countHeader says of a count of tokens that nobody but the gateway has counted them:
@@ -56,7 +56,7 @@ func (x *exchange) count(ctx context.Context) error {
 		return err
 	}
 	x.goOn(req)
-	return x.tellCount(serving.CountBody(x.codec, sim.CountTokens(req)), "estimate")
+	return x.tellCount(serving.CountBody(x.codec, serving.CountTokens(req)), "estimate")
 }
 
 // permitted returns the first model of the chain that the policies allow.
@@ -80,7 +80,7 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(ctx, passthrough.Request{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -74,7 +75,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
 	isStream := r.URL.Query().Get("stream") == "true"
-	passed, err := up.client.Pass(r.Context(), provider.Passage{
+	passed, err := up.client.Pass(r.Context(), passthrough.Request{
 		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
 	})
 	if errors.Is(err, dragoman.ErrInvalid) { // no server would keep it under such a name

@@ -25,6 +25,7 @@ func apiError(err error) *dragoman.APIError {
 	var missing *provider.MissingKeyError
 	var large *provider.RequestTooLargeError
 	var own *ownError
+	var unknown *provider.SpecError
 	var unread *dragoman.DecodeError
 	switch {
 	case errors.As(err, &own):
@@ -52,7 +53,7 @@ func apiError(err error) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: message, Err: err}
 	case errors.Is(err, provider.ErrEmpty):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
-	case errors.Is(err, provider.ErrSpec):
+	case errors.As(err, &unknown):
 		return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: err.Error(), Err: err}
 	case errors.As(err, &large):
 		return &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}

@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/access"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/sim"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // estimate returns the number of tokens that a request reserves of its key's budget: its
@@ -26,7 +26,7 @@ func (x *exchange) estimate(key *access.Key) int64 {
 	}
 	prompt := int64(max(len(x.body), len(x.bodies.translated))) / bytesPerToken
 	if len(x.before) > 0 {
-		prompt += sim.CountTokens(&dragoman.Request{Messages: x.before})
+		prompt += serving.CountTokens(&dragoman.Request{Messages: x.before})
 	}
 	choices = min(max(choices, 1), maxChoices)
 	if most > (math.MaxInt64-prompt)/choices {

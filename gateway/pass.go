@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -32,7 +33,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	}
 	reading, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	passed, err := up.client.Pass(reading, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	passed, err := up.client.Pass(reading, passthrough.Request{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ const maxHeld = 4 << 20
 
 // untilContent reads a stream until it has content, so that another model can be called if it
 // fails or ends before that. It returns the bytes that it read.
-func (x *exchange) untilContent(buf []byte, passed *provider.Passed) ([]byte, error) {
+func (x *exchange) untilContent(buf []byte, passed *passthrough.Response) ([]byte, error) {
 	open, failed, empty := true, false, false
 	see := func(ev dragoman.Event) error {
 		switch ev := ev.(type) {
@@ -182,7 +183,7 @@ var errSeen = errors.New("gateway: enough is known of the stream")
 
 // passUnstreamed tells an answer as a stream that the server gave at once, though it was
 // asked for one.
-func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *provider.Passed, body io.Reader) error {
+func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *passthrough.Response, body io.Reader) error {
 	all, err := answerOf(up, body)
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func answerOf(up *upstream, body io.Reader) ([]byte, error) {
 
 // understood reads an answer that is not streamed. Servers repeat credentials in their
 // errors: of one that is an error they are taken out.
-func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
+func (x *exchange) understood(passed *passthrough.Response, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
 	resp, rep, err := x.codec.DecodeResponse(body, o)
 	if err == nil && resp.Error != nil {
 		body = passed.Redact(body)
@@ -231,7 +232,7 @@ func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.De
 
 // passHeader sets what a server said beside its answer, and of a stream that nobody on the
 // way gathers or keeps it (quirk J2).
-func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
+func (x *exchange) passHeader(h http.Header, passed *passthrough.Response) {
 	copyHeader(h, passed.Header)
 	x.lossHeader(h)
 	if x.asked.stream {
@@ -245,7 +246,7 @@ func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 // passWhole passes an answer on that is not streamed, once it is there: one that is
 // cut off, or is none, is a failure like any other, and so is an error that comes with a
 // good status.
-func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
+func (x *exchange) passWhole(up *upstream, passed *passthrough.Response) error {
 	body, err := answerOf(up, passed.Body)
 	if err != nil {
 		return err
@@ -335,7 +336,7 @@ const maxEvent = 16 << 20
 // anything was passed on: a stream that begins with an error, or breaks before it has begun,
 // is a failure that nobody has seen yet. A server that does not hang up behind the end is
 // not waited for.
-func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
+func (x *exchange) copy(buf []byte, passed *passthrough.Response, t *tap, guard wire.CallGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	var items itemWatch
 	learned := false
@@ -432,7 +433,7 @@ func guarded(guard wire.CallGuard, held, events []byte, last bool) []byte {
 }
 
 // redacted are events without the credential that a server may repeat in its errors.
-func redacted(passed *provider.Passed, events []byte) []byte {
+func redacted(passed *passthrough.Response, events []byte) []byte {
 	if !bytes.Contains(events, []byte("error")) { // nearly all of them
 		return events
 	}
@@ -472,7 +473,7 @@ type passedError struct {
 	err     *dragoman.APIError
 }
 
-func newPassedError(d dragoman.Dialect, p *provider.Passed) error {
+func newPassedError(d dragoman.Dialect, p *passthrough.Response) error {
 	body, err := io.ReadAll(p.Body)
 	if err != nil {
 		return p.Err

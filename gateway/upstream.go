@@ -28,7 +28,7 @@ import (
 
 // setup is a config that is in use.
 type setup struct {
-	routes   *Routes
+	routes   *routeTable
 	opened   map[string]*openRoute // by their patterns
 	maxBody  int
 	bodyTime time.Duration
@@ -68,7 +68,7 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	}
 	list := c.Served()
 	var err error
-	if s.routes, err = NewRoutes(list); err != nil {
+	if s.routes, err = newRoutes(list); err != nil {
 		return nil, err
 	}
 	if s.policies, err = newPolicies(c); err != nil {
@@ -81,7 +81,7 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	for _, r := range list {
 		o := &openRoute{Route: r, models: models, sender: sender}
 		if _, err := o.open(starless(r.To)); err != nil {
-			return nil, &RouteError{Pattern: r.Pattern, Reason: err.Error()}
+			return nil, badRoute(r.Pattern, err.Error())
 		}
 		s.opened[r.Pattern] = o
 	}

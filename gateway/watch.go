@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
@@ -32,8 +31,6 @@ type Watcher struct {
 	Extensions []extension.Extension
 	// Every is how often to look; zero means 2 seconds.
 	Every time.Duration
-	// Clock is what waits; nil means the system's.
-	Clock provider.Clock
 	// Change takes over a config that was read. An error refuses it, as
 	// [Config.Check] does for where the gateway listens, and is told as if the file
 	// were wrong. Calls do not overlap.
@@ -87,15 +84,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if every <= 0 {
 		every = defaultWatch
 	}
-	after := func(f func()) interface{ Stop() bool } { return time.AfterFunc(every, f) }
-	if w.Clock != nil {
-		after = func(f func()) interface{ Stop() bool } { return w.Clock.AfterFunc(every, f) }
-	}
 	for {
-		woken := make(chan struct{})
-		timer := after(func() { close(woken) })
+		timer := time.NewTimer(every)
 		select {
-		case <-woken:
+		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)

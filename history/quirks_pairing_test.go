@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 	"github.com/dragoman-go/dragoman/internal/oracle/rulecheck"
 	"github.com/dragoman-go/dragoman/targets"
 )
@@ -167,7 +168,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := out.Messages[1].Parts[0].(*dragoman.ToolResult)
-	if want := history.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
+	if want := resultorder.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
 		t.Errorf("got %+v, want what a log would store: %+v", res, want)
 	}
 	problem := call("a")

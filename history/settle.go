@@ -3,27 +3,12 @@ package history
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
-// What a model reads in place of a result that there is not. The texts are part
-// of the prompt: changing one changes what providers remember.
-const (
-	abandonedText = "The call was abandoned: it has no result, and it is not known whether it ran."
-	laterText     = "The call runs in the background; there is no result yet."
-)
-
-// Abandoned is the result of a call that will never have one: an error, in
-// words that are the same every time. Store it when a call is given up, so that
-// what was sent once never changes.
-func Abandoned(c *dragoman.ToolCall) *dragoman.ToolResult {
-	text := abandonedText
-	if c.Problem != nil && c.Problem.Message != "" {
-		text = c.Problem.Message
-	}
-	res := c.Fail(text)
-	res.Synthetic = true
-	return res
-}
+// laterText stands in for the result of a call that runs. It is part of the prompt: changing
+// it changes what providers remember.
+const laterText = "The call runs in the background; there is no result yet."
 
 // settle gives every call its one result, or says which calls wait for theirs.
 func (n *normaliser) settle() error {
@@ -69,7 +54,7 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 		return true
 	case c.Problem != nil, d.Status != codes.StatusComplete,
 		n.abandon == codes.AbandonAll, n.abandon == codes.AbandonPassed && n.passed(t):
-		s.standIn = Abandoned(c)
+		s.standIn = resultorder.Abandoned(c)
 		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
 		return true
 	default:

@@ -21,7 +21,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 		"a namesake":  {[]dragoman.ToolRef{{Namespace: "fs", Name: "f"}}, true},
 		"nothing now": {nil, false},
 	} {
-		r := all.Default()
+		r := all.Registry(interop.Options{})
 		r.AllowOnly([]dragoman.ToolRef{}) // of an earlier request
 		r.AllowOnly(c.allowed)
 		for _, reg := range []*interop.Registry{r, r.ForAnswer()} {
@@ -34,7 +34,7 @@ func TestQuirkE2_ARegistryRemembersWhatAnAnswerMayCall(t *testing.T) {
 			}
 		}
 	}
-	r := all.Default()
+	r := all.Registry(interop.Options{})
 	r.AllowOnly([]dragoman.ToolRef{})
 	known := &dragoman.CallProblem{Code: codes.ProblemInvalidJSON}
 	if call := (&dragoman.ToolCall{Problem: known}); !r.Forbid(call) || call.Problem != known {

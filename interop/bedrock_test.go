@@ -9,10 +9,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 func TestBedrockObjectsConvertBothWays(t *testing.T) {
-	r := all.Default()
+	r := all.Registry(interop.Options{})
 	for name, tc := range map[string]struct {
 		convert  func([]dragoman.Native, dragoman.Format) ([]dragoman.Native, dragoman.Report, error)
 		from, to dragoman.Native
@@ -60,7 +61,7 @@ func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
 			t.Errorf("%s: %s", obj, got)
 		}
 	}
-	if specs, _, err := all.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != codes.ToolHosted {
+	if specs, _, err := all.Registry(interop.Options{}).InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != codes.ToolHosted {
 		t.Errorf("%v %+v", err, specs)
 	}
 }

@@ -35,10 +35,10 @@ type cachedSchema struct {
 // that are still in use come back with the next request.
 const maxCachedBytes = 16 << 20
 
-// adapt is schema.Adapt. Nobody may change what it returns.
+// adapt is schema.Lower. Nobody may change what it returns.
 func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowered, error) {
 	if c == nil {
-		return schema.Adapt(src, p)
+		return schema.Lower(src, p)
 	}
 	key := schemaKey{p.Name(), sha256.Sum256(src)}
 	c.mu.Lock()
@@ -48,7 +48,7 @@ func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowe
 		return kept.low, kept.err
 	}
 	// Never the caller's memory, which the caller may use again.
-	kept.low, kept.err = schema.Adapt(bytes.Clone(src), p)
+	kept.low, kept.err = schema.Lower(bytes.Clone(src), p)
 	cost := costOf(kept.low, len(src))
 	if cost > maxCachedBytes {
 		return kept.low, kept.err

@@ -47,7 +47,7 @@ func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
 		for _, in := range []dragoman.Native{chatCall(tc.args), responsesCall(tc.args)} {
 			t.Run(tc.name+"/"+string(in.Format), func(t *testing.T) {
 				before := string(in.JSON)
-				out, rep := all.Default().SanitizeCall(in)
+				out, rep := all.Registry(interop.Options{}).SanitizeCall(in)
 				if string(in.JSON) != before {
 					t.Fatalf("the input was changed to %s", in.JSON)
 				}
@@ -85,7 +85,7 @@ func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
 		native("acme.call", `{"arguments":"{bad"}`),
 		native(toolformat.ChatFunctionCall, ``),
 	} {
-		out, rep := all.Default().SanitizeCall(in)
+		out, rep := all.Registry(interop.Options{}).SanitizeCall(in)
 		if string(out.JSON) != string(in.JSON) {
 			t.Errorf("%s became %s", in.JSON, out.JSON)
 		}
@@ -102,7 +102,7 @@ func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
 
 func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	in := chatCall(`{"path":"/tmp","path":"/"}`)
-	c, _, err := all.Default().InspectCall(in)
+	c, _, err := all.Registry(interop.Options{}).InspectCall(in)
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -111,7 +111,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	}
 	mustContain(t, c.Problem.Message, "repeat")
 	for _, to := range []dragoman.Format{toolformat.AnthropicToolUse, toolformat.ResponsesFunctionCall} {
-		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, to)
+		out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{in}, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 		lost(t, rep, dragoman.Lowered, "written as {}")
 	}
 	// Of the envelope around it the last member is kept, and the call does not run.
-	c, _, err = all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
+	c, _, err = all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
 	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -145,7 +145,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 	}
 	for name, n := range in {
 		t.Run(name, func(t *testing.T) {
-			c, rep, err := all.Default().InspectCall(n)
+			c, rep, err := all.Registry(interop.Options{}).InspectCall(n)
 			if err != nil || c.Problem != nil {
 				t.Fatalf("%+v, %v", c, err)
 			}
@@ -154,7 +154,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 				if f == n.Format {
 					continue // passes as it came
 				}
-				out, _, err := all.Default().ConvertCalls([]dragoman.Native{n}, f)
+				out, _, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{n}, f)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,7 +165,7 @@ func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 }
 
 func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
-	c, rep, err := all.Default().InspectCall(chatCall(`"{\"a\":1}"`))
+	c, rep, err := all.Registry(interop.Options{}).InspectCall(chatCall(`"{\"a\":1}"`))
 	if err != nil || c.Arguments != `{"a":1}` || c.Problem != nil {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -178,7 +178,7 @@ func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T)
 		"a repeated key":  `"{\"a\":1,\"a\":2}"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, rep, err := all.Default().InspectCall(chatCall(args))
+			c, rep, err := all.Registry(interop.Options{}).InspectCall(chatCall(args))
 			if err != nil || c.Problem == nil || c.Arguments != args {
 				t.Errorf("%+v, %v", c, err)
 			}
@@ -192,7 +192,7 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 		native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
 		native(toolformat.ResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
 	} {
-		c, rep, err := all.Default().InspectCall(n)
+		c, rep, err := all.Registry(interop.Options{}).InspectCall(n)
 		if err != nil || c.Problem != nil || c.Arguments != `{ "n" : 9007199254740993, "s":"<é>" }` {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -201,13 +201,13 @@ func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 }
 
 func TestQuirkB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
-	out, rep, err := all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.AnthropicToolUse)
+	out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.AnthropicToolUse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameJSON(t, string(out[0].JSON), `{"type":"tool_use","id":"c","name":"f","input":{"_raw":[1,2]}}`)
 	lost(t, rep, dragoman.Lowered, "arguments written as")
-	out, _, err = all.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.ResponsesFunctionCall)
+	out, _, err = all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, toolformat.ResponsesFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	for _, f := range []dragoman.Format{
 		toolformat.AnthropicToolUse, toolformat.ResponsesFunctionCall, toolformat.ChatFunctionCall, toolformat.AnthropicToolUse,
 	} {
-		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{at}, f)
+		out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{at}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
 
 func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
-		c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
+		c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.Payload != codes.PayloadObject || c.Name != "f" {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -260,7 +260,7 @@ func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 }
 
 func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
-	c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
+	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemNoName {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -401,7 +401,7 @@ func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T)
 
 func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 	in := native(toolformat.ResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
-	_, rep, err := all.Default().ConvertCalls([]dragoman.Native{in}, toolformat.ChatFunctionCall)
+	_, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{in}, toolformat.ChatFunctionCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
 			t.Errorf("%s is lost without a word:\n%s", path, rep)
 		}
 	}
-	_, rep, err = all.Default().ConvertCalls([]dragoman.Native{
+	_, rep, err = all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{
 		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"cache_control":{"type":"ephemeral"}}`),
 	}, toolformat.ChatFunctionCall)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func ExampleRegistry_ConvertSchemas() {
 	tools := []dragoman.Native{{Format: "openai.responses.custom", JSON: json.RawMessage(
 		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
-	out, report, err := all.Default().ConvertSchemas(tools, "anthropic.messages.tool")
+	out, report, err := all.Registry(interop.Options{}).ConvertSchemas(tools, "anthropic.messages.tool")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,7 +31,7 @@ func ExampleRegistry_ConvertSchemas() {
 func ExampleRegistry_ConvertCalls() {
 	calls := []dragoman.Native{{Format: "openai.chat_completions.function_call", JSON: json.RawMessage(
 		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
-	out, report, err := all.Default().ConvertCalls(calls, "anthropic.messages.tool_use")
+	out, report, err := all.Registry(interop.Options{}).ConvertCalls(calls, "anthropic.messages.tool_use")
 	if err != nil {
 		fmt.Println(err)
 		return

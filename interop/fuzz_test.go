@@ -142,7 +142,7 @@ func FuzzConvert(f *testing.F) {
 		f.Add([]byte(s), uint8(2), uint8(i), uint8(i+1))
 	}
 	f.Fuzz(func(t *testing.T, obj []byte, kind, from, to uint8) {
-		reg := all.Default()
+		reg := all.Registry(interop.Options{})
 		pick := func(fs []dragoman.Format, n uint8) dragoman.Format { return fs[int(n)%len(fs)] }
 		var out []dragoman.Native
 		var err error

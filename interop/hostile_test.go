@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
@@ -15,7 +17,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
-	"pgregory.net/rapid"
 )
 
 func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
@@ -55,7 +56,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _, err := all.Default().InspectCall(native(tc.format, tc.call))
+			c, _, err := all.Registry(interop.Options{}).InspectCall(native(tc.format, tc.call))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +74,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		})
 	}
 	// Keys inside the arguments of a call that is unreadable besides.
-	c, _, err := all.Default().InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
+	c, _, err := all.Registry(interop.Options{}).InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
 	if err != nil || c.Problem == nil || c.Problem.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -82,7 +83,7 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		"null beside it (responses)": native(responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","input":null}`),
 		"keys inside the arguments":  chatCall(`{"a":1,"A":2}`),
 	} {
-		if c, _, err := all.Default().InspectCall(n); err != nil || c.Problem != nil {
+		if c, _, err := all.Registry(interop.Options{}).InspectCall(n); err != nil || c.Problem != nil {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}
@@ -138,7 +139,7 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		"tool_use name":       {toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":["rm"],"input":{"a":1}}`, "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _, err := all.Default().InspectCall(native(tc.format, tc.call))
+			c, _, err := all.Registry(interop.Options{}).InspectCall(native(tc.format, tc.call))
 			if err != nil {
 				t.Fatalf("it is no call any more: %v", err)
 			}
@@ -162,11 +163,11 @@ func TestACallThatCannotBeReadIsACallThatDoesNotRun(t *testing.T) {
 		})
 	}
 	for _, obj := range []string{`[]`, `7`, `"x"`, `{"id":"t"`} {
-		if c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, obj)); err == nil {
+		if c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, obj)); err == nil {
 			t.Errorf("%s is the call %+v", obj, c)
 		}
 	}
-	c, _, err := all.Default().InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
+	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{},"cache_control":{"ttl":7}}`))
 	if err != nil || c.Problem != nil {
 		t.Fatalf("a cache marker decides what runs: %+v, %v", c, err)
 	}
@@ -206,7 +207,7 @@ func TestAnswer_ArgumentsThatMustNotRunNeverBecomeOnesThatDo(t *testing.T) {
 }
 
 func TestAnswer_AMemberThatDiffersInCaseOnlyIsLeftOut(t *testing.T) {
-	c, _, err := all.Default().InspectCall(native(toolformat.ChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
+	c, _, err := all.Registry(interop.Options{}).InspectCall(native(toolformat.ChatFunctionCall, `{"id":"t","x":1,"type":"function","function":{"name":"rm","arguments":"{}","Arguments":"{\"a\":2}"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	const depth = 3000
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
-	_, _, err := all.Default().InspectSchema(native(toolformat.ResponsesNamespace, obj))
+	_, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ResponsesNamespace, obj))
 	if err == nil || !strings.Contains(err.Error(), "holds a namespace") {
 		t.Errorf("%v", err)
 	}
@@ -346,7 +347,7 @@ func TestR10_AFormatThatNobodyReadsIsNamedWithWhatIsMissing(t *testing.T) {
 		_, rep := writeTools(t, registry(dialectname.OpenAIChat, []dragoman.ToolSpec{s}), []dragoman.ToolSpec{s})
 		lost(t, rep, dragoman.Dropped, want)
 	}
-	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, toolformat.ChatFunction)
+	_, rep, err := all.Registry(interop.Options{}).ConvertSchemas([]dragoman.Native{native("acme.tool", `{"name":"x"}`)}, toolformat.ChatFunction)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
 }
 
 func TestI8_AnIDIsNeverMadeFromSomethingElse(t *testing.T) {
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	for _, id := range []string{"5", "null", "true", `{"a":1}`, `["x"]`} {
 		c, _, err := reg.InspectCall(native(toolformat.ChatFunctionCall, `{"id":`+id+`,"type":"function","function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.ID != "" {

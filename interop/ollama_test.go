@@ -14,7 +14,7 @@ import (
 )
 
 func TestToolObjectsOfOllamaConvertBothWays(t *testing.T) {
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	native := func(f dragoman.Format, s string) []dragoman.Native {
 		return []dragoman.Native{{Format: f, JSON: json.RawMessage(s)}}
 	}

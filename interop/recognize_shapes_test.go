@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // A call is recognized as the object of its dialect, in the object around it, and as the
@@ -30,7 +31,7 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 		{"Responses item", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`, toolformat.ResponsesFunctionCall, "c1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			reg := all.Default()
+			reg := all.Registry(interop.Options{})
 			c, _, err := reg.InspectCall(native("", tc.obj))
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +59,7 @@ func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
 }
 
 func TestSanitizeCallInsideChatCall(t *testing.T) {
-	clean, rep := all.Default().SanitizeCall(native("", `{"name":"f","arguments":"{\"a\":"}`))
+	clean, rep := all.Registry(interop.Options{}).SanitizeCall(native("", `{"name":"f","arguments":"{\"a\":"}`))
 	if string(clean.JSON) != `{"name":"f","arguments":"{}"}` || len(rep.Losses) != 1 || rep.Losses[0].Path != "/arguments" {
 		t.Errorf("%s %v", clean.JSON, rep.Losses)
 	}
@@ -74,7 +75,7 @@ func TestAmbiguousCallShapes(t *testing.T) {
 		`{"functionCall":{"name":"f","args":{}},"text":"hello"}`,
 		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`,
 	} {
-		if c, _, err := all.Default().InspectCall(native("", obj)); err == nil && c.Problem == nil {
+		if c, _, err := all.Registry(interop.Options{}).InspectCall(native("", obj)); err == nil && c.Problem == nil {
 			t.Errorf("%s: %s %s", obj, c.PayloadFormat, c.Name)
 		}
 	}

@@ -100,7 +100,7 @@ func (a resultAccessor) InspectResult(json.RawMessage) (*dragoman.ToolResult, dr
 }
 
 func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	schema := native(toolformat.AnthropicTool, `{"name":"f","description":"d","input_schema":{"type":"object","properties":{}}}`)
 	call := native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}`)
 	result := native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}`)
@@ -139,7 +139,7 @@ func TestR1_ARegistryInspectsAndConvertsSchemasCallsAndResults(t *testing.T) {
 }
 
 func TestR1_AFormatNobodyKnowsIsAnErrorThatSaysWhatToDo(t *testing.T) {
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	_, _, err := reg.InspectCall(native("acme.call", `{}`))
 	if err == nil || !strings.Contains(err.Error(), "contribute one") {
 		t.Errorf("InspectCall: %v", err)
@@ -208,7 +208,7 @@ func TestR2_TheViewOfASchemaHasEveryMemberOfItsFormat(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			specs, _, err := all.Default().InspectSchema(tc.in)
+			specs, _, err := all.Registry(interop.Options{}).InspectSchema(tc.in)
 			if err != nil || len(specs) != 1 {
 				t.Fatalf("%v, %v", specs, err)
 			}
@@ -314,7 +314,7 @@ func TestR4_AnAcceptedFormatPassesByteForByte(t *testing.T) {
 }
 
 func TestR4_AnEditedSpecIsWrittenAnewEvenInItsOwnFormat(t *testing.T) {
-	specs, _, err := all.Default().InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
+	specs, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","description":"old","x":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func TestR8_ACallKeepsTheShapeItCameIn(t *testing.T) {
 		native(toolformat.ResponsesCustomCall, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"p","input":"*** Begin","status":"completed"}`),
 		native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"t","name":"f","input":{ "a" : 1 },"caller":{"type":"direct"}}`),
 	} {
-		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{n}, n.Format)
+		out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{n}, n.Format)
 		if err != nil || len(out) != 1 || string(out[0].JSON) != string(n.JSON) {
 			t.Errorf("%s: got %s, %v", n.Format, out, err)
 		}
@@ -583,7 +583,7 @@ func TestR10_AnAccessorThatFindsNothingIsAnErrorNotAPanic(t *testing.T) {
 }
 
 func TestR11_StrictModeTurnsLossesOfAChosenSeverityIntoAnError(t *testing.T) {
-	_, rep, err := all.Default().ConvertSchemas([]dragoman.Native{
+	_, rep, err := all.Registry(interop.Options{}).ConvertSchemas([]dragoman.Native{
 		native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":{},"defer_loading":true,"output_schema":{}}`),
 		native("anthropic.messages.web_search_20260209", `{"type":"web_search_20260209","name":"web_search"}`),
 	}, toolformat.ChatFunction)
@@ -616,7 +616,7 @@ func TestR11_AMissingCallIDIsReportedWhereTheFormatRequiresOne(t *testing.T) {
 		toolformat.ChatFunctionCall: 1, toolformat.ResponsesFunctionCall: 1, toolformat.AnthropicToolUse: 1, toolformat.BedrockToolUse: 1,
 		toolformat.GeminiFunctionCall: 0, toolformat.OllamaToolCall: 0,
 	} {
-		if _, rep, err := all.Default().ConvertCalls([]dragoman.Native{call}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
+		if _, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{call}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
 			t.Errorf("a call as %s: %v, %v", to, rep, err)
 		}
 	}
@@ -624,7 +624,7 @@ func TestR11_AMissingCallIDIsReportedWhereTheFormatRequiresOne(t *testing.T) {
 		toolformat.ChatResult: 1, toolformat.ResponsesResult: 1, toolformat.AnthropicResult: 1, toolformat.BedrockResult: 1,
 		toolformat.GeminiResult: 0, toolformat.OllamaResult: 0,
 	} {
-		if _, rep, err := all.Default().ConvertResults([]dragoman.Native{result}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
+		if _, rep, err := all.Registry(interop.Options{}).ConvertResults([]dragoman.Native{result}, to); err != nil || len(rep.Losses) != want || (rep.Err(dragoman.Warn) != nil) != (want == 1) {
 			t.Errorf("a result as %s: %v, %v", to, rep, err)
 		}
 	}

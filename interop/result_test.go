@@ -170,7 +170,7 @@ func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c"}`),
 		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":[]}`),
 	} {
-		r, _, err := all.Default().InspectResult(n)
+		r, _, err := all.Registry(interop.Options{}).InspectResult(n)
 		if err != nil || r.CallID != "c" || r.Text() != "" {
 			t.Errorf("%s: %+v, %v", n.JSON, r, err)
 		}
@@ -202,7 +202,7 @@ func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T)
 	}
 	lossless(t, rep)
 
-	_, rep, err := all.Default().ConvertResults([]dragoman.Native{native(toolformat.AnthropicResult,
+	_, rep, err := all.Registry(interop.Options{}).ConvertResults([]dragoman.Native{native(toolformat.AnthropicResult,
 		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}`)}, toolformat.ChatResult)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testi
 	out, _, _ = writeResult(t, registry(dialectname.OpenAIChat, nil, want), result(text("x")))
 	sameJSON(t, out, `{"role":"tool","name":"f","tool_call_id":"c","content":"x"}`)
 	// One that came with its name keeps it, in both cases.
-	r, _, err := all.Default().InspectResult(native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
+	r, _, err := all.Registry(interop.Options{}).InspectResult(native(toolformat.ChatResult, `{"role":"tool","tool_call_id":"c","name":"f","content":"x"}`))
 	if err != nil || r.Name != "f" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -253,7 +253,7 @@ func TestResults_CustomCallsAreAnsweredInKind(t *testing.T) {
 	mustContain(t, out, `"custom_tool_call_output"`)
 	out, _, _ = writeResult(t, registry(dialectname.OpenAIResponses, nil, withCaps(targets.Capabilities{NoCustomTools: true})), res)
 	mustContain(t, out, `"function_call_output"`)
-	r, _, err := all.Default().InspectResult(native(toolformat.ResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
+	r, _, err := all.Registry(interop.Options{}).InspectResult(native(toolformat.ResponsesResult, `{"type":"custom_tool_call_output","call_id":"c","output":"x"}`))
 	if err != nil || r.Payload != codes.PayloadText {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -327,7 +327,7 @@ func TestResults_ContentOfAnyShapeIsRead(t *testing.T) {
 		native(toolformat.ResponsesResult, `{"type":"function_call_output","call_id":"c","output":{"a":1}}`),
 		native(toolformat.AnthropicResult, `{"type":"tool_result","tool_use_id":"c","content":{"a":1}}`),
 	} {
-		r, _, err := all.Default().InspectResult(n)
+		r, _, err := all.Registry(interop.Options{}).InspectResult(n)
 		if err != nil || r.Text() != `{"a":1}` {
 			t.Errorf("%s: %+v, %v", n.JSON, r, err)
 		}

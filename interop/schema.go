@@ -375,7 +375,7 @@ func (r *Registry) lower(codec toolwire.Codec, s *dragoman.ToolSpec, want string
 	if src == nil {
 		src = noArguments
 	}
-	wantStrict := want == codes.StrictOn || (want == codes.StrictAuto && schema.StrictFits(src, *strict))
+	wantStrict := want == codes.StrictOn || (want == codes.StrictAuto && strict.Fits(src))
 	if why := r.refusesStrict(codec.Traits()); wantStrict && why != "" {
 		wantStrict = false
 		rep.Add(dragoman.Dropped, dragoman.Warn, strictAt(want, at), why)

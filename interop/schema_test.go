@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/all"
-	"github.com/dragoman-go/dragoman/interop"
-	"github.com/dragoman-go/dragoman/targets"
 	"pgregory.net/rapid"
 
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/all"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/targets"
 )
 
 const (
@@ -77,7 +77,7 @@ func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 }
 
 func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
-	specs, _, err := all.Default().InspectSchema(native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
+	specs, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsew
 	mustNotContain(t, out, "strict")
 	out, _ = writeTools(t, registry(dialectname.OpenAIChat, specs), specs)
 	mustNotContain(t, out, "strict")
-	chat, _, err := all.Default().InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
+	chat, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
 			lossless(t, rep)
 		}
 	}
-	_, _, err := all.Default().InspectSchema(native(toolformat.ChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
+	_, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
 	if err == nil {
 		t.Error("a grammar that is a number was read")
 	}
@@ -314,7 +314,7 @@ func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
 		Name: "f.g", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 		Annotations: dragoman.Annotations{Title: "F", ReadOnly: &yes, Destructive: &no},
 	}
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	chat, rep, err := reg.ConvertSchemas([]dragoman.Native{native(toolformat.MCPTool,
 		`{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`)}, toolformat.ChatFunction)
 	if err != nil || len(chat) != 1 {

@@ -28,7 +28,7 @@ func filter() dragoman.ToolSpec {
 // aliasOf is the name that Anthropic is told of a property.
 func aliasOf(t *testing.T, name string) string {
 	t.Helper()
-	low, err := schema.Adapt(filter().Parameters, profile(t, "anthropic.tool"))
+	low, err := schema.Lower(filter().Parameters, profile(t, "anthropic.tool"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestR11_NamespaceIsPartOfTheNameWhereAFormatHasNone(t *testing.T) {
 func TestR11_ArgumentsWrittenAsTextAreReported(t *testing.T) {
 	call := native(toolformat.AnthropicToolUse, `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`)
 	for _, to := range []dragoman.Format{toolformat.ChatCustomCall, toolformat.ResponsesCustomCall} {
-		out, rep, err := all.Default().ConvertCalls([]dragoman.Native{call}, to)
+		out, rep, err := all.Registry(interop.Options{}).ConvertCalls([]dragoman.Native{call}, to)
 		if err != nil || len(out) != 1 || len(rep.Losses) != 1 || rep.Losses[0].Kind != dragoman.Lowered {
 			t.Errorf("%s: %s, %v, %v", to, out, rep, err)
 		}
@@ -90,7 +90,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	} {
 		for _, obj := range []string{tc.bare, tc.whole} {
 			in := native(tc.format, obj)
-			res, rep, err := all.Default().InspectResult(in)
+			res, rep, err := all.Registry(interop.Options{}).InspectResult(in)
 			if err != nil || len(rep.Losses) > 0 || res.CallID != "c1" || res.Outcome != codes.OutcomeError || len(res.Content) != 1 || res.Extra != nil {
 				t.Errorf("%s: %+v, %v, %v", obj, res, rep, err)
 			}
@@ -98,7 +98,7 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 				tc.format:                  tc.own,
 				toolformat.AnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no such city"}],"is_error":true}`,
 			} {
-				out, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, to)
+				out, rep, err := all.Registry(interop.Options{}).ConvertResults([]dragoman.Native{in}, to)
 				if err != nil || len(rep.Losses) > 0 || len(out) != 1 {
 					t.Errorf("%s as %s: %s, %v, %v", obj, to, out, rep, err)
 					continue
@@ -112,10 +112,10 @@ func TestR2_ResultsAreReadWithAndWithoutWhatEnclosesThem(t *testing.T) {
 	}
 	// What else a part has is kept in the view, and reported if it is not written.
 	in := native(toolformat.GeminiResult, `{"functionResponse":{"name":"f","response":{"output":"x"}},"thoughtSignature":"s"}`)
-	if res, _, err := all.Default().InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dialectname.Gemini)) != 1 {
+	if res, _, err := all.Registry(interop.Options{}).InspectResult(in); err != nil || res.Name != "f" || len(res.Extra.For(dialectname.Gemini)) != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if _, rep, err := all.Default().ConvertResults([]dragoman.Native{in}, toolformat.GeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
+	if _, rep, err := all.Registry(interop.Options{}).ConvertResults([]dragoman.Native{in}, toolformat.GeminiResult); err != nil || len(rep.Losses) != 1 || rep.Losses[0].Path != "/0/thoughtSignature" {
 		t.Errorf("%v, %v", rep, err)
 	}
 }
@@ -127,7 +127,7 @@ func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
 		toolformat.GeminiResult:  `{"id":"c1","name":"f","response":` + envelope + `}`,
 		toolformat.BedrockResult: `{"toolResult":{"toolUseId":"c1","content":[{"json":` + envelope + `}]}}`,
 	} {
-		res, _, err := all.Default().InspectResult(native(format, obj))
+		res, _, err := all.Registry(interop.Options{}).InspectResult(native(format, obj))
 		if err != nil || res.Envelope == nil || res.Envelope.Format != toolformat.AnthropicResult || string(res.Envelope.JSON) != `[{"type":"text","text":"native"}]` || res.Text() != "plain" {
 			t.Errorf("%s: %+v, %v", format, res, err)
 		}
@@ -137,7 +137,7 @@ func TestR2_ViewOfAResultHasItsNativeEnvelope(t *testing.T) {
 		toolformat.AnthropicResult: `{"type":"tool_result","tool_use_id":"c1","content":"{\"type\":\"provider_native_tool_result\",\"format\":\"anthropic.messages\",\"content\":[]}"}`,
 		toolformat.GeminiResult:    `{"name":"f","response":{"type":"provider_native_tool_result"}}`,
 	} {
-		res, _, err := all.Default().InspectResult(native(format, obj))
+		res, _, err := all.Registry(interop.Options{}).InspectResult(native(format, obj))
 		if err != nil || res.Envelope != nil || len(res.Content) != 1 {
 			t.Errorf("%s: %+v, %v", format, res, err)
 		}

@@ -39,7 +39,7 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	case err != nil:
 		return nil, err
 	}
-	x.client.ThinkTags.splitResponse(resp)
+	thinkTags(x.client.ThinkTags).splitResponse(resp)
 	unwrapResponse(x.registry, resp)
 	if err := x.extended.ReadChunk(ctx, body); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, out *star
 	ended := false
 	x.restart()
 	finish := x.newFinisher()
-	for ev, err := range unwrapEvents(x.registry, x.client.ThinkTags.split(dialect.Events(decoder, r))) {
+	for ev, err := range unwrapEvents(x.registry, thinkTags(x.client.ThinkTags).split(dialect.Events(decoder, r))) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
 			if err != nil {

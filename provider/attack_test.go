@@ -84,7 +84,7 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 			}
 		}
 		d.head, _ = enc.Close(d.head)
-		c := &provider.Client{Codec: codec, Model: "m", BaseURL: "http://x.test", HTTP: &http.Client{Transport: d}, Clock: d.clock, Timeouts: unboundedPhases}
+		c := provider.OnClock(d.clock, &provider.Client{Codec: codec, Model: "m", BaseURL: "http://x.test", HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases})
 		resp, err := dragoman.Collect(c.Stream(t.Context(), question()))
 		if err != nil || resp.Text() != "done" {
 			t.Fatalf("%v, %v", resp, err)
@@ -97,7 +97,7 @@ func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
 
 func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
 	d := &drip{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
-	c := &provider.Client{HTTP: &http.Client{Transport: d}, Clock: d.clock, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}}
+	c := provider.OnClock(d.clock, &provider.Client{HTTP: &http.Client{Transport: d}, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}})
 	_, err := c.Generate(t.Context(), question())
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusPaymentRequired {
@@ -381,7 +381,7 @@ func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
 			clock.by.Store(-int64(24 * time.Hour))
 		}
 	}
-	c := &provider.Client{HTTP: &http.Client{Transport: d}, Clock: clock, Retry: provider.Retry{Max: -1}, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}}
+	c := provider.OnClock(clock, &provider.Client{HTTP: &http.Client{Transport: d}, Retry: provider.Retry{Max: -1}, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}})
 	_, err := dragoman.Collect(c.Stream(t.Context(), question()))
 	var timeout *provider.TimeoutError
 	if !errors.As(err, &timeout) || timeout.Phase != "idle" || d.pieces > 300 {
@@ -439,7 +439,7 @@ func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
 
 func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
 	clock := newClock()
-	h := &provider.Health{Clock: clock, After: 1}
+	h := provider.HealthOn(clock, &provider.Health{After: 1})
 	h.Failed("a", overloaded)
 	if _, benched := h.Benched("a"); !benched {
 		t.Fatal("it is not benched")
@@ -486,7 +486,7 @@ func TestX14_AWaitThatOutlastsTheCallersTimeIsNotBegun(t *testing.T) {
 		clock := newClock() // which nobody moves
 		timeouts := unboundedPhases
 		timeouts.Total = 50 * time.Second
-		_, err := ask(s.client(&provider.Client{Clock: clock, Timeouts: timeouts}), question())
+		_, err := ask(s.client(provider.OnClock(clock, &provider.Client{Timeouts: timeouts})), question())
 		var api *dragoman.APIError
 		if !errors.As(err, &api) || api.Class != dragoman.ErrorRateLimit || len(s.requests()) != 1 {
 			t.Errorf("%v", err)
@@ -551,7 +551,7 @@ func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
 }
 
 func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
-	h := &provider.Health{Clock: newClock()}
+	h := provider.HealthOn(newClock(), &provider.Health{})
 	for range 3 {
 		h.Failed("benched", overloaded)
 	}
@@ -577,7 +577,7 @@ func TestX13_TheCredentialOfAProxyIsNotTold(t *testing.T) {
 		proxy := func(*http.Request) (*url.URL, error) {
 			return nil, fmt.Errorf("invalid proxy address %q", "http://user:hunter2/x@proxy.test:%zz")
 		}
-		c := &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Clock: eager{newClock()}, Timeouts: unboundedPhases}
+		c := provider.OnClock(eager{newClock()}, &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Timeouts: unboundedPhases})
 		_, err := c.Generate(t.Context(), question())
 		if told := fmt.Sprint(err, seen); err == nil || strings.Contains(told, "hunter2") || !strings.Contains(told, "proxy.test") {
 			t.Error(told)

@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -30,7 +29,7 @@ func TestWithBaseURLSendsToAnotherServer(t *testing.T) {
 		t.Errorf("%v %+v at %s", err, resp, path)
 	}
 	for _, spec := range []string{"sim/planner", "anthropic/m,openai/m"} {
-		if _, err := provider.Open(spec, provider.WithBaseURL(server.URL)); !errors.Is(err, provider.ErrSpec) {
+		if _, err := provider.Open(spec, provider.WithBaseURL(server.URL)); !badSpec(err) {
 			t.Errorf("%s: the option is ignored: %v", spec, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -72,7 +73,7 @@ func (s *scripted) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman
 
 // chain links models by the names a, b, c.
 func chain(clock provider.Clock, models ...dragoman.Model) *provider.Chain {
-	c := &provider.Chain{Health: &provider.Health{Clock: clock}}
+	c := &provider.Chain{Health: provider.HealthOn(clock, &provider.Health{})}
 	for i, m := range models {
 		c.Links = append(c.Links, provider.Link{Name: string(rune('a' + i)), Model: m})
 	}
@@ -260,7 +261,7 @@ func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
 
 func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
 	clock := newClock()
-	h := &provider.Health{Clock: clock, Cap: time.Minute}
+	h := provider.HealthOn(clock, &provider.Health{Cap: time.Minute})
 	h.Failed("a", &dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 24 * time.Hour})
 	if until, benched := h.Benched("a"); !benched || until.Sub(clock.Now()) != time.Minute {
 		t.Errorf("%v until %v", benched, until)
@@ -445,7 +446,7 @@ func TestX14_PassingMovesAlongAChain(t *testing.T) {
 	c := chain(newClock(), down, up)
 	var got string
 	err := c.Walk(t.Context(), func(ctx context.Context, l provider.Link) error {
-		p, err := l.Model.(*provider.Client).Pass(ctx, provider.Passage{Body: []byte("{}"), Stream: true})
+		p, err := l.Model.(*provider.Client).Pass(ctx, passthrough.Request{Body: []byte("{}"), Stream: true})
 		if err != nil {
 			return err
 		}

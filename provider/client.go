@@ -66,9 +66,10 @@ type Client struct {
 	// ReasoningAsText sends the visible thinking of other models as text; zero
 	// leaves it out.
 	ReasoningAsText bool
-	// ThinkTags makes parts of their own of thinking that the server marks within
-	// its text; zero leaves the text as it is.
-	ThinkTags ThinkTags
+	// ThinkTags makes reasoning parts of thinking that the server marks within its text
+	// (quirk G7): "marked" if it begins with <think>, "open" if the text begins within
+	// thinking, because the model's template has opened it. Empty leaves the text as it is.
+	ThinkTags string
 	// Chunks passes on the raw bytes of a stream before the events they mean; zero
 	// leaves them out, unless an agent asks for them for a run.
 	Chunks bool
@@ -90,8 +91,6 @@ type Client struct {
 	// of [http.DefaultTransport] that keeps more idle connections. Redirects are never
 	// followed, because they would send the credential to another server.
 	HTTP *http.Client
-	// Clock is the source of time; nil means the system clock.
-	Clock Clock
 	// Log gets a line for every request and, at debug level, requests, responses and
 	// losses, without credentials; nil logs nothing.
 	Log *slog.Logger
@@ -113,6 +112,8 @@ type Client struct {
 	// through is whether the client's own model is transparent, once looked is done.
 	looked  sync.Once
 	through bool
+
+	testClock clock // nil means the system clock
 }
 
 var _ dragoman.Model = (*Client)(nil)
@@ -225,11 +226,11 @@ func (c *Client) codec() dialect.Codec {
 	return c.Codec
 }
 
-func (c *Client) clock() Clock {
-	if c.Clock == nil {
+func (c *Client) clock() clock {
+	if c.testClock == nil {
 		return systemClock{}
 	}
-	return c.Clock
+	return c.testClock
 }
 
 func (c *Client) maxRequest() int {

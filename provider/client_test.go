@@ -398,7 +398,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 		t.Run(tc.phase, func(t *testing.T) {
 			clock := newClock()
 			s := serve(t, anthropic.Codec{}, stalled(tc.events, func() { clock.advance(time.Second) }))
-			c := s.client(&provider.Client{Clock: clock, Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}})
+			c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}}))
 			_, err := dragoman.Collect(c.Stream(t.Context(), question()))
 			var timeout *provider.TimeoutError
 			if !errors.As(err, &timeout) || timeout.Phase != tc.phase || timeout.After != time.Minute {
@@ -415,7 +415,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	t.Run("connect", func(t *testing.T) {
 		clock := newClock()
 		dials := &http.Transport{DialContext: dialNever(func() { clock.advance(time.Second) })}
-		c := &provider.Client{Clock: clock, BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}}
+		c := provider.OnClock(clock, &provider.Client{BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}})
 		_, err := c.Generate(t.Context(), question())
 		var timeout *provider.TimeoutError
 		if !errors.As(err, &timeout) || timeout.Phase != "connect" {
@@ -433,7 +433,7 @@ func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
 		<-more
 		s.part(w, enc, events[4:], true)
 	})
-	c := s.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}})
+	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}}))
 	text, slow := "", false
 	for ev, err := range c.Stream(t.Context(), question()) {
 		if err != nil {

@@ -64,12 +64,13 @@ type Config struct {
 	// Client, where it is set, may change every [Client] that is opened before anybody
 	// has it, those that are links of a [Chain] as well.
 	Client func(*Client)
-	// HTTP, Clock and Log are those of every [Client] that is opened. Log shows the
+	// HTTP and Log are those of every [Client] that is opened. Log shows the
 	// wire at debug level, see [Client]; of the simulator, which has none when it is
 	// opened as sim/…, requests and answers in their canonical form.
-	HTTP  *http.Client
-	Clock Clock
-	Log   *slog.Logger
+	HTTP *http.Client
+	Log  *slog.Logger
+
+	testClock clock // nil means the system clock
 
 	once   sync.Once
 	health Health
@@ -150,7 +151,7 @@ type Settings struct {
 	// on or off.
 	Tags []extension.Tag
 	// ThinkTags is that of [Client].
-	ThinkTags ThinkTags
+	ThinkTags string
 	// Models are names for models of this provider.
 	Models map[string]ModelSettings
 	// Timeouts and Retry are those of [Client].
@@ -172,19 +173,13 @@ type ModelSettings struct {
 	Tags []extension.Tag
 }
 
-// ErrSpec says that a name leads to no model.
-var ErrSpec = errors.New("provider: no such model")
-
-// SpecError says why a spec leads to no model. It wraps [ErrSpec].
+// SpecError says why a spec leads to no model.
 type SpecError struct {
 	Spec   string
 	Reason string
 }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("provider: model %q: %s", e.Spec, e.Reason) }
-
-// Unwrap returns [ErrSpec].
-func (e *SpecError) Unwrap() error { return ErrSpec }
 
 // Open opens a model by its spec: "provider/model", of which all behind the
 // first slash is the model, an alias, or several of these with commas between
@@ -288,7 +283,7 @@ func (c *Config) Open(spec string, opts ...Option) (dragoman.Model, error) {
 		return links[0].Model, nil
 	}
 	c.once.Do(func() {
-		c.health.Clock, c.health.After, c.health.Bench, c.health.Cap = c.Clock, c.Failover.After, c.Failover.Bench, c.Failover.Cap
+		c.health.testClock, c.health.After, c.health.Bench, c.health.Cap = c.testClock, c.Failover.After, c.Failover.Bench, c.Failover.Cap
 	})
 	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
 }
@@ -507,7 +502,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	}
 	client := &Client{
 		Name: name, Server: b.accent(), Models: table, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
-		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, Strict: s.Strict, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
+		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, Strict: s.Strict, HTTP: c.HTTP, testClock: c.testClock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: own,
 		},

@@ -17,9 +17,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/sim/conformance"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
+	"github.com/dragoman-go/dragoman/sim/conformance"
 )
 
 // TestZ4_EveryProviderConforms runs the suite that anybody can run, over real
@@ -142,7 +142,7 @@ func TestTheSimulatorIsOpenedByNameInProcess(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"sim/gpt-5", "sim/echo?fault=nothing"} {
-		if _, err := provider.Open(name); !errors.Is(err, provider.ErrSpec) {
+		if _, err := provider.Open(name); !badSpec(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -29,7 +29,7 @@ type exchange struct {
 	codec  dialect.Codec
 	limits targets.Limits
 	wire   *wire.Wire
-	clock  Clock
+	clock  clock
 	// req is the request as it was given, which is never changed; nil where native
 	// bytes are passed on, with the headers and the query of who sent them, whose names
 	// that are sent are in params. stream says that the answer is asked for as a stream.
@@ -56,7 +56,7 @@ type exchange struct {
 	// extended is the exchange for extensions.
 	extended *extension.Exchange
 	// patches are to be sent to patchesTo. deltas are the message deltas of a stream, for
-	// [extension.NativeReader].
+	// FromNative hook.
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
 	deltas    []json.RawMessage

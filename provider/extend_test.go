@@ -115,7 +115,7 @@ func TestX4_AnotherAttemptGathersAnew(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	defer server.Close()
-	model := &provider.Client{BaseURL: server.URL, Model: "m", Extensions: extensions(t, newCounter()), Clock: eager{newClock()}, Timeouts: unboundedPhases}
+	model := provider.OnClock(eager{newClock()}, &provider.Client{BaseURL: server.URL, Model: "m", Extensions: extensions(t, newCounter()), Timeouts: unboundedPhases})
 	resp, err := dragoman.Collect(model.Stream(t.Context(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}))
 	if err != nil || tries.Load() != 2 || resp.Text() != "Yes. [2]" {
 		t.Errorf("%v after %d attempts: %q", err, tries.Load(), resp.Text())

@@ -321,7 +321,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 // settings holds those of an extension against its schema.
 func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 	for _, e := range r.known() {
-		c, ok := e.(extension.Configurable)
+		c, ok := e.(interface{ ConfigSchema() json.RawMessage })
 		if e.Info().Name != key.Text || !ok {
 			continue
 		}
@@ -412,8 +412,8 @@ func (r *configReader) severity(n *node) *dragoman.Severity {
 }
 
 // thinkTags reads how thinking is marked.
-func (r *configReader) thinkTags(n *node) ThinkTags {
-	switch t := ThinkTags(r.String(n, "think_tags")); {
+func (r *configReader) thinkTags(n *node) string {
+	switch t := r.String(n, "think_tags"); {
 	case t == thinkTagsMarked || t == thinkTagsOpen:
 		return t
 	case n.Kind == filetree.String:

@@ -31,7 +31,7 @@ func FuzzParseConfig(f *testing.F) {
 		for alias := range c.Aliases {
 			if _, err := c.Open(alias); err != nil {
 				var setting *provider.SettingError
-				if !errors.Is(err, provider.ErrSpec) && !errors.As(err, &setting) {
+				if !badSpec(err) && !errors.As(err, &setting) {
 					t.Fatalf("%s: %v", alias, err)
 				}
 			}

@@ -18,11 +18,10 @@ type Health struct {
 	Bench time.Duration
 	// Cap is the longest time; 0 means 10 minutes.
 	Cap time.Duration
-	// Clock is what time is told by; nil means the system's.
-	Clock Clock
 
-	mu     sync.Mutex
-	models map[string]condition
+	testClock clock // nil means the system clock
+	mu        sync.Mutex
+	models    map[string]condition
 }
 
 // condition is how a model does.
@@ -113,8 +112,8 @@ func (h *Health) cap() time.Duration {
 }
 
 func (h *Health) now() time.Time {
-	if h.Clock == nil {
-		return systemClock{}.Now()
+	if h.testClock == nil {
+		return time.Now()
 	}
-	return h.Clock.Now()
+	return h.testClock.Now()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	describe "github.com/dragoman-go/dragoman/internal/codec/wire"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -98,7 +99,7 @@ var consume = map[string]func(c *provider.Client) error{
 		return err
 	},
 	"pass": func(c *provider.Client) error {
-		got, err := c.Pass(context.Background(), provider.Passage{Body: []byte("{}"), Stream: true})
+		got, err := c.Pass(context.Background(), passthrough.Request{Body: []byte("{}"), Stream: true})
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 			for name, take := range map[string]func(c *provider.Client) error{
 				"generate": func(c *provider.Client) error { _, err := c.Generate(context.Background(), question()); return err },
 				"pass": func(c *provider.Client) error {
-					got, err := c.Pass(context.Background(), provider.Passage{Body: []byte("{}")})
+					got, err := c.Pass(context.Background(), passthrough.Request{Body: []byte("{}")})
 					if err == nil {
 						_, err = io.Copy(io.Discard, got.Body)
 						_ = got.Body.Close()

@@ -87,7 +87,7 @@ func (e everyHook) Elements(extension.Env) []extension.Element {
 
 func (e everyHook) Actions(extension.Env) []extension.Action {
 	e.called("Actions")
-	return []extension.Action{{ID: "act", Triggers: []extension.Trigger{extension.BeforeSave}, Run: func(context.Context, extension.ActionInput) (extension.ActionResult, error) {
+	return []extension.Action{{ID: "act", Triggers: []string{extension.BeforeSave}, Run: func(context.Context, extension.ActionInput) (extension.ActionResult, error) {
 		e.called("action")
 		return extension.ActionResult{}, nil
 	}}}

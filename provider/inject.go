@@ -67,9 +67,9 @@ func withChosen(tools []dragoman.ToolSpec, c *dragoman.ToolChoice) []dragoman.To
 }
 
 // withoutTools removes the settings that servers refuse without tools if an
-// [extension.Decorator] emptied or deleted the list of tools in the payload (quirk E3).
-// If it deleted the list, settings that it wrote itself stay: its server may have another
-// place for tools.
+// Decorate hook emptied or deleted the list of tools in the payload (quirk E3). If it
+// deleted the list, settings that it wrote itself stay: its server may have another place
+// for tools.
 func (x *exchange) withoutTools(before, payload []byte) ([]byte, error) {
 	if bytes.Equal(before, payload) {
 		return payload, nil

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -243,6 +244,12 @@ func question() *dragoman.Request {
 			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
 		}},
 	}
+}
+
+// badSpec reports whether a name leads to no model.
+func badSpec(err error) bool {
+	var e *provider.SpecError
+	return errors.As(err, &e)
 }
 
 // fakeClock moves when it is told to.

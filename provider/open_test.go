@@ -215,7 +215,7 @@ func TestX15_SpecsThatLeadNowhereSayWhy(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &bad) && !errors.As(err, &setting) {
 			t.Errorf("%q: %v, want %s", spec, err, want)
 		}
-		if errors.As(err, &bad) && !errors.Is(err, provider.ErrSpec) {
+		if errors.As(err, &bad) && !badSpec(err) {
 			t.Errorf("%q: it is no ErrSpec", spec)
 		}
 	}
@@ -327,7 +327,8 @@ func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := newClock()
-	c.Getenv, c.Clock = env(), clock
+	c.Getenv = env()
+	c.SetClock(clock)
 	m, err := c.Open("openai/a")
 	if client, ok := m.(*provider.Client); err != nil || !ok || client.MaxRequestBytes != 100 || client.MaxResponseBytes != 200 {
 		t.Errorf("%v %+v", err, m)
@@ -415,7 +416,7 @@ func TestX15_OpenReadsTheFileThatTheEnvironmentNames(t *testing.T) {
 func TestMustOpenPanicsWithTheError(t *testing.T) {
 	t.Setenv("DRAGOMAN_CONFIG", "")
 	defer func() {
-		if err, ok := recover().(error); !ok || !errors.Is(err, provider.ErrSpec) {
+		if err, ok := recover().(error); !ok || !badSpec(err) {
 			t.Errorf("panicked with %v", err)
 		}
 	}()
@@ -696,7 +697,7 @@ func TestSpecWithoutProviderIsSuggested(t *testing.T) {
 		"our-own-model-of-weather": "a model is written as provider/model",
 	} {
 		_, err := config.Open(spec)
-		if !errors.Is(err, provider.ErrSpec) || !strings.HasSuffix(err.Error(), want) {
+		if !badSpec(err) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %q at the end", spec, err, want)
 		}
 	}

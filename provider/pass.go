@@ -12,63 +12,8 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 )
-
-// Passage is a request that is in the client's dialect already.
-type Passage struct {
-	// Model is the one that is asked, where the client has none of its own: some
-	// dialects name it in the URL. The Body is left to name the right one.
-	Model string
-	// Body is sent as it is. It must not be changed before that of the answer is
-	// closed.
-	Body []byte
-	// Stream says that the Body asks for a stream.
-	Stream bool
-	// Kept is what the server keeps that the request is about, where it asks no model: an id,
-	// or what is below one ("resp_1/cancel"), of letters, digits, - and _. Method is how it
-	// is asked for; empty means POST.
-	Kept, Method string
-	// Count asks how many tokens the Body has, and for no answer, where the dialect has a way
-	// to: Anthropic, Gemini and OpenAI's Responses do.
-	Count bool
-	// Header is that of who asks, with names as net/http writes them. Of it is sent
-	// what means something to the dialect and is no credential; what the client sets
-	// itself stays, and betas of both are sent (quirk J16).
-	Header http.Header
-	// Query is that of the URL of who asks, as it stands there. Of it is sent what is no
-	// credential by its name, does not choose the form of the answer (alt, fields), and is
-	// not in the client's own URL.
-	Query string
-}
-
-// Passed is the answer to a [Passage].
-type Passed struct {
-	Status int
-	// Header is what of the server's is of use to who asked: of what type the body
-	// is, limits, waits and ids. How the body came is not, as it is unpacked.
-	Header http.Header
-	// Body must be read by one goroutine and closed by the same; to interrupt it,
-	// cancel the context. A pause that is too long, and a connection that breaks,
-	// are errors of its Read as they are of Stream.
-	//
-	// A good answer comes through as the server sends it. Another one is there as a
-	// whole, with [redacted] where the server repeats a credential; one that is too
-	// long or did not come whole is told anew in the dialect's words.
-	Body io.ReadCloser
-	// Err is what an answer means whose Status is not 2xx; nil for one that is.
-	Err *dragoman.APIError
-
-	secrets *secrets
-}
-
-// Redact is a part of the Body with [redacted] where the server repeats a credential,
-// for who finds an error in a good answer. What has none is returned itself.
-func (p *Passed) Redact(text []byte) []byte {
-	if p.secrets == nil {
-		return text
-	}
-	return p.secrets.bytes(text)
-}
 
 // Pass sends a request that is in the client's dialect as it is, and gives the
 // answer as it comes: nothing is repaired, adapted or checked on either way, and
@@ -76,10 +21,10 @@ func (p *Passed) Redact(text []byte) []byte {
 // headers, timeouts, log and the bound of the request are those of Generate and
 // Stream, and so is asking again, until the first content of a good answer is there.
 //
-// A server that refuses has answered: its words are in the [Passed], with its Err.
+// A server that refuses has answered: its words are in the response, with its Err.
 // An error says that there is no answer to pass on. A redirect is one: it is meant
 // for us, and so is a web page, whatever its status: the base URL may be wrong.
-func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
+func (c *Client) Pass(ctx context.Context, p passthrough.Request) (*passthrough.Response, error) {
 	x := newExchange(c, nil, p.Stream)
 	if x.model == "" {
 		x.model = p.Model
@@ -151,7 +96,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 // pass makes one attempt. An answer that is a refusal is returned with its error.
-func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
+func (x *exchange) pass(ctx context.Context, done func()) (*passthrough.Response, error) {
 	a, err := x.attempt(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +113,7 @@ func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
 		defer a.Close()
 		return nil, a.page()
 	}
-	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, secrets: &x.secrets}, nil
+	return &passthrough.Response{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, Redactor: x.secrets.bytes}, nil
 }
 
 // firstBytes is the size of the first reads of a response; maxFirstBytes bounds the bytes
@@ -194,14 +139,14 @@ func (a *answer) first() {
 }
 
 // refused is an answer whose status is not a good one.
-func (a *answer) refused() (*Passed, error) {
+func (a *answer) refused() (*passthrough.Response, error) {
 	x := a.x
 	body, err := a.refusal()
 	var e *dragoman.APIError
 	if !errors.As(err, &e) || a.StatusCode < 400 {
 		return nil, err
 	}
-	p := &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Err: e}
+	p := &passthrough.Response{Status: a.StatusCode, Header: x.shown(a.Header), Err: e}
 	clean := x.secrets.bytes(body)
 	whole := body != nil && a.Header.Get("Content-Encoding") == ""
 	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" stands everywhere

@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -74,8 +75,8 @@ func (u *upstream) client(c *provider.Client) *provider.Client {
 	if c.Auth == nil {
 		c.Auth = provider.Bearer(provider.FixedKey("sk-the-key-of-the-gateway"))
 	}
-	if c.Clock == nil {
-		c.Clock, c.Timeouts = eager{newClock()}, unboundedPhases
+	if !c.HasClock() {
+		provider.OnClock(eager{newClock()}, c).Timeouts = unboundedPhases
 	}
 	return c
 }
@@ -110,7 +111,7 @@ func zipped(s string) string {
 }
 
 // passes passes a body on and reads the answer.
-func passes(t *testing.T, c *provider.Client, p provider.Passage) (*provider.Passed, string) {
+func passes(t *testing.T, c *provider.Client, p passthrough.Request) (*passthrough.Response, string) {
 	t.Helper()
 	got, err := c.Pass(t.Context(), p)
 	if err != nil {
@@ -142,7 +143,7 @@ func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
 		for i, stream := range []bool{false, true} {
 			u := upstreams(t, answering(http.StatusOK, answered, "Content-Type", "text/x-any"))
 			c := u.client(&provider.Client{Codec: codec, Model: "asked:1", Header: http.Header{"x-team": {"search"}}})
-			got, body := passes(t, c, provider.Passage{Model: "another", Body: []byte(sent), Stream: stream})
+			got, body := passes(t, c, passthrough.Request{Model: "another", Body: []byte(sent), Stream: stream})
 			if got.Status != http.StatusOK || got.Err != nil || body != answered || got.Header.Get("Content-Type") != "text/x-any" {
 				t.Errorf("%d %v %v %q", got.Status, got.Err, got.Header, body)
 			}
@@ -164,7 +165,7 @@ func TestPassingAsksTheModelOfThePassageWhereTheClientHasNone(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "{}"))
 	c := u.client(&provider.Client{Codec: gemini.Codec{}})
 	c.Model = ""
-	passes(t, c, provider.Passage{Model: "models/g-1", Body: []byte("{}")})
+	passes(t, c, passthrough.Request{Model: "models/g-1", Body: []byte("{}")})
 	if got := u.requests()[0].path; got != "/v1beta/models/g-1:generateContent" {
 		t.Errorf("sent to %s", got)
 	}
@@ -178,7 +179,7 @@ func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	c := u.client(&provider.Client{Codec: bedrock.Codec{}, Auth: provider.SigV4{Region: "eu-north-1", Keys: keys, Now: func() time.Time { return now }}})
-	passes(t, c, provider.Passage{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
+	passes(t, c, passthrough.Request{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
 	got := u.requests()[0]
 	if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
 		t.Errorf("sent %s, want the signature %s", have, want)
@@ -208,7 +209,7 @@ func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
 		{bedrock.Codec{}, nil},
 	} {
 		u := upstreams(t, answering(http.StatusOK, "{}"))
-		passes(t, u.client(&provider.Client{Codec: tc.codec}), provider.Passage{Body: []byte("{}"), Stream: true, Header: asked})
+		passes(t, u.client(&provider.Client{Codec: tc.codec}), passthrough.Request{Body: []byte("{}"), Stream: true, Header: asked})
 		var got []string
 		for name, values := range u.requests()[0].header {
 			if slices.Equal(values, []string{"theirs"}) {
@@ -240,7 +241,7 @@ func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *
 			_, _ = io.WriteString(w, `{"error":{"message":"true is no value, nor is a-long-value-of-theirs"}}`)
 		})
 		c := &provider.Client{Codec: tc.codec, BaseURL: u.URL + tc.base, Model: "m"}
-		passed, err := c.Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true, Query: tc.asks + "&more=a-long-value-of-theirs"})
+		passed, err := c.Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true, Query: tc.asks + "&more=a-long-value-of-theirs"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,14 +257,14 @@ func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *
 func TestPassingAsksForWhatAServerKeepsAndForNothingElse(t *testing.T) {
 	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
-	if _, err := c.Pass(t.Context(), provider.Passage{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
+	if _, err := c.Pass(t.Context(), passthrough.Request{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
 		t.Fatal(err)
 	}
 	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
 		t.Errorf("%+v", got)
 	}
 	for _, kept := range []string{"../files", "a?b", "a%2fb", "a b"} {
-		if _, err := c.Pass(t.Context(), provider.Passage{Kept: kept, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+		if _, err := c.Pass(t.Context(), passthrough.Request{Kept: kept, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%q: %v", kept, err)
 		}
 	}
@@ -284,7 +285,7 @@ func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
 		{openaichat.Codec{}, nil, http.Header{"Openai-Organization": {"two\nlines"}}, "Openai-Organization", ""},
 	} {
 		before := len(u.requests())
-		passes(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), provider.Passage{Body: []byte("{}"), Header: tc.asked})
+		passes(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), passthrough.Request{Body: []byte("{}"), Header: tc.asked})
 		if got := strings.Join(u.requests()[before].header.Values(tc.name), " | "); got != tc.expect {
 			t.Errorf("%v and %v: %q, want %q", tc.own, tc.asked, got, tc.expect)
 		}
@@ -301,7 +302,7 @@ func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
 	want := "Anthropic-Ratelimit-Tokens-Remaining Content-Type Openai-Processing-Ms Openai-Version Request-Id Retry-After Retry-After-Ms X-Amzn-Errortype X-Amzn-Requestid X-Ratelimit-Limit-Requests X-Request-Id X-Should-Retry"
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
 		u := upstreams(t, answering(status, "{}", given...))
-		got, _ := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}")})
+		got, _ := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}")})
 		var names []string
 		for name := range got.Header {
 			names = append(names, name)
@@ -314,7 +315,7 @@ func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
 }
 
 func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
-	body := provider.Passage{Body: []byte(`{"a":1}`), Stream: true}
+	body := passthrough.Request{Body: []byte(`{"a":1}`), Stream: true}
 	for name, tc := range map[string]struct {
 		first http.HandlerFunc
 		wait  time.Duration
@@ -328,7 +329,7 @@ func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := upstreams(t, tc.first, answering(http.StatusOK, "data: fine\n\n"))
 			clock := eager{newClock()}
-			c := u.client(&provider.Client{Clock: clock, Timeouts: unboundedPhases, Retry: provider.Retry{Jitter: func() float64 { return 1 }}})
+			c := u.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: provider.Retry{Jitter: func() float64 { return 1 }}}))
 			if got, answer := passes(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
 				t.Errorf("%d %q", got.Status, answer)
 			}
@@ -345,7 +346,7 @@ func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
 func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	u := upstreams(t, breaking(said))
-	got, err := u.client(&provider.Client{}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+	got, err := u.client(&provider.Client{}).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
 		{http.StatusInternalServerError, dragoman.ErrorServer, 3},
 	} {
 		u := upstreams(t, answering(tc.status, own))
-		got, body := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+		got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
 			t.Errorf("%d: %d, %q, %v, asked %d times", tc.status, got.Status, body, got.Err, len(u.requests()))
 		}
@@ -380,7 +381,7 @@ func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
 
 func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
 	u := upstreams(t, answering(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
-	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), provider.Passage{Body: []byte("{}")})
+	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), passthrough.Request{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
 		t.Errorf("%d, asked %d times", got.Status, len(u.requests()))
 	}
@@ -392,14 +393,14 @@ func TestX13_ACredentialThatARefusalRepeatsIsNotPassedOn(t *testing.T) {
 		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
 	} {
 		u := upstreams(t, answering(http.StatusUnauthorized, tc.body))
-		got, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), provider.Passage{Body: []byte("{}")})
+		got, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), passthrough.Request{Body: []byte("{}")})
 		if body != tc.want || strings.Contains(got.Err.Error(), tc.key) {
 			t.Errorf("%q, %v", body, got.Err)
 		}
 	}
 	t.Run("where that would break its JSON, it is told anew", func(t *testing.T) {
 		u := upstreams(t, answering(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
-		_, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), provider.Passage{Body: []byte("{}")})
+		_, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), passthrough.Request{Body: []byte("{}")})
 		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
 			t.Errorf("%q", body)
 		}
@@ -420,7 +421,7 @@ func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := upstreams(t, answering(tc.status, tc.body, "Content-Encoding", tc.encoding))
-			got, body := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+			got, body := passes(t, u.client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			if body != tc.want || got.Header.Get("Content-Encoding") != tc.wantEncoding {
 				t.Errorf("%q, %v", body, got.Header)
 			}
@@ -447,7 +448,7 @@ func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, body := passes(t, upstreams(t, step).client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+			got, body := passes(t, upstreams(t, step).client(&provider.Client{}), passthrough.Request{Body: []byte("{}"), Stream: true})
 			var e struct{ Error struct{ Message *string } }
 			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == nil || len(body) > 64<<10 {
 				t.Errorf("%.80q: %v", body, err)
@@ -482,7 +483,7 @@ func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
 		}, 0},
 	} {
 		before := len(u.requests())
-		got, err := tc.client.Pass(tc.ctx, provider.Passage{Body: []byte("{}")})
+		got, err := tc.client.Pass(tc.ctx, passthrough.Request{Body: []byte("{}")})
 		if got != nil || !tc.is(err) || len(u.requests())-before != tc.asked {
 			t.Errorf("%s: %v, %v, asked %d times", name, got, err, len(u.requests())-before)
 		}
@@ -512,7 +513,7 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 					clock.advance(time.Second)
 				}
 			})
-			got, err := u.client(&provider.Client{Clock: clock, Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+			got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}})).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
 			close(passed)
 			if err == nil {
 				defer func() { _ = got.Body.Close() }()
@@ -535,7 +536,7 @@ func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
 		close(gone)
 	})
 	clock := newClock()
-	got, err := u.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{Total: time.Hour}}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+	got, err := u.client(provider.OnClock(clock, &provider.Client{Timeouts: provider.Timeouts{Total: time.Hour}})).Pass(t.Context(), passthrough.Request{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -564,7 +565,7 @@ func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
 	})
 	c := u.client(&provider.Client{})
 	for range 5 {
-		passes(t, c, provider.Passage{Body: []byte("{}"), Stream: true})
+		passes(t, c, passthrough.Request{Body: []byte("{}"), Stream: true})
 	}
 	n := 0
 	conns.Range(func(any, any) bool { n++; return true })
@@ -576,7 +577,7 @@ func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
 func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
 	log, lines := debugLog()
-	asked := provider.Passage{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
+	asked := passthrough.Request{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
 	got, _ := passes(t, u.client(&provider.Client{Log: log}), asked)
 	if err := got.Body.Close(); err != nil { // again, which says nothing
 		t.Error(err)

@@ -242,8 +242,8 @@ func (c *Config) signature(s Settings, b builtin) SigV4 {
 	sign := c.AWSKeys
 	sign.getenv = func(name string) string { return c.env(name) }
 	sign.Region = c.placed(s, b, "region")
-	if sign.Now == nil && c.Clock != nil {
-		sign.Now = c.Clock.Now
+	if sign.Now == nil && c.testClock != nil {
+		sign.Now = c.testClock.Now
 	}
 	return sign
 }

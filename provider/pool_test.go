@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/serving/passthrough"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -99,7 +100,7 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 		return err
 	}
 	pass := func(ctx context.Context, c *provider.Client) error {
-		p, err := c.Pass(ctx, provider.Passage{Body: []byte(`{}`), Stream: true})
+		p, err := c.Pass(ctx, passthrough.Request{Body: []byte(`{}`), Stream: true})
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func TestX13_CancellationClosesTheBody(t *testing.T) {
 			if tc.timeout != "" {
 				body.stalled = func() { clock.advance(2 * time.Minute) }
 			}
-			c := &provider.Client{Model: "m", BaseURL: "http://x.test", Clock: clock, Timeouts: timeouts, Retry: provider.Retry{Max: -1}}
+			c := provider.OnClock(clock, &provider.Client{Model: "m", BaseURL: "http://x.test", Timeouts: timeouts, Retry: provider.Retry{Max: -1}})
 			c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
 			})}

@@ -117,7 +117,7 @@ func (x *exchange) endsWithin(ctx context.Context, wait time.Duration) bool {
 	}
 	deadline, ok := ctx.Deadline()
 	// A deadline is told by the system's clock.
-	return ok && x.client.Clock == nil && time.Until(deadline) <= wait
+	return ok && x.client.testClock == nil && time.Until(deadline) <= wait
 }
 
 // cures is how many attempts were no retries.

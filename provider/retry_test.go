@@ -32,7 +32,7 @@ var steadily = provider.Retry{Jitter: func() float64 { return 0 }}
 // hasty is a client whose waits are over at once.
 func hasty(s *server, retry provider.Retry) (*provider.Client, eager) {
 	clock := eager{newClock()}
-	return s.client(&provider.Client{Clock: clock, Timeouts: unboundedPhases, Retry: retry}), clock
+	return s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: retry})), clock
 }
 
 func TestX14_AnErrorThatMayPassIsAskedAgain(t *testing.T) {
@@ -185,7 +185,7 @@ func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
 func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, refuse(overloaded))
 	clock := newClock()
-	c := s.client(&provider.Client{Clock: clock, Timeouts: unboundedPhases, Retry: steadily})
+	c := s.client(provider.OnClock(clock, &provider.Client{Timeouts: unboundedPhases, Retry: steadily}))
 	done := make(chan error)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -8,17 +8,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// ThinkTags says how a server marks thinking within its text (quirk G7).
-type ThinkTags string
+// thinkTags says how a server marks thinking within its text (quirk G7).
+type thinkTags string
 
 // The ways. The zero value leaves texts as they are.
 const (
-	thinkTagsOff ThinkTags = ""
+	thinkTagsOff = ""
 	// thinkTagsMarked: thinking begins with <think> at the beginning of the answer.
-	thinkTagsMarked ThinkTags = "marked"
+	thinkTagsMarked = "marked"
 	// thinkTagsOpen: the answer begins within thinking, because the model's template
 	// has opened it.
-	thinkTagsOpen ThinkTags = "open"
+	thinkTagsOpen = "open"
 )
 
 // What thinking begins and ends with. A call ends it, too, and stays in the text.
@@ -33,7 +33,7 @@ const maxLead = 64
 
 // begins takes the mark off a text that is thinking. sure is false where more of the
 // text may change the answer.
-func (t ThinkTags) begins(text string) (rest string, thinks, sure bool) {
+func (t thinkTags) begins(text string) (rest string, thinks, sure bool) {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	lead := len(text) - len(trimmed)
 	for _, tag := range thinkBegins {
@@ -85,7 +85,7 @@ func endOfThinking(text string) (before, behind string, found bool, held int) {
 }
 
 // cut parts the thinking of a whole text from the rest of it.
-func (t ThinkTags) cut(text string) (thought, rest string, thinks bool) {
+func (t thinkTags) cut(text string) (thought, rest string, thinks bool) {
 	inner, thinks, _ := t.begins(text)
 	if !thinks {
 		return "", text, false
@@ -95,7 +95,7 @@ func (t ThinkTags) cut(text string) (thought, rest string, thinks bool) {
 }
 
 // splitResponse makes parts of their own of the thinking in a whole answer.
-func (t ThinkTags) splitResponse(resp *dragoman.Response) {
+func (t thinkTags) splitResponse(resp *dragoman.Response) {
 	if t == thinkTagsOff {
 		return
 	}
@@ -106,7 +106,7 @@ func (t ThinkTags) splitResponse(resp *dragoman.Response) {
 }
 
 // splitMessages splits the first text of an answer.
-func (t ThinkTags) splitMessages(output []dragoman.Message) {
+func (t thinkTags) splitMessages(output []dragoman.Message) {
 	for i := range output {
 		for j, p := range output[i].Parts {
 			text, ok := p.(*dragoman.Text)
@@ -132,7 +132,7 @@ func (t ThinkTags) splitMessages(output []dragoman.Message) {
 }
 
 // split does the same for the events of a stream.
-func (t ThinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
+func (t thinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
 	if t == thinkTagsOff {
 		return events
 	}
@@ -179,7 +179,7 @@ func choiceOf(ev dragoman.Event) int {
 
 // splitChoice is one choice of a stream whose first text may begin with thinking.
 type splitChoice struct {
-	tags ThinkTags
+	tags thinkTags
 	// places are the new indexes of parts by their old ones; next is the next one.
 	places map[int]int
 	next   int

@@ -36,7 +36,7 @@ func parted(resp *dragoman.Response) string {
 func TestQuirkG7_ThinkTagsAreSplitOffOnRequest(t *testing.T) {
 	const off, marked, open = "", "marked", "open"
 	for _, tc := range []struct {
-		tags provider.ThinkTags
+		tags string
 		text string
 		want string
 	}{

@@ -86,11 +86,11 @@ func (e *TimeoutError) Is(target error) bool { return target == context.Deadline
 // watch ends an attempt whose phase takes too long.
 type watch struct {
 	limits Timeouts
-	clock  Clock
+	clock  clock
 	cancel context.CancelCauseFunc
 
 	mu      sync.Mutex
-	timer   Timer
+	timer   timer
 	phase   string
 	limit   time.Duration
 	stopped bool
@@ -104,7 +104,7 @@ type watch struct {
 }
 
 // newWatch is a watch that has not begun.
-func newWatch(clock Clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
+func newWatch(clock clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
 	return &watch{limits: limits, clock: clock, cancel: cancel}
 }
 

@@ -34,13 +34,13 @@ func (c *Client) looksThrough(model string) bool {
 	x.model = model
 	base := x.tags()
 	// What tags depend on the tools of a request is not known here.
-	if c.Extensions.TagsFor != nil || slices.ContainsFunc(c.Extensions.Set.All(), func(e extension.Extension) bool { _, ok := e.(extension.Tagger); return ok }) {
+	if c.Extensions.TagsFor != nil || slices.ContainsFunc(c.Extensions.Set.All(), addsTags) {
 		return false
 	}
 	tools := append(slices.Concat(c.Extensions.named(formatTag), c.Extensions.named(toolTag)), toolsTag)
 	for _, more := range [][]extension.Tag{nil, {toolsTag}, tools} {
 		r, err := c.Extensions.Set.ResolveFor(slices.Concat(base, more), c.Extensions.Switches, x.setup())
-		if err != nil || slices.ContainsFunc(r.On, c.Extensions.changes) {
+		if err != nil || !r.Idle() {
 			return false
 		}
 	}
@@ -61,15 +61,10 @@ func (e *Extensions) named(prefix string) []extension.Tag {
 	return out
 }
 
-// changes reports whether an extension has a hand in requests or answers.
-func (e *Extensions) changes(ext extension.Extension) bool {
-	if i, ok := ext.(extension.Idler); ok && i.Idle(e.Config[ext.Info().Name]) {
-		return false
-	}
-	switch ext.(type) {
-	case extension.Preparer, extension.Contributor, extension.Decorator, extension.ChunkReader, extension.Finisher, extension.NativeWriter, extension.NativeReader:
-		return true
-	default:
-		return false
-	}
+// addsTags reports whether the tags of an extension depend on the request.
+func addsTags(e extension.Extension) bool {
+	_, ok := e.(interface {
+		Tags(env extension.Env) []extension.Tag
+	})
+	return ok
 }

@@ -69,9 +69,9 @@ func TestX13_TheEndOfAStreamIsNotWaitedForLong(t *testing.T) {
 	const all = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	waiting := make(chan struct{}, 1)
 	clock := newClock()
-	c := &provider.Client{Model: "m", Clock: clock, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+	c := provider.OnClock(clock, &provider.Client{Model: "m", HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &lingering{strings.NewReader(all), r.Context(), waiting}, Request: r}, nil
-	})}}
+	})}})
 	done := make(chan error, 1)
 	go func() {
 		resp, err := dragoman.Collect(c.Stream(context.Background(), question()))

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// ErrAmbiguous says that arguments could be read in two ways, and so must not
+// errAmbiguous says that arguments could be read in two ways, and so must not
 // be run.
-var ErrAmbiguous = errors.New("schema: arguments can be read in two ways")
+var errAmbiguous = errors.New("schema: arguments can be read in two ways")
 
 // Lowered is a schema in the form one target takes, with what it takes to
 // translate arguments between the author's words and the target's.
@@ -31,30 +31,6 @@ type Lowered struct {
 	undo undo
 }
 
-// Adapt is [Lower] for a caller that also translates arguments. The result is
-// safe for concurrent use. With an error it holds the report only.
-func Adapt(src json.RawMessage, p Profile) (*Lowered, error) {
-	ok := readsOneWay(src)
-	if ok && fits(src, &p) {
-		return &Lowered{Schema: src}, nil
-	}
-	l := newLowerer(&p)
-	l.sound = ok
-	out, err := l.run(src)
-	if err != nil {
-		return &Lowered{Report: l.report}, err
-	}
-	if len(l.report.Losses) == 0 {
-		out = src
-	}
-	low := &Lowered{Schema: out, Report: l.report, Note: l.rootNote}
-	if !l.undo.empty() {
-		low.root, low.undo = l.root, l.undo
-		low.Aliases = l.undo.names
-	}
-	return low, nil
-}
-
 // Translates reports whether arguments may have to be translated; where it is
 // false, FromWire and ToWire return what they are given.
 func (l *Lowered) Translates() bool { return l != nil && l.root != nil }
@@ -65,8 +41,8 @@ func (l *Lowered) Translates() bool { return l != nil && l.root != nil }
 // that need nothing are returned as they are, and so is what is not JSON, for
 // validation to refuse.
 //
-// The error is an [*Error] of kind [ErrAmbiguous], where an alias and its
-// name, or a key of a map, stand twice.
+// The error is an [*Error] where an alias and its name, or a key of a map, stand twice:
+// such arguments can be read in two ways, and must not be run.
 func (l *Lowered) FromWire(args json.RawMessage) (json.RawMessage, error) {
 	return l.translate(args, true)
 }
@@ -181,7 +157,7 @@ func (t *translator) below(s *node, key string, f func(*node)) {
 
 func (t *translator) ambiguous(at, reason string) {
 	if t.err == nil {
-		t.err = &Error{Pointer: at, Reason: reason, Err: ErrAmbiguous}
+		t.err = &Error{Pointer: at, Reason: reason, Err: errAmbiguous}
 	}
 }
 

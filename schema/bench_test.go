@@ -34,7 +34,7 @@ func BenchmarkLowerUnchanged(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range schemas {
-			if _, r, err := Lower(s, p); err != nil || len(r.Losses) > 0 {
+			if _, r, err := lowered(s, p); err != nil || len(r.Losses) > 0 {
 				b.Fatal(r, err)
 			}
 		}
@@ -48,7 +48,7 @@ func BenchmarkLowerRewrite(b *testing.B) {
 	b.SetBytes(int64(len(s)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := Lower(s, p); err != nil {
+		if _, _, err := lowered(s, p); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func BenchmarkValidate(b *testing.B) {
 func TestUnchangedSchemasHardlyAllocate(t *testing.T) {
 	s := typical(1)[0]
 	p := OpenAITool()
-	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 20 {
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = lowered(s, p) }); n > 20 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -87,7 +87,7 @@ func BenchmarkLowerTold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range schemas {
-			if _, r, err := Lower(s, p); err != nil || len(r.Losses) != 1 {
+			if _, r, err := lowered(s, p); err != nil || len(r.Losses) != 1 {
 				b.Fatal(r, err)
 			}
 		}
@@ -99,7 +99,7 @@ func BenchmarkLowerTold(b *testing.B) {
 func TestSchemasWithoutReferencesAreLoweredWithoutBooks(t *testing.T) {
 	s := typical(1)[0]
 	p := GeminiJSONSchema()
-	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 260 { // the race detector drops some of what is used again
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = lowered(s, p) }); n > 260 { // the race detector drops some of what is used again
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -72,21 +72,21 @@ func TestLimitsOfStrictSubsets(t *testing.T) {
 		names.WriteString(`"p` + itoa(i) + `"`)
 	}
 	optional := `{"type":"object","properties":{` + props.String() + `},"additionalProperties":false}`
-	if Check([]byte(optional), AnthropicStrict()) == nil || StrictFits([]byte(optional), AnthropicStrict()) {
+	if Check([]byte(optional), AnthropicStrict()) == nil || AnthropicStrict().Fits([]byte(optional)) {
 		t.Error("30 optional properties pass")
 	}
 	required := `{"type":"object","properties":{` + props.String() + `},"required":[` + names.String() + `],"additionalProperties":false}`
-	if Check([]byte(required), AnthropicStrict()) != nil || !StrictFits([]byte(required), AnthropicStrict()) {
+	if Check([]byte(required), AnthropicStrict()) != nil || !AnthropicStrict().Fits([]byte(required)) {
 		t.Error("30 required properties do not pass")
 	}
 	deep := `{"type":"string"}`
 	for range 11 {
 		deep = `{"type":"object","properties":{"a":` + deep + `},"required":["a"],"additionalProperties":false}`
 	}
-	if Check([]byte(deep), OpenAIStrict()) == nil || StrictFits([]byte(deep), OpenAIStrict()) {
+	if Check([]byte(deep), OpenAIStrict()) == nil || OpenAIStrict().Fits([]byte(deep)) {
 		t.Error("eleven levels pass")
 	}
-	if !StrictFits([]byte(deep), AnthropicStrict()) {
+	if !AnthropicStrict().Fits([]byte(deep)) {
 		t.Error("eleven levels do not pass where there is no limit")
 	}
 }

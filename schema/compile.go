@@ -16,21 +16,17 @@ import (
 type Option func(*options)
 
 type options struct {
-	formats  bool
-	maxBytes int
+	formats bool
 }
 
 // AssertFormats makes format a constraint. Without it format is only a hint,
 // in every draft, because authors of tools they do not run use it loosely.
 func AssertFormats() Option { return func(o *options) { o.formats = true } }
 
-// ArgumentLimit bounds the bytes that Validate reads, in place of
-// 8 MiB.
-func ArgumentLimit(bytes int) Option { return func(o *options) { o.maxBytes = bytes } }
-
 // Validator checks arguments against one schema. It is safe for concurrent
 // use.
 type Validator struct {
+	src      json.RawMessage
 	maxBytes int
 	cost     *cost
 	// root is the schema with its references resolved; defaults says that it
@@ -62,7 +58,7 @@ type program struct {
 // expression, and a schema beyond the package's bounds. The error is an
 // [*Error].
 func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
-	o := options{maxBytes: maxArgumentBytes}
+	var o options
 	for _, f := range opts {
 		f(&o)
 	}
@@ -81,7 +77,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 		}
 		return nil, &Error{Reason: err.Error(), Err: kind}
 	}
-	v := &Validator{maxBytes: o.maxBytes, cost: c, root: root, defaults: hasDefaults(root)}
+	v := &Validator{src: src, maxBytes: maxArgumentBytes, cost: c, root: root, defaults: hasDefaults(root)}
 	v.build = func() (*program, error) { return build(doc, o.formats) }
 	first, err := v.build()
 	if err != nil {

@@ -5,11 +5,10 @@
 //	params, err := schema.For[City]()                  // from a Go type
 //	v, err := schema.Compile(params)                   // once per tool
 //	target, ok := all.Profile("gemini.json_schema")    // package dialect/all
-//	low, err := schema.Adapt(params, target)           // per target, with the way back
+//	low, err := schema.Lower(params, target)           // per target; low.Schema is sent
 //	args, err = low.FromWire(args)                     // the author's names and values again
-//	args = schema.OmitNulls(params, args)              // where the tool was sent strict
+//	args = v.OmitNulls(args)                           // where the tool was sent strict
 //	err = v.Validate(args)                             // all violations at once
-//	wire, losses, err := schema.Lower(params, target)  // per target
 //
 // It is not a place for wire objects (a tool's name, its description, where
 // the strict flag goes): interop and the dialects own those. Nothing here
@@ -27,8 +26,8 @@
 // lowered.
 //
 // Where a target cannot say something in the author's words (a property's
-// name, an enum of numbers, a map), [Adapt] lowers and remembers, and
-// translates arguments both ways. [Check] knows the rules of every target from
+// name, an enum of numbers, a map), [Lowered] translates arguments
+// both ways. [Check] knows the rules of every target from
 // their documents and shares nothing with the lowering.
 //
 // # Validation

@@ -22,13 +22,13 @@ func ExampleFor() {
 func ExampleLower() {
 	params, _ := schema.For[Forecast]()
 	profile, _ := all.Profile("anthropic.strict")
-	wire, report, err := schema.Lower(params, profile)
+	low, err := schema.Lower(params, profile)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(string(wire))
-	fmt.Println(report)
+	fmt.Println(string(low.Schema))
+	fmt.Println(low.Report)
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"the city's name, in English"},"days":{"type":"integer","description":"(maximum: 14) (minimum: 1)"}},"required":["city"],"additionalProperties":false}
 	// moved (warn) /properties/days/maximum: maximum: not taken by this target; told in the description
@@ -49,10 +49,10 @@ func ExampleValidator_Validate() {
 	// /days: must be at most 14, is 30
 }
 
-func ExampleAdapt() {
+func ExampleLowered_FromWire() {
 	params := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer","enum":[10,50]}},"required":["$top"]}`)
 	profile, _ := all.Profile("gemini.parameters")
-	low, err := schema.Adapt(params, profile)
+	low, err := schema.Lower(params, profile)
 	if err != nil {
 		fmt.Println(err)
 		return

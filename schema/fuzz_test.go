@@ -40,7 +40,7 @@ func FuzzLower(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte, which byte) {
 		p := profiles[int(which)%len(profiles)]
 		before := string(src)
-		out, report, err := Lower(src, p)
+		out, report, err := lowered(src, p)
 		if string(src) != before {
 			t.Fatal("the source was changed")
 		}
@@ -54,7 +54,7 @@ func FuzzLower(f *testing.F) {
 		if len(report.Losses) > maxLosses {
 			return
 		}
-		again, more, err := Lower(out, p)
+		again, more, err := lowered(out, p)
 		if errors.Is(err, dragoman.ErrTooLarge) {
 			return // the result is at the bound
 		}
@@ -95,8 +95,8 @@ func FuzzValidate(f *testing.F) {
 		if err != nil && (!errors.As(err, &ve) || len(ve.Violations) == 0 || len(err.Error()) > 4000) {
 			t.Fatalf("%v", err)
 		}
-		out := OmitNulls(src, args)
-		if string(OmitNulls(src, out)) != string(out) {
+		out := omitNulls(src, args)
+		if string(omitNulls(src, out)) != string(out) {
 			t.Fatalf("OmitNulls is not done after once: %q", out)
 		}
 	})
@@ -110,7 +110,7 @@ func FuzzAdapt(f *testing.F) {
 	}
 	profiles := Profiles()
 	f.Fuzz(func(t *testing.T, src, args []byte, which byte) {
-		low, err := Adapt(src, profiles[int(which)%len(profiles)])
+		low, err := Lower(src, profiles[int(which)%len(profiles)])
 		if err != nil {
 			return
 		}
@@ -120,7 +120,7 @@ func FuzzAdapt(f *testing.F) {
 			t.Fatal("the arguments were changed")
 		}
 		if err != nil {
-			if !errors.Is(err, ErrAmbiguous) {
+			if !errors.Is(err, errAmbiguous) {
 				t.Fatalf("%v", err)
 			}
 			return

@@ -24,25 +24,33 @@ import (
 // [ErrInvalid] for its kinds. The report is then what had been found so far.
 //
 // Where a target cannot say what the author said in the author's words, such
-// as a property's name, arguments have to be translated too: use [Adapt].
-func Lower(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
+// as a property's name, arguments have to be translated too: the result does that. It is
+// safe for concurrent use. With an error it has the report only.
+func Lower(src json.RawMessage, p Profile) (*Lowered, error) {
 	ok := readsOneWay(src)
 	if ok && fits(src, &p) {
-		return src, dragoman.Report{}, nil
+		return &Lowered{Schema: src}, nil
 	}
 	l := newLowerer(&p)
 	l.sound = ok
 	out, err := l.run(src)
-	if err == nil && len(l.report.Losses) == 0 {
+	if err != nil {
+		return &Lowered{Report: l.report}, err
+	}
+	if len(l.report.Losses) == 0 {
 		out = src
 	}
-	return out, l.report, err
+	low := &Lowered{Schema: out, Report: l.report, Note: l.rootNote}
+	if !l.undo.empty() {
+		low.root, low.undo = l.root, l.undo
+		low.Aliases = l.undo.names
+	}
+	return low, nil
 }
 
-// StrictFits reports whether src satisfies p exactly as it is written, so
-// that p's strict flag changes nothing about what the schema means (quirk
-// A25).
-func StrictFits(src json.RawMessage, p Profile) bool {
+// Fits reports whether a schema satisfies p exactly as it is written, so that the strict
+// flag of p changes nothing about what the schema means (quirk A25).
+func (p Profile) Fits(src json.RawMessage) bool {
 	ok := readsOneWay(src)
 	if ok && fits(src, &p) {
 		return true

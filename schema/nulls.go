@@ -8,10 +8,17 @@ import (
 )
 
 // OmitNulls leaves out the nulls that a strict target made the model write:
-// members that src declares as optional and that do not take null (quirk
-// A26). It returns args itself when there is none, or when either text is not
-// what it should be; validation says so then.
-func OmitNulls(src, args json.RawMessage) json.RawMessage {
+// members that the schema declares as optional and that do not take null (quirk
+// A26). It returns args itself when there is none, or when args are not
+// what they should be; validation says so then.
+func (v *Validator) OmitNulls(args json.RawMessage) json.RawMessage {
+	if v == nil {
+		return args
+	}
+	return omitNulls(v.src, args)
+}
+
+func omitNulls(src, args json.RawMessage) json.RawMessage {
 	root, _, err := parse(src, maxSchemaNodes)
 	if err != nil || len(args) > maxArgumentBytes || jsonwire.Check(args) != nil {
 		return args

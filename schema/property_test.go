@@ -106,11 +106,11 @@ func TestLowerIsPureTotalAndIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, p := anyRoot(t), anyProfile(t)
 		in := []byte(src)
-		out, report, err := Lower(in, p)
+		out, report, err := lowered(in, p)
 		if string(in) != src {
 			t.Fatalf("the source was changed")
 		}
-		again, _, err2 := Lower([]byte(src), p)
+		again, _, err2 := lowered([]byte(src), p)
 		if string(again) != string(out) || (err == nil) != (err2 == nil) {
 			t.Fatalf("two answers for %s:\n%s\n%s", src, out, again)
 		}
@@ -132,7 +132,7 @@ func soundDraw(t *rapid.T, src string, out json.RawMessage, p Profile, report dr
 	if v := Check(out, p); v != nil {
 		t.Fatalf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
 	}
-	again, more, err := Lower(out, p)
+	again, more, err := lowered(out, p)
 	if err != nil || string(again) != string(out) || len(more.Losses) > 0 {
 		t.Fatalf("%s: %s\nlowered to %s\nand again to %s\n%v %v", p.Name(), src, out, again, more, err)
 	}
@@ -147,7 +147,7 @@ func TestFastPathAgreesWithTheEngine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProfile(t)
 		src := []byte(anyRoot(t))
-		if out, _, err := Lower(src, p); err == nil && rapid.Bool().Draw(t, "lowered") {
+		if out, _, err := lowered(src, p); err == nil && rapid.Bool().Draw(t, "lowered") {
 			src = out
 		}
 		if !readsOneWay(src) || !fits(src, &p) { // it is asked about sound ones only
@@ -165,7 +165,7 @@ func TestFastPathAgreesWithTheEngine(t *testing.T) {
 func TestLoweredSchemasCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, p := anyRoot(t), anyProfile(t)
-		out, _, err := Lower([]byte(src), p)
+		out, _, err := lowered([]byte(src), p)
 		if err != nil {
 			return
 		}

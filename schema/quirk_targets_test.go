@@ -49,7 +49,7 @@ func TestQuirkA1_GeminiParametersHoldsOnlyItsOwnKeywordsAtEveryDepth(t *testing.
 	leaf := `{"type":"number","exclusiveMinimum":0,"$comment":"x"}`
 	src := prop(everyKeyword(everyKeyword(leaf)))
 	for _, p := range []Profile{GeminiParameters(), GeminiResponseSchema()} {
-		out, report, err := Lower([]byte(src), p)
+		out, report, err := lowered([]byte(src), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestQuirkA3_ReferencesAreWrittenOutWhereThereAreNone(t *testing.T) {
 			continue
 		}
 		for _, n := range []int{3, 30, 200} {
-			out, report, err := Lower([]byte(doubling(n, "")), p)
+			out, report, err := lowered([]byte(doubling(n, "")), p)
 			if err != nil || len(out) > 1<<18 {
 				t.Errorf("%s: %d levels that double: %d bytes, %v", p.Name(), n, len(out), err)
 			}
@@ -171,7 +171,7 @@ func TestQuirkA4_SiblingsOfAReferenceByTarget(t *testing.T) {
 func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 	src := `{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}`
 	for _, p := range Profiles() {
-		out, report, err := Lower([]byte(src), p)
+		out, report, err := lowered([]byte(src), p)
 		if err != nil {
 			t.Errorf("%s: %v", p.Name(), err)
 			continue
@@ -181,7 +181,7 @@ func TestQuirkA5_NoTargetGetsAUnionAtTheRoot(t *testing.T) {
 			t.Errorf("%s: %s", p.Name(), out)
 		}
 	}
-	if low, err := Adapt([]byte(src), OllamaTool()); err != nil || low.Note != "(one of: a | b)" {
+	if low, err := Lower([]byte(src), OllamaTool()); err != nil || low.Note != "(one of: a | b)" {
 		t.Errorf("the choice is lost where the root has no description: %+v %v", low, err)
 	}
 }
@@ -226,11 +226,11 @@ func TestQuirkA9_NullIsAFlagForGeminiAndATypeElsewhere(t *testing.T) {
 		{"and is dropped nowhere", `{"type":"STRING","nullable":false}`, ""},
 	})
 	// There and back: what was nullable is.
-	there, _, err := Lower([]byte(prop(`{"type":["integer","null"],"minimum":1}`)), GeminiParameters())
+	there, _, err := lowered([]byte(prop(`{"type":["integer","null"],"minimum":1}`)), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, _, err := Lower(there, AnthropicTool())
+	back, _, err := lowered(there, AnthropicTool())
 	if want := prop(`{"type":["integer","null"],"minimum":1}`); string(back) != want || err != nil {
 		t.Errorf("%s\n%s %v", there, back, err)
 	}
@@ -257,7 +257,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 		{`{"s":"1","n":2}`, `{"s":"1","n":"2"}`},
 		{`{"l":[true,1.50,"x"], "n":3}`, `{"l":["true","1.50","x"],"n":3}`},
 	})
-	low, err := Adapt([]byte(src), GeminiParameters())
+	low, err := Lower([]byte(src), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 	}
 	// What a string may mean anyway stays a string.
 	both := prop(`{"anyOf":[{"type":"string"},{"type":"integer","enum":[1]}]}`)
-	if low, err = Adapt([]byte(both), GeminiParameters()); err != nil {
+	if low, err = Lower([]byte(both), GeminiParameters()); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := low.FromWire([]byte(`{"a":"1"}`)); string(got) != `{"a":"1"}` || err != nil {
@@ -285,7 +285,7 @@ func TestQuirkA10_EnumsOfNumbersAreStringsForGeminiAndTurnedBack(t *testing.T) {
 // come back as they were.
 func roundTrip(t *testing.T, p Profile, src string, pairs [][2]string) {
 	t.Helper()
-	low, err := Adapt([]byte(src), p)
+	low, err := Lower([]byte(src), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 		"bedrock.tool":       src,
 	} {
 		profile, ok := Named(p)
-		out, report, err := Lower([]byte(src), profile)
+		out, report, err := lowered([]byte(src), profile)
 		if string(out) != want || err != nil || !ok {
 			t.Errorf("%s: %s %v", p, out, err)
 		}
@@ -352,10 +352,16 @@ func TestQuirkA13_BooleanSchemasBecomeObjectsOfKeywords(t *testing.T) {
 	}
 	for _, p := range Profiles() {
 		if !p.rootObject && p.noBooleans {
-			runLowerings(t, []lowering{{p.Name() + " true at the root", p, `true`, string(must(Lower([]byte(`{}`), p))), nil}})
+			runLowerings(t, []lowering{{p.Name() + " true at the root", p, `true`, string(must(lowered([]byte(`{}`), p))), nil}})
 			refused(t, ErrInvalid, p, `false`)
 		}
 	}
+}
+
+// lowered is [Lower] without the way back.
+func lowered(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
+	low, err := Lower(src, p)
+	return low.Schema, low.Report, err
 }
 
 func must(out json.RawMessage, _ dragoman.Report, err error) json.RawMessage {
@@ -451,7 +457,7 @@ func TestQuirkA19_GeminiGetsNoKeywordOfAnotherType(t *testing.T) {
 func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 	for _, src := range []string{``, `null`, `{}`, `{"type":"object"}`, `{"$schema":"https://json-schema.org/draft/2020-12/schema"}`, `{"type":"object","properties":null}`, `{"type":"OBJECT","properties":{}}`} {
 		for _, p := range Profiles() {
-			out, report, err := Lower([]byte(src), p)
+			out, report, err := lowered([]byte(src), p)
 			if err != nil {
 				t.Errorf("%s: %q: %v", p.Name(), src, err)
 				continue
@@ -467,7 +473,7 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 		}
 	}
 	for _, src := range []string{`{"type":"object","properties":{}}`, `{"type":"object"}`, `{}`, ``} {
-		if out, _, err := Lower([]byte(src), GeminiParameters()); err != nil || string(out) != `{"type":"object"}` {
+		if out, _, err := lowered([]byte(src), GeminiParameters()); err != nil || string(out) != `{"type":"object"}` {
 			t.Errorf("of an object that names nothing Gemini takes the type only: %q became %s, %v", src, out, err)
 		}
 	}
@@ -511,7 +517,7 @@ func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
 		{`{`, `{`},
 		{``, ``},
 	})
-	low, err := Adapt([]byte(src), GeminiParameters())
+	low, err := Lower([]byte(src), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -519,10 +525,10 @@ func TestQuirkA23_NamesATargetForbidsGetAnAlias(t *testing.T) {
 		t.Errorf("%v", low.Aliases)
 	}
 	for _, twice := range []string{`{"filter_0c097d40":"a","$filter":"b"}`, `{"$filter":"b","filter_0c097d40":"a"}`} {
-		if out, err := low.FromWire([]byte(twice)); !errors.Is(err, ErrAmbiguous) || out != nil {
+		if out, err := low.FromWire([]byte(twice)); !errors.Is(err, errAmbiguous) || out != nil {
 			t.Errorf("%s: %s %v", twice, out, err)
 		}
-		if out, err := low.ToWire([]byte(twice)); !errors.Is(err, ErrAmbiguous) || out != nil {
+		if out, err := low.ToWire([]byte(twice)); !errors.Is(err, errAmbiguous) || out != nil {
 			t.Errorf("%s: %s %v", twice, out, err)
 		}
 	}
@@ -560,7 +566,7 @@ func TestQuirkA23_AliasesAreLegalDistinctAndStable(t *testing.T) {
 // foreseen is what the arguments of the test before look like on the wire.
 func foreseen(t *testing.T, src string) string {
 	t.Helper()
-	low, err := Adapt([]byte(src), GeminiJSONSchema())
+	low, err := Lower([]byte(src), GeminiJSONSchema())
 	if err != nil || len(low.Aliases) != 1 {
 		t.Fatal(low, err)
 	}
@@ -580,7 +586,7 @@ func TestQuirkA24_NamesAndDataAreNotKeywordsForAnyTarget(t *testing.T) {
 	}
 	src := `{"type":"object","properties":{` + strings.Join(props, ",") + `}}`
 	for _, p := range Profiles() {
-		low, err := Adapt([]byte(src), p)
+		low, err := Lower([]byte(src), p)
 		if err != nil {
 			if !p.Strict() {
 				t.Errorf("%s: %v", p.Name(), err)
@@ -641,7 +647,7 @@ func TestQuirkA29_RecursionIsCutOrOptional(t *testing.T) {
 		},
 	})
 	for _, p := range Profiles() {
-		out, report, err := Lower([]byte(src), p)
+		out, report, err := lowered([]byte(src), p)
 		if err != nil {
 			if !errors.Is(err, dragoman.ErrUnsupported) || !p.noRecursion {
 				t.Errorf("%s: %v", p.Name(), err)
@@ -654,8 +660,8 @@ func TestQuirkA29_RecursionIsCutOrOptional(t *testing.T) {
 
 func TestQuirkA31_StrictOnBedrockIsAnthropicsStrict(t *testing.T) {
 	src := prop(`{"type":"string","minLength":1}`)
-	a, _, _ := Lower([]byte(src), AnthropicStrict())
-	b, _, err := Lower([]byte(src), BedrockStrict())
+	a, _, _ := lowered([]byte(src), AnthropicStrict())
+	b, _, err := lowered([]byte(src), BedrockStrict())
 	if string(a) != string(b) || err != nil || !BedrockStrict().Strict() || BedrockTool().Strict() || BedrockNova().Strict() {
 		t.Errorf("%s\n%s %v", a, b, err)
 	}
@@ -668,14 +674,14 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 	}
 	src := `{"type":"object","properties":{"first":` + deep + `,"second":{"$ref":"#/$defs/D"},"third":{"type":"integer","description":"kept"}},"required":["third"],"$defs":{"D":` + deep + `}}`
 	for _, p := range []Profile{OpenAITool(), AnthropicTool(), GeminiParameters(), GeminiJSONSchema(), OllamaTool(), CompatTool(), XAITool()} {
-		full, _, err := Lower([]byte(src), p.WithBudget(0))
+		full, _, err := lowered([]byte(src), p.WithBudget(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		last := len(full)
 		for _, budget := range []int{20_000, 6_000, 1_500, 400, 300, 250} {
 			p := p.WithBudget(budget)
-			out, report, err := Lower([]byte(src), p)
+			out, report, err := lowered([]byte(src), p)
 			if err != nil {
 				t.Errorf("%s: %d bytes: %v", p.Name(), budget, err)
 				continue
@@ -705,7 +711,7 @@ func TestQuirkA39_LargeSchemasAreCompactedInStages(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"object","description":"the a","properties":{"x":{"type":"string"},"y":{"type":"array","items":{"type":"integer","minimum":1}}}}}}`,
 		[]string{"lowered "},
 	}})
-	if _, report, err := Lower([]byte(doubling(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
+	if _, report, err := lowered([]byte(doubling(9, "")), XAITool()); err != nil || len(report.Losses) > 0 {
 		t.Errorf("a schema within the budget is touched: %v %v", report, err)
 	}
 }
@@ -739,7 +745,7 @@ func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
 	lowersTo(t, GeminiResponseSchema(), [][]string{{"an answer is not turned back", `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","description":"(additionalProperties: {\"type\":\"integer\"})"}`}})
 
 	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},"n":{"type":"object","additionalProperties":{"type":"object","additionalProperties":{"type":"object","properties":{"@x":{"type":"string"}}}}}}}`
-	low, err := Adapt([]byte(src), GeminiParameters())
+	low, err := Lower([]byte(src), GeminiParameters())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -760,7 +766,7 @@ func TestQuirkA42_MapsBecomeEntriesForGeminiAndAreTurnedBack(t *testing.T) {
 			t.Errorf("FromWire(%s) = %s, %v", in, got, err)
 		}
 	}
-	if got, err := low.FromWire([]byte(`{"m":[{"key":"a","value":1},{"key":"a","value":2}]}`)); !errors.Is(err, ErrAmbiguous) {
+	if got, err := low.FromWire([]byte(`{"m":[{"key":"a","value":1},{"key":"a","value":2}]}`)); !errors.Is(err, errAmbiguous) {
 		t.Errorf("a key twice: %s %v", got, err)
 	}
 }
@@ -769,9 +775,9 @@ func TestQuirkA46_NoTargetChangesTheSource(t *testing.T) {
 	src := prop(everyKeyword(`{"$ref":"#","enum":[1,""],"@x":1,"properties":{"@y":true}}`))
 	in := []byte(src)
 	for _, p := range Profiles() {
-		low, _ := Adapt(in, p)
+		low, _ := Lower(in, p)
 		_, _ = low.FromWire(in)
-		_ = StrictFits(in, p)
+		_ = p.Fits(in)
 		_ = Check(in, p)
 		if string(in) != src {
 			t.Fatalf("%s changed the source", p.Name())
@@ -783,7 +789,7 @@ func TestQuirkA47_OllamaGetsTheWholeNestedStructure(t *testing.T) {
 	src := `{"type":"object","description":"Plans a trip.","properties":{"legs":{"type":"array","description":"The legs.","items":{"type":"object","properties":{"from":{"type":"string","description":"A city."},"via":{"type":"array","items":{"$ref":"#/$defs/City"}},"fare":{"anyOf":[{"type":"number"},{"type":"object","properties":{"amount":{"type":"number","minimum":0},"currency":{"enum":["EUR","USD"]}},"required":["amount"]}]}},"required":["from"]}}},"required":["legs"],"$defs":{"City":{"type":"object","properties":{"name":{"type":"string"}}}}}`
 	want := `{"type":"object","properties":{"legs":{"type":"array","description":"The legs.","items":{"type":"object","properties":{"from":{"type":"string","description":"A city."},"via":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"}}}},"fare":{"anyOf":[{"type":"number"},{"type":"object","properties":{"amount":{"type":"number","description":"(minimum: 0)"},"currency":{"type":"string","enum":["EUR","USD"]}},"required":["amount"]}]}},"required":["from"]}}},"required":["legs"]}`
 	runLowerings(t, []lowering{{"an array of objects", OllamaTool(), src, want, []string{"moved /description", "moved /properties/legs/items/properties/fare/anyOf/1/properties/amount/minimum"}}})
-	if low, err := Adapt([]byte(src), OllamaTool()); err != nil || low.Note != "Plans a trip." {
+	if low, err := Lower([]byte(src), OllamaTool()); err != nil || low.Note != "Plans a trip." {
 		t.Errorf("the root's description is lost: %v %v", low, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
 // lowering is one case: a source, a profile, and what must come out. An empty
@@ -29,7 +28,7 @@ func runLowerings(t *testing.T, cases []lowering) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			src := []byte(c.src)
-			got, report, err := Lower(src, c.profile)
+			got, report, err := lowered(src, c.profile)
 			if err != nil {
 				t.Fatalf("Lower(%s): %v", c.src, err)
 			}
@@ -72,14 +71,14 @@ func sound(t testing.TB, src string, out json.RawMessage, p Profile, report drag
 	if v := Check(out, p); v != nil {
 		t.Errorf("%s: Lower(%s) = %s breaks %v", p.Name(), src, out, v)
 	}
-	again, more, err := Lower(out, p)
+	again, more, err := lowered(out, p)
 	if err != nil || string(again) != string(out) || len(more.Losses) > 0 {
 		t.Errorf("%s: lowering %s\nagain gave %s\n%v %v", p.Name(), out, again, more, err)
 	}
 	if (len(report.Losses) == 0) != (string(out) == src) {
 		t.Errorf("%s: %d losses for %s -> %s", p.Name(), len(report.Losses), src, out)
 	}
-	if !StrictFits(out, p) {
+	if !p.Fits(out) {
 		t.Errorf("%s: the result does not fit its own profile: %s", p.Name(), out)
 	}
 	for _, l := range report.Losses {
@@ -95,7 +94,7 @@ func all() []Profile {
 
 func refused(t *testing.T, kind error, p Profile, src string) {
 	t.Helper()
-	out, _, err := Lower([]byte(src), p)
+	out, _, err := lowered([]byte(src), p)
 	if !errors.Is(err, kind) {
 		t.Errorf("%s: Lower(%s) = %s, %v; want %v", p.Name(), src, out, err, kind)
 	}
@@ -103,7 +102,7 @@ func refused(t *testing.T, kind error, p Profile, src string) {
 	if err != nil && (!errors.As(err, &e) || e.Reason == "") {
 		t.Errorf("the error does not say why: %#v", err)
 	}
-	if StrictFits([]byte(src), p) {
+	if p.Fits([]byte(src)) {
 		t.Errorf("%s: %s is said to fit", p.Name(), src)
 	}
 }
@@ -173,7 +172,7 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 		src := doubling(30, ref)
 		for _, p := range all() {
 			start := time.Now()
-			out, _, err := Lower([]byte(src), p)
+			out, _, err := lowered([]byte(src), p)
 			took := time.Since(start)
 			if err != nil && !errors.Is(err, dragoman.ErrTooLarge) && !errors.Is(err, dragoman.ErrUnsupported) {
 				t.Errorf("%s %q: %v", p.Name(), ref, err)
@@ -530,7 +529,7 @@ func TestQuirkA20_NoArguments(t *testing.T) {
 	for _, src := range []string{``, `null`, ` `, `{}`, `{"type":"object"}`, `{"$schema":"https://json-schema.org/draft/2020-12/schema"}`, `{"type":"object","properties":null}`, `{"type":"object","properties":[]}`, `{"properties":{}}`} {
 		for _, p := range all() {
 			t.Run(p.Name()+" survives "+src, func(t *testing.T) {
-				out, report, err := Lower([]byte(src), p)
+				out, report, err := lowered([]byte(src), p)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -545,7 +544,7 @@ func TestQuirkA20_NoArguments(t *testing.T) {
 			})
 		}
 	}
-	if out, r, err := Lower(nil, OpenAITool()); string(out) != `{"type":"object","properties":{}}` || len(r.Losses) != 1 || err != nil {
+	if out, r, err := lowered(nil, OpenAITool()); string(out) != `{"type":"object","properties":{}}` || len(r.Losses) != 1 || err != nil {
 		t.Errorf("nil: %s %v %v", out, r, err)
 	}
 }
@@ -602,7 +601,7 @@ func TestQuirkA24_NamesAndDataAreNotKeywords(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"object","default":{"type":"dict","$ref":"#/x","nullable":true},"enum":[{"type":"float"}],"const":{"properties":null},"examples":[{"items":[]}]}}}`, nil,
 		},
 	})
-	out, _, err := Lower([]byte(src), OpenAIStrict())
+	out, _, err := lowered([]byte(src), OpenAIStrict())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -630,10 +629,10 @@ func TestQuirkA25_StrictFitsOnlyAsWritten(t *testing.T) {
 		{"no JSON", `{`, false, false},
 	}
 	for _, c := range cases {
-		if got := StrictFits([]byte(c.src), OpenAIStrict()); got != c.openai {
+		if got := OpenAIStrict().Fits([]byte(c.src)); got != c.openai {
 			t.Errorf("%s: OpenAI: %v", c.name, got)
 		}
-		if got := StrictFits([]byte(c.src), AnthropicStrict()); got != c.anthropic {
+		if got := AnthropicStrict().Fits([]byte(c.src)); got != c.anthropic {
 			t.Errorf("%s: Anthropic: %v", c.name, got)
 		}
 	}
@@ -648,16 +647,16 @@ func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
 	}})
 
 	args := `{"a":"x","b":null,"c":null,"d":null,"e":null,"f":{"g":null,"h":null}}`
-	if got := string(OmitNulls([]byte(src), []byte(args))); got != `{"a":"x","d":null,"f":{"h":null}}` {
+	if got := string(omitNulls([]byte(src), []byte(args))); got != `{"a":"x","d":null,"f":{"h":null}}` {
 		t.Errorf("OmitNulls: %s", got)
 	}
 	for _, same := range []string{`{"a":null}`, `{"a": "x"}`, `[null]`, `{`, ``, `{"z":null}`} {
-		if got := string(OmitNulls([]byte(src), []byte(same))); got != same {
+		if got := string(omitNulls([]byte(src), []byte(same))); got != same {
 			t.Errorf("OmitNulls(%s) = %s", same, got)
 		}
 	}
 	list := `{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}}}}`
-	if got := string(OmitNulls([]byte(list), []byte(`{"l":[{"a":null},{"a":"b"}]}`))); got != `{"l":[{},{"a":"b"}]}` {
+	if got := string(omitNulls([]byte(list), []byte(`{"l":[{"a":null},{"a":"b"}]}`))); got != `{"l":[{},{"a":"b"}]}` {
 		t.Errorf("in a list: %s", got)
 	}
 }
@@ -755,25 +754,19 @@ func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
 }
 
 func TestQuirkA45_OneBrokenToolLeavesTheOthersAlone(t *testing.T) {
-	good := dragoman.ToolSpec{Name: "good", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
+	good := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, p := range all() {
 		for _, bad := range []string{`{`, `[]`, `7`, `"object"`, `{"type":"string"}`, `{"type":"array","items":{}}`, `{"type":"object"}{}`, strings.Repeat(`{"items":`, 5000)} {
-			v := Lint(dragoman.ToolSpec{Name: "bad", Parameters: json.RawMessage(bad)}, p)
-			if v.Status != codes.LintDropped || v.Err == nil || v.Schema != nil || !strings.Contains(v.String(), "dropped: ") {
-				t.Errorf("%s: %.40s: %v", p.Name(), bad, v)
+			if low, err := Lower(json.RawMessage(bad), p); err == nil || low.Schema != nil {
+				t.Errorf("%s: %.40s: %s, %v", p.Name(), bad, low.Schema, err)
 			}
-			if v := Lint(good, p); v.Status != codes.LintOK || string(v.Schema) != string(good.Parameters) || v.String() != "ok" {
-				t.Errorf("%s: the good tool beside %.40s: %v", p.Name(), bad, v)
+			if low, err := Lower(json.RawMessage(good), p); err != nil || string(low.Schema) != good || len(low.Report.Losses) > 0 {
+				t.Errorf("%s: the good tool beside %.40s: %s, %v", p.Name(), bad, low.Schema, err)
 			}
 		}
-		repaired := Lint(dragoman.ToolSpec{Parameters: json.RawMessage(`{"type":"dict","properties":{}}`)}, p)
-		if repaired.Status != codes.LintRepaired || len(repaired.Report.Losses) == 0 || repaired.Schema == nil {
-			t.Errorf("%s: %v", p.Name(), repaired)
-		}
-		for _, kind := range []string{codes.ToolFreeform, codes.ToolHosted} {
-			if v := Lint(dragoman.ToolSpec{Kind: kind}, p); v.Status != codes.LintOK || v.Schema != nil {
-				t.Errorf("%s %s: %v", p.Name(), kind, v)
-			}
+		repaired, err := Lower(json.RawMessage(`{"type":"dict","properties":{}}`), p)
+		if err != nil || len(repaired.Report.Losses) == 0 || repaired.Schema == nil {
+			t.Errorf("%s: %v, %v", p.Name(), repaired, err)
 		}
 	}
 }
@@ -782,8 +775,8 @@ func TestQuirkA46_TheSourceIsNeverChanged(t *testing.T) {
 	src := doubling(5, `,"nullable":true,"minLength":"3"`)
 	in := []byte(src)
 	for _, p := range all() {
-		_, _, _ = Lower(in, p)
-		_ = StrictFits(in, p)
+		_, _, _ = lowered(in, p)
+		_ = p.Fits(in)
 		_ = Check(in, p)
 		if string(in) != src {
 			t.Fatalf("%s changed the source", p.Name())
@@ -805,7 +798,7 @@ func TestQuirkA48_TypesAreInferredForStrict(t *testing.T) {
 
 func TestQuirkC17_TextThatIsNotUnicodeIsReplaced(t *testing.T) {
 	for _, src := range []string{"{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\xff\"}}}", `{"type":"object","properties":{"a":{"description":"x\ud800"}}}`} {
-		out, report, err := Lower([]byte(src), OpenAITool())
+		out, report, err := lowered([]byte(src), OpenAITool())
 		want := "{\"type\":\"object\",\"properties\":{\"a\":{\"description\":\"x\uFFFD\"}}}"
 		if err != nil || string(out) != want || len(report.Losses) != 1 {
 			t.Errorf("%q: %q %v %v", src, out, report, err)
@@ -823,7 +816,7 @@ func TestQuirkF3_EachSurfaceHasItsOwnProfile(t *testing.T) {
 		"anthropic.strict": `{"type":"object","properties":{"u":{"type":"string","format":"uri"},"n":{"type":"integer","description":"(minimum: 1)"},"o":{"type":"string"}},"required":["u","n"],"additionalProperties":false}`,
 	}
 	for _, p := range all() {
-		out, _, err := Lower([]byte(src), p)
+		out, _, err := lowered([]byte(src), p)
 		if diff := cmp.Diff(want[p.Name()], string(out)); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", p.Name(), err, diff)
 		}
@@ -831,7 +824,7 @@ func TestQuirkF3_EachSurfaceHasItsOwnProfile(t *testing.T) {
 			t.Errorf("%s: Strict() = %v", p.Name(), p.Strict())
 		}
 	}
-	if out, r, err := Lower([]byte(src), Profile{}); string(out) != src || len(r.Losses) > 0 || err != nil {
+	if out, r, err := lowered([]byte(src), Profile{}); string(out) != src || len(r.Losses) > 0 || err != nil {
 		t.Errorf("the zero profile changes a schema: %s %v %v", out, r, err)
 	}
 }
@@ -856,7 +849,7 @@ func TestQuirkF6_RootsThatAreNoObjectAreWrapped(t *testing.T) {
 		if err != nil || did != (c.want != "") || string(got) != want {
 			t.Errorf("%s: %s %v %v", c.name, got, did, err)
 		}
-		if _, _, err := Lower(got, OpenAIOutput()); err != nil {
+		if _, _, err := lowered(got, OpenAIOutput()); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

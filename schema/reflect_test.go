@@ -85,7 +85,7 @@ func TestRequirementT1_SchemaFromAType(t *testing.T) {
 		}
 	}
 	for _, p := range []Profile{OpenAITool(), AnthropicTool()} {
-		if out, r, err := Lower(got, p); err != nil || len(r.Losses) > 0 || string(out) != string(got) {
+		if out, r, err := lowered(got, p); err != nil || len(r.Losses) > 0 || string(out) != string(got) {
 			t.Errorf("%s: %v %v", p.Name(), r, err)
 		}
 	}

@@ -10,7 +10,7 @@ func TestQuirkA4_AReferenceInPercentSignsIsWrittenOutForStrict(t *testing.T) {
 	for _, ref := range []string{`"$ref"`, `"$recursiveRef"`, `"$dynamicRef"`} {
 		src := `{"type":"object","properties":{"a":{` + ref + `:"#/%24defs/A"}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"string"}}}`
 		for _, p := range []Profile{OpenAIStrict(), AzureStrict()} {
-			out, _, err := Lower([]byte(src), p)
+			out, _, err := lowered([]byte(src), p)
 			if err != nil {
 				t.Fatal(err)
 			}

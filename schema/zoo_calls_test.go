@@ -115,7 +115,7 @@ func TestExpectedCallsSurviveEveryTarget(t *testing.T) {
 			if c.src == nil {
 				t.Fatalf("%s has no schema", c.name)
 			}
-			low, err := Adapt(c.src, p)
+			low, err := Lower(c.src, p)
 			if err != nil {
 				if !p.Strict() || !errors.Is(err, dragoman.ErrUnsupported) {
 					t.Errorf("%s: %s: %v", p.Name(), c.name, err)
@@ -173,7 +173,7 @@ var ourZoo = map[string]string{
 func TestOurZooLowersForEveryTarget(t *testing.T) {
 	for what, src := range ourZoo {
 		for _, p := range Profiles() {
-			out, report, err := Lower([]byte(src), p)
+			out, report, err := lowered([]byte(src), p)
 			if err != nil {
 				if !p.Strict() || !errors.Is(err, dragoman.ErrUnsupported) {
 					t.Errorf("%s: %s: %v", p.Name(), what, err)
@@ -181,7 +181,7 @@ func TestOurZooLowersForEveryTarget(t *testing.T) {
 				continue
 			}
 			sound(t, src, out, p, report)
-			again, _, _ := Lower([]byte(src), p)
+			again, _, _ := lowered([]byte(src), p)
 			if string(again) != string(out) {
 				t.Errorf("%s: %s: two answers:\n%s\n%s", p.Name(), what, out, again)
 			}

@@ -86,7 +86,7 @@ func TestRealToolSchemasLowerForEveryProfile(t *testing.T) {
 		ok, repaired, refused := 0, 0, 0
 		for at, src := range schemas {
 			before := string(src)
-			out, report, err := Lower(src, p)
+			out, report, err := lowered(src, p)
 			if string(src) != before {
 				t.Fatalf("%s: the source was changed", at)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/contexts/callcontext"
 	"github.com/dragoman-go/dragoman/internal/dialects"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/targets"
@@ -33,7 +34,7 @@ type ActionContext struct {
 	App, Base json.RawMessage
 	// Layers are further layers of the caller. A reserved name keeps the library's value,
 	// and a warning is logged.
-	Layers extension.Layers
+	Layers map[string]json.RawMessage
 	// Values are live values of the application, in [extension.Runtime].Values.
 	Values map[string]any
 	// Log gets warnings, and the errors of actions that run automatically; nil means
@@ -53,30 +54,47 @@ type Action struct {
 	// Params are as the action's inputs say; nil gives none.
 	Params json.RawMessage
 	// Context is added to the layers of the library and of [Session.ActionContext].
-	Context extension.Layers
+	Context map[string]json.RawMessage
 }
 
-// ErrNoNative says that a conversation has no native history in a dialect.
-var ErrNoNative = errors.New("session: the conversation has no native history there")
+// ErrNoWire reports that a model has no native history, because it sends no requests to a
+// provider: a simulator, or a model of the application's own.
+var ErrNoWire = errors.New("session: the model has no wire")
+
+// errNoNative says that a conversation has no native history in a dialect.
+var errNoNative = errors.New("session: the conversation has no native history there")
 
 // connection is a session's wire to a model, for one call.
 type connection struct {
-	provider.Wire
+	modelwire.Wire
 	model dragoman.Model
 }
 
 func connectionTo(ctx context.Context, model dragoman.Model, name string) (connection, error) {
-	w, err := provider.WireOf(ctx, model, name)
+	w, err := wireOf(ctx, model, name)
 	if err == nil && (w.Codec == nil || w.Extensions == nil) {
 		err = invalidf("the wire of %T has no codec or no extensions", model)
 	}
 	return connection{w, model}, err
 }
 
+// wireOf returns the wire of a model. A model that is none of a provider, such as a
+// simulator, has none.
+func wireOf(ctx context.Context, model dragoman.Model, name string) (modelwire.Wire, error) {
+	switch m := model.(type) {
+	case modelwire.Model:
+		return m.Wire(ctx, name)
+	case *provider.Chain:
+		return modelwire.Wire{}, fmt.Errorf("%w: a chain has several models; use one of them", ErrNoWire)
+	default:
+		return modelwire.Wire{}, fmt.Errorf("%w: %T sends no requests to a provider; use a model of a provider", ErrNoWire, model)
+	}
+}
+
 // Connect connects the session to a model of a provider, such as provider.MustOpen
 // returns, or to a [provider.Chain] of them: from now on [Session.Save] runs the actions
 // with the trigger [extension.BeforeSave] of the model's extensions. Nil disconnects it.
-// The error wraps [provider.ErrNoWire] if no provider serves the model or a model of the
+// The error wraps [ErrNoWire] if no provider serves the model or a model of the
 // chain.
 //
 // For a chain, each save runs the actions of the link that gave the last response; see
@@ -104,7 +122,7 @@ func (s *Session) connected() dragoman.Model {
 // Actions returns the actions on the session that the extensions of a model offer. For a
 // [provider.Chain], these are the actions of [Session.ActionModel]. The name chooses a
 // model as in [Action].
-func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.NamedAction, error) {
+func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.Action, error) {
 	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
 		return nil, about("listing actions on", s.ID(), err)
@@ -192,7 +210,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	}
 	all, err := connectionsTo(ctx, model, name)
 	switch {
-	case errors.Is(err, provider.ErrNoWire):
+	case errors.Is(err, ErrNoWire):
 		return nil
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
@@ -232,7 +250,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 func actionless(model dragoman.Model) bool {
 	switch m := model.(type) {
 	case *provider.Client:
-		return !slices.ContainsFunc(m.Extensions.Set.All(), func(e extension.Extension) bool { _, acts := e.(extension.Actor); return acts })
+		return !slices.ContainsFunc(m.Extensions.Set.All(), hasActions)
 	case *provider.Chain:
 		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !actionless(l.Model) })
 	default:
@@ -240,10 +258,17 @@ func actionless(model dragoman.Model) bool {
 	}
 }
 
+func hasActions(e extension.Extension) bool {
+	_, ok := e.(interface {
+		Actions(env extension.Env) []extension.Action
+	})
+	return ok
+}
+
 // triggers reports whether there are actions to run before a save.
 func (on connection) triggers() (bool, error) {
 	actions, err := on.Extensions.Actions()
-	return slices.ContainsFunc(actions, func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
+	return slices.ContainsFunc(actions, func(a extension.Action) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
 }
 
 // mayTrigger reports whether triggers returns true or an error.
@@ -311,7 +336,7 @@ func (v actionView) ID() string                           { return v.id }
 func (v actionView) Messages() []dragoman.Message         { return v.messages }
 func (v actionView) Metadata() map[string]json.RawMessage { return v.metadata }
 
-func (s *Session) actionInput(ctx context.Context, on connection, caller extension.Layers, added []dragoman.Message) (in extension.ActionInput, c converted, err error) {
+func (s *Session) actionInput(ctx context.Context, on connection, caller map[string]json.RawMessage, added []dragoman.Message) (in extension.ActionInput, c converted, err error) {
 	v, err := s.view()
 	if err != nil {
 		return in, c, err
@@ -326,7 +351,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 	more := s.ActionContext
 	layers := maps.Clone(more.Layers)
 	if layers == nil {
-		layers = extension.Layers{}
+		layers = map[string]json.RawMessage{}
 	}
 	maps.Copy(layers, caller)
 	view := actionView{s.ID(), slices.Clone(c.rest), metadata}
@@ -445,7 +470,7 @@ func (on connection) nativeOf(messages []dragoman.Message) ([]dragoman.Message, 
 		return nil, err
 	}
 	if len(back.Instructions) > 0 {
-		return nil, fmt.Errorf("%w: %s has no place for instructions within it", ErrNoNative, on.Codec.Dialect())
+		return nil, fmt.Errorf("%w: %s has no place for instructions within it", errNoNative, on.Codec.Dialect())
 	}
 	return back.Messages, nativeEach(back.Messages)
 }
@@ -482,7 +507,7 @@ func (v view) convert(ctx context.Context, on connection, added []dragoman.Messa
 func nativeEach(messages []dragoman.Message) error {
 	for i := range messages {
 		if messages[i].Native == nil {
-			return fmt.Errorf("%w: message %d has no form of its own", ErrNoNative, i)
+			return fmt.Errorf("%w: message %d has no form of its own", errNoNative, i)
 		}
 	}
 	return nil
@@ -541,7 +566,7 @@ func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman
 // decodeOne reads one element of a native history by itself.
 func (on connection) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
 	if _, known := dialects.Named(on.Codec.Dialect()); !known {
-		return m, fmt.Errorf("%w: the list of messages in %s is unknown", ErrNoNative, on.Codec.Dialect())
+		return m, fmt.Errorf("%w: the list of messages in %s is unknown", errNoNative, on.Codec.Dialect())
 	}
 	list := wire.Of(on.Codec).Body.Messages
 	var w jsonwire.Writer

@@ -27,7 +27,7 @@ type step struct {
 func (s step) Info() extension.Info { return extension.Info{Name: s.name} }
 
 func (s step) Actions(extension.Env) []extension.Action {
-	return []extension.Action{{ID: s.name, Triggers: []extension.Trigger{extension.BeforeSave}, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
+	return []extension.Action{{ID: s.name, Triggers: []string{extension.BeforeSave}, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		return s.run(in)
 	}}}
 }
@@ -143,7 +143,7 @@ func TestX10_ActionsHaveEveryLayerAndTheirLiveValues(t *testing.T) {
 	var log strings.Builder
 	s.ActionContext = session.ActionContext{
 		App: json.RawMessage(`{"name":"app"}`), Base: json.RawMessage(`{"b":1}`), Values: map[string]any{"db": db},
-		Layers: extension.Layers{"mine": json.RawMessage(`1`), "core": json.RawMessage(`"forged"`)},
+		Layers: map[string]json.RawMessage{"mine": json.RawMessage(`1`), "core": json.RawMessage(`"forged"`)},
 		Log:    slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	ran := false
@@ -241,10 +241,10 @@ func TestX9_CompactingBeforeASaveWaitsUntilThereIsEnough(t *testing.T) {
 func TestX9_OnlyModelsOfProvidersCanBeConnected(t *testing.T) {
 	s := created(t, &session.Memory{})
 	for name, m := range map[string]dragoman.Model{"the simulator": &sim.Planner{}, "a chain": &provider.Chain{}} {
-		if err := s.Connect(t.Context(), m); !errors.Is(err, provider.ErrNoWire) {
+		if err := s.Connect(t.Context(), m); !errors.Is(err, session.ErrNoWire) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := s.Act(t.Context(), m, session.Action{ID: "x"}); !errors.Is(err, provider.ErrNoWire) {
+		if err := s.Act(t.Context(), m, session.Action{ID: "x"}); !errors.Is(err, session.ErrNoWire) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := s.BeforeSave(t.Context(), m, "", nil); err != nil {

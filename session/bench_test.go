@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
@@ -118,7 +119,7 @@ func BenchmarkJournal(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				turn++
-				in := tool.Intent{CallRef: tool.CallRef{Run: "r", Turn: turn, CallID: "1", Key: tool.Bare("f")}}
+				in := tool.Intent{CallRef: tool.CallRef{Run: "r", Turn: turn, CallID: "1", Key: toolopt.Bare("f")}}
 				if _, err := s.Begin(b.Context(), in); err != nil {
 					b.Fatal(err)
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/contexts"
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -293,7 +294,7 @@ func TestS5_UnreadableNativeHistoriesAreErrors(t *testing.T) {
 		want             func(error) bool
 	}{
 		"a newer version": {`"v":1,"covers":4`, `"v":9,"covers":4`, func(err error) bool {
-			var newer *session.NewerError
+			var newer *storeerr.Newer
 			return errors.As(err, &newer)
 		}},
 		"a negative count": {`"covers":4`, `"covers":-1`, func(err error) bool { return errors.Is(err, session.ErrCorrupt) }},

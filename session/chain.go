@@ -55,7 +55,7 @@ func connectionsTo(ctx context.Context, model dragoman.Model, name string) ([]co
 		switch {
 		case err == nil:
 			all = append(all, on)
-		case !errors.Is(err, provider.ErrNoWire):
+		case !errors.Is(err, ErrNoWire):
 			errs = append(errs, fmt.Errorf("%s: %w", link.Name, err))
 		}
 	}
@@ -65,7 +65,7 @@ func connectionsTo(ctx context.Context, model dragoman.Model, name string) ([]co
 	case len(errs) > 0:
 		return nil, errors.Join(errs...)
 	default:
-		return nil, fmt.Errorf("%w: no model of the chain sends requests to a provider; use a model of a provider", provider.ErrNoWire)
+		return nil, fmt.Errorf("%w: no model of the chain sends requests to a provider; use a model of a provider", ErrNoWire)
 	}
 }
 

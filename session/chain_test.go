@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
@@ -125,8 +126,8 @@ func TestX9_AnActionInAChainRunsForTheLinkThatRespondedOrIsNamed(t *testing.T) {
 // brokenWire is a model whose wire cannot be made.
 type brokenWire struct{ *wireModel }
 
-func (brokenWire) Wire(context.Context, string) (provider.Wire, error) {
-	return provider.Wire{}, errors.New("bad settings")
+func (brokenWire) Wire(context.Context, string) (modelwire.Wire, error) {
+	return modelwire.Wire{}, errors.New("bad settings")
 }
 
 func TestX9_ALinkWithoutAWireDoesNotKeepOthersFromActing(t *testing.T) {
@@ -148,7 +149,7 @@ func TestX9_ALinkWithoutAWireDoesNotKeepOthersFromActing(t *testing.T) {
 		t.Errorf("connecting to a chain without any wire: %v", err)
 	}
 	for name, m := range map[string]dragoman.Model{"of simulators": chainOf(&sim.Planner{}), "without links": chainOf()} {
-		if err := s.Connect(t.Context(), m); !errors.Is(err, provider.ErrNoWire) {
+		if err := s.Connect(t.Context(), m); !errors.Is(err, session.ErrNoWire) {
 			t.Errorf("a chain %s: %v", name, err)
 		}
 		if err := s.BeforeSave(t.Context(), m, "", nil); err != nil {

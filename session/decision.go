@@ -42,7 +42,7 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	}
 	var last *tool.Ruling
 	for _, e := range entries {
-		r, err := ReadDecision(e)
+		r, err := e.Decision()
 		if err != nil {
 			return nil, about("looking for a decision in", s.ID(), err)
 		}
@@ -53,14 +53,14 @@ func (s *Session) Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, er
 	return last, nil
 }
 
-// ReadDecision reads an entry of "decision": who wants to know what was let
-// happen, and when, ranges over them.
+// Decision reads an entry of the kind "decision": what a human, or a rule in their place,
+// decided on a call that needed approval.
 //
 //	for e, err := range s.Entries(ctx, session.Query{Kinds: []string{"decision"}}) {
 //		…
-//		ruling, err := session.ReadDecision(e)
+//		ruling, err := e.Decision()
 //	}
-func ReadDecision(e Entry) (tool.Ruling, error) {
+func (e Entry) Decision() (tool.Ruling, error) {
 	if e.Kind != kindDecision {
 		return tool.Ruling{}, invalidf("entry %d is of kind %s, and no decision", e.Seq, e.Kind)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -13,7 +14,7 @@ import (
 func ruling(call, args string, v tool.Verdict) tool.Ruling {
 	in := tool.Input{Arguments: json.RawMessage(args)}
 	return tool.Ruling{
-		Binding: tool.Binding{Run: "r", Turn: 2, CallID: call, Key: tool.Bare("pay"), Arguments: in.Hash(), Policy: "p1"},
+		Binding: tool.Binding{Run: "r", Turn: 2, CallID: call, Key: toolopt.Bare("pay"), Arguments: in.Hash(), Policy: "p1"},
 		Input:   in, Answer: tool.Answer{Verdict: v, Message: "because"},
 	}
 }
@@ -93,7 +94,7 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := session.ReadDecision(e)
+		r, err := e.Decision()
 		if err != nil || e.Time.IsZero() {
 			t.Fatal(err, e.Time)
 		}
@@ -102,10 +103,10 @@ func TestS1_WhoAsksLaterReadsAllDecisionsWithTheirTimes(t *testing.T) {
 	if got := strings.Join(said, ", "); got != "rejected a {}, approved a {}" {
 		t.Error(got)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: "intent", Body: []byte(`{"v":1}`)}); !errors.Is(err, session.ErrInvalid) {
+	if _, err := (session.Entry{Kind: "intent", Body: []byte(`{"v":1}`)}).Decision(); !errors.Is(err, session.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := session.ReadDecision(session.Entry{Kind: "decision", Body: []byte(`{"v":2}`)}); !errors.Is(err, session.ErrNewer) {
+	if _, err := (session.Entry{Kind: "decision", Body: []byte(`{"v":2}`)}).Decision(); !errors.Is(err, session.ErrNewer) {
 		t.Error(err)
 	}
 	if err := s.Append(ctx, session.Entry{Kind: "decision", Body: []byte(`{}`)}); !errors.Is(err, session.ErrInvalid) {

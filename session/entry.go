@@ -17,7 +17,7 @@ const (
 	// kindNative is a native history that an action replaced.
 	kindNative = "native"
 	// kindDecision is what a human, or a rule in their place, decided on a call that
-	// needed approval: see [ReadDecision].
+	// needed approval: see [Entry.Decision].
 	kindDecision = "decision"
 	// kindIntent says that a tool is about to run, KindResult what it came to.
 	kindIntent = "intent"

@@ -92,11 +92,7 @@ func ExampleSession_Connect() {
 			log.Fatal(err)
 		}
 	}
-	wire, err := provider.WireOf(ctx, model, "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	sent, err := s.For(ctx, wire.Target.Origin(), wire.Codec.Limits().Replay.Messages)
+	sent, err := s.ForModel(ctx, model, "")
 	if err != nil {
 		log.Fatal(err)
 	}

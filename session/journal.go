@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -158,7 +159,7 @@ func unmarshal(e *Entry, body any, version *int) error {
 	err := json.Unmarshal(e.Body, body)
 	switch {
 	case *version > bodyVersion:
-		return &NewerError{What: fmt.Sprintf("entry %d, of kind %s,", e.Seq, e.Kind), Found: *version, Known: bodyVersion}
+		return &storeerr.Newer{What: fmt.Sprintf("entry %d, of kind %s,", e.Seq, e.Kind), Found: *version, Known: bodyVersion}
 	case err != nil:
 		return unreadable(e, err)
 	case *version < 1:

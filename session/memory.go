@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -32,7 +33,7 @@ type memoryLog struct {
 
 var (
 	_ Store        = (*Memory)(nil)
-	_ TicketKeeper = (*Memory)(nil)
+	_ ticketKeeper = (*Memory)(nil)
 )
 
 // entryList is an append-only list. Its chunks do not move, so a goroutine may read a copy
@@ -185,7 +186,7 @@ func (m *Memory) append(ctx context.Context, id string, head int64, entries []En
 		return err
 	}
 	if log.info.Head != head {
-		return &ConflictError{ID: id, Head: head, Actual: log.info.Head}
+		return &storeerr.Conflict{ID: id, Head: head, Actual: log.info.Head}
 	}
 	for _, e := range entries {
 		log.add(keep(e))

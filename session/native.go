@@ -37,8 +37,7 @@ type native struct {
 // A rewind to before the replacement gives it up, and so does a conversation that
 // is no longer what was replaced. Large media are references, as of [Session.Load].
 //
-// A program that calls a provider.Chain without an agent uses Chain.Walk and calls For with
-// the wire of each link.
+// [Session.ForModel] is For with the origin and the limits of a model.
 func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets.Match) ([]dragoman.Message, error) {
 	v, err := s.view()
 	if err != nil {
@@ -50,6 +49,17 @@ func (s *Session) For(ctx context.Context, target dragoman.Origin, match targets
 	}
 	out, err := v.replaced(ctx, messages, target, match)
 	return out, aboutIf("loading", s.ID(), err)
+}
+
+// ForModel is [Session.For] with the origin and the limits of a model. A name chooses a model
+// as in [Action]; of a [provider.Chain], it is a link, and empty means that of
+// [Session.ActionModel]. The error wraps [ErrNoWire] if no provider serves the model.
+func (s *Session) ForModel(ctx context.Context, model dragoman.Model, name string) ([]dragoman.Message, error) {
+	on, err := s.connection(ctx, model, name, nil)
+	if err != nil {
+		return nil, about("loading", s.ID(), err)
+	}
+	return s.For(ctx, on.Target.Origin(), on.Codec.Limits().Replay.Messages)
 }
 
 // Instead is [Session.For] for who has the conversation already: it returns what goes

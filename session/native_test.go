@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/internal/serving/modelwire"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/targets"
@@ -30,7 +30,7 @@ var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{},
 
 // wireModel is a model that has a wire and answers with a script.
 type wireModel struct {
-	w       provider.Wire
+	w       modelwire.Wire
 	answers []string
 	asked   []*dragoman.Request
 }
@@ -45,7 +45,7 @@ func (m *wireModel) Generate(_ context.Context, req *dragoman.Request) (*dragoma
 	return &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, nil
 }
 
-func (m *wireModel) Wire(context.Context, string) (provider.Wire, error) { return m.w, nil }
+func (m *wireModel) Wire(context.Context, string) (modelwire.Wire, error) { return m.w, nil }
 
 func (*wireModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return nil
@@ -61,7 +61,7 @@ func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) *wireM
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &wireModel{w: provider.Wire{Codec: c, Target: targets.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
+	return &wireModel{w: modelwire.Wire{Codec: c, Target: targets.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
 }
 
 func exchange(ask, id, answer string) []dragoman.Message {
@@ -273,7 +273,7 @@ func TestS5_ANativeHistoryIsGivenUpWhereItsMessagesWereEdited(t *testing.T) {
 // acting is an extension with one action.
 type acting struct {
 	run  func(in extension.ActionInput) (extension.ActionResult, error)
-	when []extension.Trigger
+	when []string
 }
 
 func (acting) Info() extension.Info { return extension.Info{Name: "acting"} }
@@ -339,7 +339,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	a := acting{when: []extension.Trigger{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
+	a := acting{when: []string{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
 		ran++
 		c := in.Context
 		if !strings.Contains(string(c["lifecycle"]), "session_save_prepare") || !strings.Contains(string(c["session"]), s.ID()) ||
@@ -353,7 +353,7 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	var log strings.Builder
 	s.ActionContext = session.ActionContext{
 		App: json.RawMessage(`"app"`), Base: json.RawMessage(`"base"`), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Layers: extension.Layers{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
+		Layers: map[string]json.RawMessage{"mine": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`)},
 	}
 
 	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // of an empty conversation too

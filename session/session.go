@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -110,7 +111,7 @@ func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error)
 
 // about says what was being done, for errors that do not say it.
 func about(doing, id string, err error) error {
-	var conflict *ConflictError
+	var conflict *storeerr.Conflict
 	if errors.As(err, &conflict) {
 		return err
 	}

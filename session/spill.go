@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/internal/text/words"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -57,7 +58,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 	if len(content) > storelimits.MaxOutput {
 		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), storelimits.MaxOutput, dragoman.ErrTooLarge)
 	}
-	name := tool.SpillName(of, part)
+	name := toolname.Spilled(of.Run, of.Turn, of.CallID, part)
 	sum := sha256.Sum256([]byte(content))
 	o := output{V: bodyVersion, Run: of.Run, Turn: of.Turn, CallID: of.CallID, Size: len(content), Hash: base64.RawURLEncoding.EncodeToString(sum[:])}
 	if before, err := p.find(ctx, name); err == nil && before.Hash == o.Hash {

@@ -3,8 +3,9 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
 // Store keeps sessions: [Memory], or one of the packages session/sqlite and
@@ -19,6 +20,9 @@ import (
 // A log only grows. What a method acknowledged, by returning nil, is not lost
 // however the process ends, nor the machine, except where a store says otherwise.
 // What it did not acknowledge is there as a whole or not at all.
+//
+// A store with a method Tickets() [tool.TicketStore] also stores the tickets of background
+// tools, so that any process can settle them: the stores of this module do.
 type Store interface {
 	// Create makes a session with its first entries, all or nothing. They are
 	// numbered from 1; nil means none. An error that they yield is returned. The
@@ -31,8 +35,7 @@ type Store interface {
 	// at one time in the order of their ids. Leave the loop when there are enough.
 	List(ctx context.Context) iter.Seq2[Info, error]
 	// Append adds entries, all or nothing, to a session whose last entry is head.
-	// The error is a [*ConflictError], for which [ErrConflict] stands, where it is
-	// another one. Of several appends to one head exactly one succeeds.
+	// The error wraps [ErrConflict] where it is another one. Of several appends to one head exactly one succeeds.
 	Append(ctx context.Context, id string, head int64, entries []Entry) error
 	// Read yields entries in order, and costs no more than what it yields and, by
 	// kind, what it passes over. The log may grow meanwhile, by the loop itself
@@ -51,50 +54,20 @@ var ErrExists = errors.New("session: a session with this id exists already")
 // ErrNotFound says that there is no session of an id.
 var ErrNotFound = errors.New("session: there is no such session")
 
-// ErrConflict says that a session was written to by somebody else: see
-// [ConflictError].
-var ErrConflict = errors.New("session: another writer was first")
+// ErrConflict says that a session was written to by somebody else, and nothing was written:
+// another process goes on with the session, or a write whose outcome was not known did
+// arrive. Open the session again to see what it holds now.
+var ErrConflict = storeerr.ErrConflict
 
 // ErrCorrupt says that a log holds what nobody could have written. Nothing is done
 // with such a session.
 var ErrCorrupt = errors.New("session: the log is corrupt")
 
 // ErrNewer says that something was written by a newer version of this module.
-var ErrNewer = errors.New("session: written by a newer version")
+var ErrNewer = storeerr.ErrNewer
 
 // ErrClosed says that a store was closed.
 var ErrClosed = errors.New("session: the store is closed")
-
-// ConflictError is a lost race between two writers of a session: nothing was
-// written. Another process goes on with the session, or a write whose outcome was
-// not known did arrive. Open the session again to see what it holds now.
-type ConflictError struct {
-	ID string
-	// Head is the last entry as the writer that lost knew it, Actual as it is.
-	Head, Actual int64
-}
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("session: %s ends with entry %d and not with %d: another writer was first; open it again to go on from there", e.ID, e.Actual, e.Head)
-}
-
-// Is reports whether target is [ErrConflict].
-func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
-
-// NewerError is the error, for which [ErrNewer] stands, of what this version
-// cannot read.
-type NewerError struct {
-	// What was written, and the versions that it has and that are known.
-	What         string
-	Found, Known int
-}
-
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("session: %s is of version %d, and this program knows versions up to %d: use a newer one", e.What, e.Found, e.Known)
-}
-
-// Is reports whether target is [ErrNewer].
-func (e *NewerError) Is(target error) bool { return target == ErrNewer }
 
 // fail is a sequence of nothing but an error, for what a [Store] returns.
 func fail[T any](err error) iter.Seq2[T, error] {

@@ -4,10 +4,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// TicketKeeper is a [Store] that also stores the tickets of background tools, so that
-// any process can settle them: [Memory], and the stores of session/sqlite and
-// session/postgres.
-type TicketKeeper interface {
+// ticketKeeper is a [Store] that also stores the tickets of background tools.
+type ticketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
@@ -18,7 +16,7 @@ type TicketKeeper interface {
 //	tickets := &tool.Tickets{Store: store.Tickets()}
 //	err := tickets.Resolve(ctx, id, tool.Output{…})
 func (s *Session) Tickets() tool.TicketStore {
-	if k, ok := s.store.(TicketKeeper); ok {
+	if k, ok := s.store.(ticketKeeper); ok {
 		return k.Tickets()
 	}
 	return nil

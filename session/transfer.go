@@ -54,8 +54,8 @@ func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry
 }
 
 // Copy copies a session from one store to another, which may be of another kind, with the
-// undelivered tickets of its runs. If there are such tickets and the target is not a
-// [TicketKeeper], the error wraps [ErrInvalid]. Entries that are written meanwhile are not
+// undelivered tickets of its runs. If there are such tickets and the target stores
+// none, the error wraps [ErrInvalid]. Entries that are written meanwhile are not
 // copied.
 func Copy(ctx context.Context, from Store, id string, to Store) error {
 	info, err := from.Info(ctx, id)
@@ -75,7 +75,7 @@ func Copy(ctx context.Context, from Store, id string, to Store) error {
 // copyTickets copies the tickets of the runs of a session. It skips tickets that the target
 // already has.
 func copyTickets(ctx context.Context, from Store, info Info, to Store) error {
-	keeper, ok := from.(TicketKeeper)
+	keeper, ok := from.(ticketKeeper)
 	if !ok {
 		return nil
 	}
@@ -89,7 +89,7 @@ func copyTickets(ctx context.Context, from Store, info Info, to Store) error {
 			return err
 		}
 		for _, t := range tickets {
-			other, ok := to.(TicketKeeper)
+			other, ok := to.(ticketKeeper)
 			if !ok {
 				return invalidf("ticket %s waits for its outcome, and %T stores no tickets", t.Ticket.ID, to)
 			}

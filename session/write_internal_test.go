@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -215,7 +216,7 @@ func TestS4_AWriterThatLostStaysLostForThoseWhoWaitToo(t *testing.T) {
 	}
 	w.gate <- struct{}{}
 	for range 3 {
-		var conflict *ConflictError
+		var conflict *storeerr.Conflict
 		if err := <-results; !errors.As(err, &conflict) || conflict.Head != 0 || conflict.Actual != 1 {
 			t.Error(err)
 		}

@@ -56,7 +56,7 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace), origin: a.settings.origin}
 		t.tell(&said, dragoman.Response{
 			ID: m.id(a.settings.idKind(), 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
-			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
+			Usage: dragoman.Usage{Input: dragoman.Counted(serving.CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
 		}, candidates(req))
 	}
 }
@@ -90,12 +90,12 @@ func bound(a *answer, req *dragoman.Request) {
 			break
 		}
 	}
-	if req.MaxOutputTokens == nil || tokens(sizeOf(a.parts)) <= *req.MaxOutputTokens {
+	if req.MaxOutputTokens == nil || serving.Tokens(serving.SizeOf(a.parts)) <= *req.MaxOutputTokens {
 		return
 	}
-	left := int(max(0, *req.MaxOutputTokens)) * bytesPerToken
+	left := int(max(0, *req.MaxOutputTokens)) * serving.BytesPerToken
 	for i, p := range a.parts {
-		size := sizeOf([]dragoman.Part{p})
+		size := serving.SizeOf([]dragoman.Part{p})
 		if size <= left {
 			left -= size
 			continue
@@ -216,10 +216,10 @@ func (t *teller) worded(stop dragoman.Stop) dragoman.Stop {
 
 // counted is the usage of what was written.
 func counted(parts []dragoman.Part, n int) dragoman.Usage {
-	u := dragoman.Usage{Output: dragoman.Counted(tokens(sizeOf(parts)) * int64(n))}
+	u := dragoman.Usage{Output: dragoman.Counted(serving.Tokens(serving.SizeOf(parts)) * int64(n))}
 	for _, p := range parts {
 		if r, ok := p.(*dragoman.Reasoning); ok {
-			u.Reasoning = dragoman.Counted(u.Reasoning.Or(0) + tokens(sizeOfReasoning(r))*int64(n))
+			u.Reasoning = dragoman.Counted(u.Reasoning.Or(0) + serving.Tokens(serving.SizeOf([]dragoman.Part{r}))*int64(n))
 		}
 	}
 	return u
@@ -281,7 +281,7 @@ func skeleton(p dragoman.Part) dragoman.Part {
 func fragments(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
-			n := min(bytesPerToken, len(text))
+			n := min(serving.BytesPerToken, len(text))
 			for n < len(text) && !utf8.RuneStart(text[n]) {
 				n++
 			}

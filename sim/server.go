@@ -97,7 +97,7 @@ func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman
 		return
 	}
 	w.Header().Set("content-type", "application/json")
-	_, _ = w.Write(serving.CountBody(codec, CountTokens(req)))
+	_, _ = w.Write(serving.CountBody(codec, serving.CountTokens(req)))
 }
 
 // read decodes the body of a request, up to the maximum size. For a Responses request, it also

@@ -409,7 +409,7 @@ func (s *server) compact(w http.ResponseWriter, codec dialect.Codec, req *dragom
 		id := strings.TrimPrefix(settings.mint(req).id("compaction", 0), "compaction_")
 		body, err = responsesapi.Compaction{
 			ID: id, Created: created, Sealed: seal(summary),
-			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req)), Output: dragoman.Counted(tokens(len(summary)))},
+			Usage: dragoman.Usage{Input: dragoman.Counted(serving.CountTokens(req)), Output: dragoman.Counted(serving.Tokens(len(summary)))},
 		}.Encode(req, req.Model, id)
 	}
 	if err != nil {

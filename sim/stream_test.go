@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -98,7 +99,7 @@ func TestUsageIsCountedFourBytesToTheToken(t *testing.T) {
 	for _, tool := range req.Tools {
 		n += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
 	}
-	if got := sim.CountTokens(req); got != int64(5+n+3)/4 {
+	if got := serving.CountTokens(req); got != int64(5+n+3)/4 {
 		t.Errorf("%d", got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // Step is one thing that was done on the way from a call's payload to the input
@@ -133,7 +132,7 @@ func (x *execution) completeAndCheck(ctx context.Context, in *Input, steps *[]St
 // the tool allows it. It tells what it did.
 func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told []string) {
 	if e.spec.Strict == codes.StrictOn || e.spec.Strict == codes.StrictAuto {
-		if omitted := schema.OmitNulls(e.spec.Parameters, args); len(omitted) != len(args) {
+		if omitted := e.validator.OmitNulls(args); len(omitted) != len(args) {
 			args = omitted
 			told = append(told, "null left out where it stands for nothing")
 		}

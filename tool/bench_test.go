@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkLookup(b *testing.B) {
 		}
 		box := mustBox(b, tools...)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			k := tool.Bare(fmt.Sprint("tool_", n-1))
+			k := toolopt.Bare(fmt.Sprint("tool_", n-1))
 			for b.Loop() {
 				if _, ok := box.Find(k); !ok {
 					b.Fatal("lost")

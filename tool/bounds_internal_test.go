@@ -478,11 +478,11 @@ func TestI9_HandoffNamesKeepLettersAndDigits(t *testing.T) {
 }
 
 func TestI2_ASuggestionIsHalfAlikeAndTheNearestIsFirst(t *testing.T) {
-	keys := []Key{Bare("abcz"), Bare("abxy"), Bare("axyz"), Bare("abcd")}
-	if got := fmt.Sprint(nearest(Bare("abce"), keys, 5)); got != "[abcz abcd abxy]" {
+	keys := []Key{bare("abcz"), bare("abxy"), bare("axyz"), bare("abcd")}
+	if got := fmt.Sprint(nearest(bare("abce"), keys, 5)); got != "[abcz abcd abxy]" {
 		t.Errorf("%s", got)
 	}
-	if got := fmt.Sprint(nearest(Bare("abce"), keys, 1)); got != "[abcz]" {
+	if got := fmt.Sprint(nearest(bare("abce"), keys, 1)); got != "[abcz]" {
 		t.Errorf("%s", got)
 	}
 }

@@ -280,7 +280,7 @@ func (b *Box) find(k Key) *entry {
 func (b *Box) outputReader() string {
 	if b != nil {
 		for _, e := range b.entries {
-			if e.settings.readsOutput {
+			if e.settings.ReadsOutput {
 				return e.key.QualifiedName()
 			}
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// Contributor is a [Tool] that brings its own interop formats, such as the format in
+// contributor is a [Tool] that brings its own interop formats, such as the format in
 // which its definition is written. An agent passes the contributions of its tools with
 // every request; those of the configuration, the provider and its extensions come
 // first. The contribution must not change once the tool is in a toolbox.
-type Contributor interface {
+type contributor interface {
 	Contribution() dragoman.Contribution
 }
 
@@ -40,7 +40,7 @@ func Contribute(c dragoman.Contribution) Option {
 
 // contributionOf returns the contribution of a tool, if it has one.
 func contributionOf(t Tool) dragoman.Contribution {
-	if c, ok := t.(Contributor); ok {
+	if c, ok := t.(contributor); ok {
 		return c.Contribution()
 	}
 	return dragoman.Contribution{}

@@ -52,9 +52,13 @@ type definition struct {
 // result, an [Output] or a [*Ticket] as what it is. An error becomes an error
 // result with its text.
 //
-// An object of the type "provider_native_tool_result" is a provider-native result: it
-// keeps its structure for a target of its format, and its text goes to all others. See
-// [interop.ReadEnvelope].
+// An object of the type "provider_native_tool_result" is a provider-native result:
+//
+//	{"type": "provider_native_tool_result", "format": "anthropic.messages", "content": […]}
+//
+// The format is the name of a dialect, and the content is the result as that dialect writes
+// it. It keeps its structure for a target of that dialect. Every other target gets the field
+// "text", or without one the text of the content. Other fields are dropped.
 //
 // What is wrong with the definition is told by the toolbox that the tool is put
 // into, before any model is called; [Make] tells it at once.
@@ -124,7 +128,7 @@ func Freeform(name, description string, grammar *dragoman.Grammar, f func(contex
 // calls need approval. A definition in another format is given as the Source of the
 // spec: what the spec does not set is read from there, see [Contribute].
 //
-// Its output cannot be a provider-native result ([interop.ReadEnvelope]), unless the tool
+// Its output cannot be a provider-native result (see [New]), unless the tool
 // is [Settings.Trusted]: such a result is not fenced, and the tool's server could write it.
 func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
 	unchecked := spec.Kind == codes.ToolFunction && len(spec.Parameters) == 0 && spec.Source == nil

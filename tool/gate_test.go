@@ -265,7 +265,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := tool.Binding{
-		Run: "run7", Turn: 3, CallID: "c", Key: tool.Bare("f"), Tool: box.List()[0].Fingerprint,
+		Run: "run7", Turn: 3, CallID: "c", Key: toolopt.Bare("f"), Tool: box.List()[0].Fingerprint,
 		Arguments: tool.Input{Arguments: json.RawMessage(`{"n":1}`)}.Hash(), Policy: "v1",
 	}
 	if asked != want || input.Hash() != want.Arguments || b.Pending[0].Binding != want {
@@ -308,7 +308,7 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	for name, change := range map[string]func(*tool.Binding){
 		"another run":  func(b *tool.Binding) { b.Run = "run8" },
 		"another turn": func(b *tool.Binding) { b.Turn = 2 },
-		"another tool": func(b *tool.Binding) { b.Key = tool.Bare("g") },
+		"another tool": func(b *tool.Binding) { b.Key = toolopt.Bare("g") },
 	} {
 		q := p
 		change(&q.Binding)

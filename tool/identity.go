@@ -22,16 +22,16 @@ import (
 
 // The kinds of lookup keys.
 const (
-	kindBare       = "bare"
-	kindNamespaced = "namespaced"
+	kindBare       = codes.KeyBare
+	kindNamespaced = codes.KeyNamespaced
 	// kindDeferred is a tool without a namespace that is hidden until a tool
 	// search finds it. Its calls carry its own name as their namespace, and it
 	// answers to no others.
-	kindDeferred = "deferred_top_level"
+	kindDeferred = codes.KeyDeferred
 )
 
-// Key is what a tool is looked up by. The zero Key is no tool's. Keys compare
-// with ==.
+// Key is what a tool is looked up by; [KeyOf] returns that of a tool. The zero Key is no
+// tool's. Keys compare with ==.
 type Key struct {
 	// Kind is "bare", "namespaced" or "deferred_top_level": a tool without a namespace that
 	// is hidden until a tool search finds it. Its calls carry its own name as their
@@ -41,16 +41,16 @@ type Key struct {
 	Name      string
 }
 
-// Bare is the key of a tool without a namespace.
-func Bare(name string) Key { return Key{Kind: kindBare, Name: name} }
+// bare is the key of a tool without a namespace.
+func bare(name string) Key { return Key{Kind: kindBare, Name: name} }
 
-// Namespaced is the key of a tool in a namespace.
-func Namespaced(namespace, name string) Key {
+// namespaced is the key of a tool in a namespace.
+func namespaced(namespace, name string) Key {
 	return Key{Kind: kindNamespaced, Namespace: namespace, Name: name}
 }
 
-// DeferredTopLevel is the key of a deferred tool without a namespace.
-func DeferredTopLevel(name string) Key { return Key{Kind: kindDeferred, Name: name} }
+// deferredTopLevel is the key of a deferred tool without a namespace.
+func deferredTopLevel(name string) Key { return Key{Kind: kindDeferred, Name: name} }
 
 // KeyOf is the one key that a tool answers to.
 func KeyOf(s *dragoman.ToolSpec) Key {
@@ -58,11 +58,11 @@ func KeyOf(s *dragoman.ToolSpec) Key {
 	case s == nil:
 		return Key{}
 	case s.Namespace != "":
-		return Namespaced(s.Namespace, s.Name)
+		return namespaced(s.Namespace, s.Name)
 	case s.Deferred:
-		return DeferredTopLevel(s.Name)
+		return deferredTopLevel(s.Name)
 	default:
-		return Bare(s.Name)
+		return bare(s.Name)
 	}
 }
 
@@ -73,11 +73,11 @@ func KeyOfCall(c *dragoman.ToolCall) Key {
 	case c == nil:
 		return Key{}
 	case c.Namespace == "":
-		return Bare(c.Name)
+		return bare(c.Name)
 	case c.Namespace == c.Name:
-		return DeferredTopLevel(c.Name)
+		return deferredTopLevel(c.Name)
 	default:
-		return Namespaced(c.Namespace, c.Name)
+		return namespaced(c.Namespace, c.Name)
 	}
 }
 

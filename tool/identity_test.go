@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"pgregory.net/rapid"
 )
 
 func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
@@ -21,10 +23,10 @@ func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
 		call dragoman.ToolCall
 		want tool.Key
 	}{
-		{"bare", dragoman.ToolSpec{Name: "a"}, dragoman.ToolCall{Name: "a"}, tool.Bare("a")},
-		{"namespaced", dragoman.ToolSpec{Namespace: "n", Name: "a"}, dragoman.ToolCall{Namespace: "n", Name: "a"}, tool.Namespaced("n", "a")},
-		{"namespaced and deferred", dragoman.ToolSpec{Namespace: "n", Name: "a", Deferred: true}, dragoman.ToolCall{Namespace: "n", Name: "a"}, tool.Namespaced("n", "a")},
-		{"deferred", dragoman.ToolSpec{Name: "a", Deferred: true}, dragoman.ToolCall{Namespace: "a", Name: "a"}, tool.DeferredTopLevel("a")},
+		{"bare", dragoman.ToolSpec{Name: "a"}, dragoman.ToolCall{Name: "a"}, toolopt.Bare("a")},
+		{"namespaced", dragoman.ToolSpec{Namespace: "n", Name: "a"}, dragoman.ToolCall{Namespace: "n", Name: "a"}, toolopt.Namespaced("n", "a")},
+		{"namespaced and deferred", dragoman.ToolSpec{Namespace: "n", Name: "a", Deferred: true}, dragoman.ToolCall{Namespace: "n", Name: "a"}, toolopt.Namespaced("n", "a")},
+		{"deferred", dragoman.ToolSpec{Name: "a", Deferred: true}, dragoman.ToolCall{Namespace: "a", Name: "a"}, toolopt.Deferred("a")},
 	} {
 		if got := tool.KeyOf(&tc.spec); got != tc.want {
 			t.Errorf("%s: the tool answers to %v", tc.name, got)
@@ -34,10 +36,10 @@ func TestI2_EveryToolAnswersToOneKeyAndEveryCallAsksForOne(t *testing.T) {
 		}
 	}
 	box := mustBox(t, echo("a", tool.Deferred()))
-	if _, found := box.Find(tool.Bare("a")); found {
+	if _, found := box.Find(toolopt.Bare("a")); found {
 		t.Error("a deferred tool answers to its bare name")
 	}
-	if _, found := box.Find(tool.DeferredTopLevel("a")); !found {
+	if _, found := box.Find(toolopt.Deferred("a")); !found {
 		t.Error("a deferred tool does not answer to its own key")
 	}
 }
@@ -144,7 +146,7 @@ func TestI1_CollisionsBetweenSourcesAreSettledInOneBox(t *testing.T) {
 }
 
 func TestI5_TheSyntheticNamespaceIsStrippedOnlyForTheHandler(t *testing.T) {
-	k := tool.DeferredTopLevel("a")
+	k := toolopt.Deferred("a")
 	c := dragoman.ToolCall{ID: "1", Namespace: "a", Name: "a"}
 	if got := k.Call(c, true); got.Namespace != "" || got.Name != "a" {
 		t.Errorf("the handler's: %q.%q", got.Namespace, got.Name)
@@ -152,7 +154,7 @@ func TestI5_TheSyntheticNamespaceIsStrippedOnlyForTheHandler(t *testing.T) {
 	if got := k.Call(c, false); got.Namespace != "a" {
 		t.Errorf("the others': %q.%q", got.Namespace, got.Name)
 	}
-	if k.CallNamespace() != "a" || tool.Bare("a").CallNamespace() != "" || tool.Namespaced("n", "a").CallNamespace() != "n" {
+	if k.CallNamespace() != "a" || toolopt.Bare("a").CallNamespace() != "" || toolopt.Namespaced("n", "a").CallNamespace() != "n" {
 		t.Error("a namespace is not restored from its key")
 	}
 	var asked tool.Key
@@ -175,12 +177,12 @@ func TestI5_TheSyntheticNamespaceIsStrippedOnlyForTheHandler(t *testing.T) {
 func TestI6_ApprovalKeysNeverFallBackToAnotherTool(t *testing.T) {
 	box := mustBox(t, echo("a"), echo("a", tool.InNamespace("n", "d")), echo("a", tool.Deferred()), echo("b", tool.Deferred()), echo("n.a", tool.Deferred()))
 	for k, want := range map[tool.Key][]string{
-		tool.Bare("a"):             {"a"},
-		tool.Namespaced("n", "a"):  {"n.a"},
-		tool.DeferredTopLevel("a"): {"deferred_top_level:a"},
-		tool.DeferredTopLevel("b"): {"deferred_top_level:b", "b"},
+		toolopt.Bare("a"):            {"a"},
+		toolopt.Namespaced("n", "a"): {"n.a"},
+		toolopt.Deferred("a"):        {"deferred_top_level:a"},
+		toolopt.Deferred("b"):        {"deferred_top_level:b", "b"},
 		// The dotted name is the key of the tool in the namespace.
-		tool.DeferredTopLevel("n.a"): {"deferred_top_level:n.a"},
+		toolopt.Deferred("n.a"): {"deferred_top_level:n.a"},
 	} {
 		if got := box.ApprovalKeys(k); !slices.Equal(got, want) {
 			t.Errorf("%v is filed under %q, want %q", k, got, want)
@@ -189,10 +191,10 @@ func TestI6_ApprovalKeysNeverFallBackToAnotherTool(t *testing.T) {
 }
 
 func TestI7_TraceNamesAreExplicitOrTheQualifiedName(t *testing.T) {
-	if got := tool.DeferredTopLevel("a").TraceName(""); got != "a" {
+	if got := toolopt.Deferred("a").TraceName(""); got != "a" {
 		t.Errorf("a deferred call is traced as %q", got)
 	}
-	if got := tool.Namespaced("n", "a").TraceName(""); got != "n.a" {
+	if got := toolopt.Namespaced("n", "a").TraceName(""); got != "n.a" {
 		t.Errorf("%q", got)
 	}
 	box := mustBox(t, echo("a", tool.Set(func(s *tool.Settings) { s.TraceName = "shown" })))
@@ -224,7 +226,7 @@ func TestI1_AKeyIsStoredAndRestoredExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() tool.Key {
 			name := part.Draw(t, "name")
-			return rapid.SampledFrom([]tool.Key{tool.Bare(name), tool.DeferredTopLevel(name), tool.Namespaced(part.Draw(t, "ns"), name), {}}).Draw(t, "key")
+			return rapid.SampledFrom([]tool.Key{toolopt.Bare(name), toolopt.Deferred(name), toolopt.Namespaced(part.Draw(t, "ns"), name), {}}).Draw(t, "key")
 		}
 		a, b := draw(), draw()
 		text, err := a.MarshalText()

@@ -13,9 +13,9 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/codec/envelope"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/text/words"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Limits bound the output of one call, all its parts together. A zero field means
@@ -150,7 +150,7 @@ func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 		return Output{}, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	if s.nativeResults() {
-		if e, ok, err := interop.ReadEnvelope(raw); err != nil {
+		if e, ok, err := envelope.Read(raw); err != nil {
 			return Output{}, fmt.Errorf("%w: %w", errOutput, err)
 		} else if ok {
 			return fromEnvelope(e), nil
@@ -164,7 +164,7 @@ func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 
 // fromEnvelope takes a provider-native result apart. The fields that are private to
 // the tool are dropped here: no store and no wire gets them.
-func fromEnvelope(e interop.Envelope) Output {
+func fromEnvelope(e envelope.Envelope) Output {
 	return Output{Envelope: &e.Native, Content: []dragoman.Part{&dragoman.Text{Text: e.Text}}}
 }
 
@@ -178,7 +178,7 @@ func unwrapData(out Output, s *Settings) (Output, error) {
 	if !ok || d == nil {
 		return out, nil
 	}
-	e, ok, err := interop.ReadEnvelope(d.JSON)
+	e, ok, err := envelope.Read(d.JSON)
 	switch {
 	case !ok:
 		return out, nil

@@ -13,12 +13,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"pgregory.net/rapid"
 )
 
 // returns is a tool that returns a value.
@@ -606,7 +607,7 @@ func TestT8_WholeOutputIsStoredWhicheverBoundCutsIt(t *testing.T) {
 		if strings.Contains(res.Text(), tc.want) {
 			t.Errorf("%s: nothing was cut: %s", name, res.Text())
 		}
-		stored := tool.SpillName(tool.CallRef{Run: rec.Run, Turn: rec.Turn, CallID: rec.CallID}, 0)
+		stored := toolname.Spilled(rec.Run, rec.Turn, rec.CallID, 0)
 		if !strings.Contains(res.Text(), stored) || !strings.Contains(res.Text(), toolname.ReadOutput) {
 			t.Errorf("%s: the model does not learn how to read the rest: %.300s", name, res.Text())
 		}

@@ -95,7 +95,7 @@ func (c PinChange) String() string {
 // pinnable reports whether a tool can be pinned: tools of the program and of servers can,
 // tools that an agent makes cannot.
 func (e *entry) pinnable() bool {
-	return e.settings.Source != codes.FromHandoff && e.settings.Source != codes.FromAgent && !e.settings.readsOutput
+	return e.settings.Source != codes.FromHandoff && e.settings.Source != codes.FromAgent && !e.settings.ReadsOutput
 }
 
 // pin returns the definition of a tool by field.

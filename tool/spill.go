@@ -2,8 +2,6 @@ package tool
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"sync"
@@ -27,17 +25,18 @@ type readOutput struct {
 // ReadOutput returns a tool with which a model reads outputs that were too long, page by
 // page. An agent whose tools can spill adds it to every request; add it to a [Box] of your
 // own before the first request.
-func ReadOutput(store SpillStore) Tool { return ReadOutputAs(toolname.ReadOutput, store) }
-
-// ReadOutputAs is [ReadOutput] under another name, for a toolbox that has its own
-// tool named "read_tool_output". The note in a shortened output names it.
-func ReadOutputAs(name string, store SpillStore) Tool {
-	if name != toolname.ReadOutput {
-		return newOutputReader(name, store)
+//
+// Options change it, such as its name for a toolbox that has its own tool named
+// "read_tool_output"; the note in a shortened output names it:
+//
+//	tool.ReadOutput(store, tool.Describe(func(s *dragoman.ToolSpec) { s.Name = "read_more" }))
+func ReadOutput(store SpillStore, opts ...Option) Tool {
+	if len(opts) > 0 {
+		return newOutputReader(store, opts...)
 	}
 	model, err := outputReader()
 	if err != nil {
-		return &broken{spec: dragoman.ToolSpec{Name: name, Description: readOutputText}, err: err}
+		return &broken{spec: dragoman.ToolSpec{Name: toolname.ReadOutput, Description: readOutputText}, err: err}
 	}
 	return &typed[readOutput, string]{
 		made: made{spec: model.spec, settings: model.settings, validator: model.ready.validator},
@@ -50,16 +49,16 @@ const readOutputText = "Reads a tool's output that was too long to show, page by
 // outputReader returns the tool whose definition all output readers copy. Its schema is
 // compiled only once, because every run of an agent has such a tool.
 var outputReader = sync.OnceValues(func() (*typed[readOutput, string], error) {
-	t := newOutputReader(toolname.ReadOutput, nil)
+	t := newOutputReader(nil)
 	if _, err := newEntry(t); err != nil {
 		return nil, err
 	}
 	return t.(*typed[readOutput, string]), nil
 })
 
-func newOutputReader(name string, store SpillStore) Tool {
-	return New(name, readOutputText, pageReader(store),
-		ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.readsOutput = pageBytes+200, true }))
+func newOutputReader(store SpillStore, opts ...Option) Tool {
+	own := []Option{ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.ReadsOutput = pageBytes+200, true })}
+	return New(toolname.ReadOutput, readOutputText, pageReader(store), append(own, opts...)...)
 }
 
 func pageReader(store SpillStore) func(context.Context, readOutput) (string, error) {
@@ -97,16 +96,6 @@ func pageStart(ctx context.Context, store SpillStore, run string, in readOutput,
 	}
 	rest, _, err := store.Read(ctx, run, in.Name, in.Offset, total)
 	return total - len(rest), err
-}
-
-// ReadsOutput reports whether a tool was made by [ReadOutput] or [ReadOutputAs].
-func ReadsOutput(t Tool) bool { return t != nil && settingsOf(t).readsOutput }
-
-// SpillName returns the name of a stored output, for implementations of [SpillStore]. It is
-// the same for the same call and part.
-func SpillName(of CallRef, part int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", of.Run, of.Turn, of.CallID, part))
-	return "out_" + hex.EncodeToString(sum[:8])
 }
 
 // NoSpill is a [SpillStore] that stores nothing: the rest of a cut output is lost. An agent
@@ -148,7 +137,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 	if len(content) > most {
 		return "", fmt.Errorf("tool: an output of %s is longer than the maximum of %s: %w", words.Count(len(content), "byte"), words.Count(most, "byte"), dragoman.ErrTooLarge)
 	}
-	name := SpillName(of, part)
+	name := toolname.Spilled(of.Run, of.Turn, of.CallID, part)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byName == nil {

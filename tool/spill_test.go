@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -30,7 +31,7 @@ func TestT8_ReadersOfDifferentStoresDoNotMix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, reader := range []tool.Tool{tool.ReadOutput(&store), tool.ReadOutputAs("pages", &store)} {
+		for _, reader := range []tool.Tool{tool.ReadOutput(&store), tool.ReadOutput(&store, tool.Describe(func(s *dragoman.ToolSpec) { s.Name = "pages" }))} {
 			box, err := tool.NewBox(reader)
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 //
 // Most tools are made by [New]. A type of your own that also has a method
 // Settings() [Settings] is run as that says; one with a method Err() error is
-// refused by a toolbox with that error. Package tooltest checks that a tool does
+// refused by a toolbox with that error; one with a method Contribution()
+// [dragoman.Contribution] brings its own formats, as [Contribute] does. Package tooltest checks that a tool does
 // what this interface promises.
 type Tool interface {
 	// Spec is what models are told.
@@ -93,8 +94,7 @@ type Output struct {
 	Display string
 	// Envelope is a provider's own form of the result, for targets that know it;
 	// others get Content. It is not fenced: never copy it from a server that you do not
-	// trust. A tool of this program may return it as data, too: see
-	// [interop.ReadEnvelope].
+	// trust. A tool of this program may return it as data, too: see [New].
 	Envelope *dragoman.Native
 	// Ticket says that the work goes on in the background, and Content, if there
 	// is any, is what the model is told meanwhile.
@@ -175,9 +175,10 @@ type Settings struct {
 	// tool that runs elsewhere and gave no schema. Such calls need approval
 	// unless a rule of the policy allows them; its default does not count.
 	Unvalidated bool
+	// ReadsOutput marks a tool that reads stored outputs, as [ReadOutput] does. Shortened
+	// outputs name it, and an agent does not add one of its own.
+	ReadsOutput bool
 
-	// readsOutput marks the tool that pages through spilled outputs.
-	readsOutput bool
 	// remote marks tools that [Remote] made.
 	remote bool
 }

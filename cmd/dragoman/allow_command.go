@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/text/shell"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // commandFlags holds the patterns of --allow-command.
@@ -37,7 +38,7 @@ func (c *commandFlags) check() (err error) {
 // operators, matches a pattern and runs in the workspace folder itself. It does not answer
 // if the policy asks about the call.
 func (c *commandFlags) approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
-	if c.list == nil || asksHuman(req) || req.Binding.Key != tool.Bare(toolname.Shell) {
+	if c.list == nil || asksHuman(req) || req.Binding.Key != (tool.Key{Kind: codes.KeyBare, Name: toolname.Shell}) {
 		return tool.Answer{}, nil
 	}
 	var in struct {

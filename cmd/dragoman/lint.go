@@ -421,13 +421,19 @@ func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 
 // judgeBySchema looks at nothing but the schema.
 func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
-	judged := schema.Lint(s, p)
-	v := verdict{Tool: s.QualifiedName(), Status: judged.Status, Schema: s.Parameters, Sent: judged.Schema}
+	v := verdict{Tool: s.QualifiedName(), Status: codes.LintOK, Schema: s.Parameters}
+	if s.Kind != codes.ToolFunction {
+		return v // it has no schema
+	}
+	low, err := schema.Lower(s.Parameters, p)
 	var rep dragoman.Report
-	rep.Merge("/parameters", judged.Report)
-	v.Losses = rep.Losses
-	if judged.Err != nil {
-		v.drop(dragoman.Serious, judged.Err.Error())
+	rep.Merge("/parameters", low.Report)
+	v.Losses, v.Sent = rep.Losses, low.Schema
+	switch {
+	case err != nil:
+		v.drop(dragoman.Serious, err.Error())
+	case len(v.Losses) > 0:
+		v.Status = codes.LintRepaired
 	}
 	return v
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
-	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -505,7 +504,7 @@ func (o *runFlags) open(t *teller, spec, why string) (model dragoman.Model, _ st
 
 // agent is the model with the tools of the folder.
 func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
-	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true, Sandbox: sandbox}})
+	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox}})
 	if err != nil {
 		return nil, nil, failed("%w", unopened("--dir", err))
 	}
@@ -655,7 +654,7 @@ func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 			return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, nil
 		})), done
 	}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	prompt := policy.NewPrompt(answers, cmd.ErrOrStderr())
 	prompt.Ledger = ledger
 	return policy.First(allowed, ledger, prompt), done

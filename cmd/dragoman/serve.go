@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -133,7 +134,7 @@ func (o serveFlags) checked(out, said io.Writer) error {
 	if err != nil {
 		return err
 	}
-	notes := &session.MemoryNotes{} // in the place of the database that the config may name
+	notes := &memorynotes.Notes{} // in the place of the database that the config may name
 	if _, err := gateway.New(config, gateway.Options{Notes: notes}); err != nil {
 		return failed("%w", err)
 	}

@@ -57,7 +57,7 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 		return nil, err
 	}
 	m, err = s.ActionModel(ctx, m, "")
-	if errors.Is(err, provider.ErrNoWire) {
+	if errors.Is(err, session.ErrNoWire) {
 		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name a model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
 	}
 	return m, err
@@ -65,12 +65,12 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 
 // actionReport is an action as JSON. docs/command.md describes it.
 type actionReport struct {
-	Extension   string              `json:"extension"`
-	ID          string              `json:"id"`
-	Label       string              `json:"label"`
-	Description string              `json:"description,omitempty"`
-	Inputs      json.RawMessage     `json:"inputs,omitempty"`
-	Triggers    []extension.Trigger `json:"triggers,omitempty"`
+	Extension   string          `json:"extension"`
+	ID          string          `json:"id"`
+	Label       string          `json:"label"`
+	Description string          `json:"description,omitempty"`
+	Inputs      json.RawMessage `json:"inputs,omitempty"`
+	Triggers    []string        `json:"triggers,omitempty"`
 }
 
 func newSessionsActions() *cobra.Command {
@@ -107,7 +107,7 @@ of the one that gave the last response act.`,
 				tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(tab, "ACTION\tEXTENSION\tRUNS AT\tPARAMETERS\tDESCRIPTION")
 				for _, a := range actions {
-					fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Extension, orDash(join(a.Triggers)), orDash(strings.Join(inputNames(a.Inputs), ", ")), cut(a.Description, 80))
+					fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Extension, orDash(strings.Join(a.Triggers, ", ")), orDash(strings.Join(inputNames(a.Inputs), ", ")), cut(a.Description, 80))
 				}
 				return tab.Flush()
 			})
@@ -115,14 +115,6 @@ of the one that gave the last response act.`,
 	}
 	o.add(cmd)
 	return cmd
-}
-
-func join(triggers []extension.Trigger) string {
-	out := make([]string, len(triggers))
-	for i, t := range triggers {
-		out[i] = string(t)
-	}
-	return strings.Join(out, ", ")
 }
 
 // inputNames returns the names of an action's parameters, in the order of its schema.
@@ -200,12 +192,8 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 	if err != nil {
 		return err
 	}
-	wire, err := provider.WireOf(ctx, model, "")
-	if err != nil {
-		return err
-	}
 	sent := func() (int, error) {
-		ms, err := s.For(ctx, wire.Target.Origin(), wire.Codec.Limits().Replay.Messages)
+		ms, err := s.ForModel(ctx, model, "")
 		return len(ms), err
 	}
 	a := session.Action{ID: name, Params: params}

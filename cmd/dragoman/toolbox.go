@@ -13,7 +13,6 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -114,7 +113,7 @@ func marks(l tool.Listing) []string {
 // box are the tools that the flags mean.
 func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	if o.file == "" {
-		ws, err := workspace.Open(".", workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true}})
+		ws, err := workspace.Open(".", workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true}})
 		if err != nil {
 			return nil, nil, failed("%w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
+	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -118,7 +119,7 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 }
 
 func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dragoman.Report, err error) {
-	reg := all.Default()
+	reg := all.Registry(interop.Options{})
 	for i, el := range elements {
 		read, sub, err := reg.InspectSchema(dragoman.Native{Format: toolformat.MCPTool, JSON: el})
 		rep.Merge(fmt.Sprintf("/%d", i), sub)

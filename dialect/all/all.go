@@ -54,12 +54,10 @@ func Profile(name string) (schema.Profile, bool) {
 	return schema.Profile{}, false
 }
 
-// Registry composes a registry that knows the tool objects of every dialect.
+// Registry composes a registry that knows the tool objects of every dialect. With zero
+// options it belongs to no request, for utilities: it has no aliases, and nothing is
+// contributed.
 func Registry(o interop.Options) *interop.Registry {
 	o.Codecs = Codecs()
 	return interop.New(o)
 }
-
-// Default returns a registry without a request, for utilities: it has no aliases
-// and nothing is contributed.
-func Default() *interop.Registry { return Registry(interop.Options{}) }

@@ -506,13 +506,13 @@ func (e *requestEncoder) output() {
 		profile = closedAnswers
 	}
 	if f.Dialect != name || closed {
-		low, sub, err := schema.Lower(f.Schema, profile)
-		e.rep.Merge("/output/schema", sub)
+		low, err := schema.Lower(f.Schema, profile)
+		e.rep.Merge("/output/schema", low.Report)
 		if err != nil {
 			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "any JSON is asked for: %v", err)
 			return
 		}
-		out = low
+		out = low.Schema
 	}
 	e.schema = out
 }

@@ -182,12 +182,12 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	}
 	out := []byte(f.Schema)
 	if f.Dialect != name {
-		lowered, sub, err := schema.Lower(f.Schema, formatProfile)
-		e.rep.Merge("/output/schema", sub)
+		lowered, err := schema.Lower(f.Schema, formatProfile)
+		e.rep.Merge("/output/schema", lowered.Report)
 		if err != nil {
 			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
 		} else {
-			out = lowered
+			out = lowered.Schema
 		}
 	}
 	e.w.RawField("format", out)

@@ -75,13 +75,12 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ReadChunk is Read, so that an extension which embeds an accumulator is a
-// [ChunkReader].
+// ReadChunk is Read, so that an extension which embeds an accumulator has that hook.
 func (a *Accumulator[T]) ReadChunk(_ context.Context, x *Exchange, chunk json.RawMessage) error {
 	return a.Read(x, chunk)
 }
 
-// Read takes a chunk. It is what a [ChunkReader] calls.
+// Read takes a chunk. A ReadChunk hook calls it.
 func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	piece, found, err := a.Extract(chunk)
 	if err != nil || !found {

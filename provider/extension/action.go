@@ -17,6 +17,8 @@ import (
 // Action is something an extension can do to a session when it is asked to, or by
 // itself at a moment of the session's life.
 type Action struct {
+	// Extension is the name of the extension; [Resolution.Actions] sets it.
+	Extension string `json:"extension"`
 	// ID is unique within the extension.
 	ID          string `json:"id"`
 	Label       string `json:"label"`
@@ -24,19 +26,16 @@ type Action struct {
 	// Inputs is a JSON Schema of the parameters, which are held against it before
 	// Run; nil takes none.
 	Inputs json.RawMessage `json:"inputs,omitempty"`
-	// Triggers are the moments at which it runs by itself.
-	Triggers []Trigger `json:"triggers,omitempty"`
+	// Triggers are the moments at which it runs by itself, such as [BeforeSave].
+	Triggers []string `json:"triggers,omitempty"`
 	// Run does it.
 	Run func(ctx context.Context, in ActionInput) (ActionResult, error) `json:"-"`
 }
 
-// Trigger is a moment in the life of a session.
-type Trigger string
-
 // BeforeSave is the moment before messages are saved in a session: by the session's Save
 // once it is connected to a model, and by an agent that runs in the session. Actions see
 // the conversation with the messages that are about to be saved.
-const BeforeSave Trigger = "session_save_prepare"
+const BeforeSave = "session_save_prepare"
 
 // Session is what an action may see of a session.
 type Session interface {
@@ -54,9 +53,20 @@ type ActionInput struct {
 	Native []json.RawMessage
 	Origin dragoman.Origin
 	Params json.RawMessage
-	// Context says where the action was called from. What the caller gives here is
-	// added to the layers of the library, which are always there: see [Layers].
-	Context Layers
+	// Context says where the action was called from, in layers by name. What the caller
+	// supplies is added to the layers of the library, which are always there. Their names are
+	// reserved; a value of the caller under one of them is ignored:
+	//
+	//	core         {"extension", "version", "action"}
+	//	config       the settings of the extension, {} without any
+	//	trigger      {"source"}: "call", or "lifecycle" for an action that runs by itself
+	//	session      {"id", "messages", "native", "dialect", "provider", "model"}
+	//	lifecycle    {"moment"}, such as "session_save_prepare"; {} for a call
+	//	request      {"tags", "model", "run", "turn"}
+	//	runtime      {"extensions", "model", "encode", "values"}
+	//	app          what the application says about itself
+	//	base_config  its configuration
+	Context map[string]json.RawMessage
 
 	// Settings are those of extensions by their names: the action of each sees its
 	// own.
@@ -115,20 +125,6 @@ const codeParams = "invalid_params"
 // ErrNoAction says that no extension that is on has an action.
 var ErrNoAction = errors.New("extension: there is no such action")
 
-// Layers say where an action was called from, by name. These are reserved; a value that a
-// caller supplies under one of them is ignored:
-//
-//	core         {"extension", "version", "action"}
-//	config       the settings of the extension, {} without any
-//	trigger      {"source"}: "call", or "lifecycle" for an action that runs by itself
-//	session      {"id", "messages", "native", "dialect", "provider", "model"}
-//	lifecycle    {"moment"}, such as "session_save_prepare"; {} for a call
-//	request      {"tags", "model", "run", "turn"}
-//	runtime      {"extensions", "model", "encode", "values"}
-//	app          what the application says about itself
-//	base_config  its configuration
-type Layers map[string]json.RawMessage
-
 // The names of the layers that belong to the library and to the application. What a
 // caller supplies under them is not taken. The first seven are there for every
 // action; those of the application where it has something to say.
@@ -168,13 +164,9 @@ func reserved(name string) bool {
 	}
 }
 
-// With adds what a caller supplies. A reserved name keeps what it has, and a warning
-// is logged, to slog.Default() where log is nil.
-func (l Layers) With(more Layers, log *slog.Logger) Layers {
-	out := maps.Clone(l)
-	if out == nil {
-		out = Layers{}
-	}
+// addLayers adds what a caller supplies. A reserved name keeps what it has, and a warning
+// is logged, to slog.Default() if log is nil.
+func addLayers(layers, more map[string]json.RawMessage, log *slog.Logger) {
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		if reserved(name) {
 			if log == nil {
@@ -183,17 +175,16 @@ func (l Layers) With(more Layers, log *slog.Logger) Layers {
 			log.Warn("the context of an action has a reserved key; the caller's value is ignored", "key", name)
 			continue
 		}
-		out[name] = more[name]
+		layers[name] = more[name]
 	}
-	return out
 }
 
 // Actions returns the actions of the extensions that are on, each with the name of its
 // extension, in order. If an extension panics, the error is an [*Error].
-func (r *Resolution) Actions() ([]NamedAction, error) {
-	var out []NamedAction
+func (r *Resolution) Actions() ([]Action, error) {
+	var out []Action
 	for _, e := range r.On {
-		a, ok := e.(Actor)
+		a, ok := e.(actor)
 		if !ok {
 			continue
 		}
@@ -203,25 +194,20 @@ func (r *Resolution) Actions() ([]NamedAction, error) {
 			return nil, err
 		}
 		for _, action := range actions {
-			out = append(out, NamedAction{name, action})
+			action.Extension = name
+			out = append(out, action)
 		}
 	}
 	return out, nil
 }
 
-func actionsOf(a Actor, name string, env Env) (out []Action, err error) {
+func actionsOf(a actor, name string, env Env) (out []Action, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			out, err = nil, &Error{Extension: name, Hook: "actions", Err: fmt.Errorf("panicked: %v", v)}
 		}
 	}()
 	return a.Actions(env), nil
-}
-
-// NamedAction is an action of an extension.
-type NamedAction struct {
-	Extension string `json:"extension"`
-	Action
 }
 
 // check holds parameters against what the action takes. Of an action that takes
@@ -244,7 +230,7 @@ func (a Action) check(params json.RawMessage) error {
 }
 
 // layers are those of the library and of the application, for one action.
-func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layers {
+func (r *Resolution) layers(a Action, moment string, in ActionInput) map[string]json.RawMessage {
 	var names []string
 	version := ""
 	for _, e := range r.On {
@@ -271,7 +257,7 @@ func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layer
 	if len(in.Runtime.Values) > 0 {
 		runtime["values"] = slices.Sorted(maps.Keys(in.Runtime.Values))
 	}
-	out := Layers{
+	out := map[string]json.RawMessage{
 		layerCore:      layer(map[string]any{"extension": a.Extension, "version": version, "action": a.ID}),
 		layerConfig:    layer(nil),
 		layerTrigger:   layer(map[string]any{"source": "call"}),
@@ -309,13 +295,13 @@ func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInp
 	return r.run(ctx, extension, id, "", in)
 }
 
-func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigger, in ActionInput) (res ActionResult, err error) {
+func (r *Resolution) run(ctx context.Context, extension, id, moment string, in ActionInput) (res ActionResult, err error) {
 	actions, err := r.Actions()
 	if err != nil {
 		return ActionResult{}, err
 	}
 	for _, a := range actions {
-		if a.Extension != extension || a.ID != id || a.Action.Run == nil {
+		if a.Extension != extension || a.ID != id || a.Run == nil {
 			continue
 		}
 		defer func() {
@@ -327,8 +313,10 @@ func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigg
 			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
 		}
 		in.Runtime.Resolution = r
-		in.Context = r.layers(a, moment, in).With(in.Context, in.Log)
-		res, err := a.Action.Run(ctx, in)
+		layers := r.layers(a, moment, in)
+		addLayers(layers, in.Context, in.Log)
+		in.Context = layers
+		res, err := a.Run(ctx, in)
 		if err != nil {
 			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
 		}
@@ -339,7 +327,7 @@ func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigg
 
 // Triggered does all actions of a moment, in order, each on what the one before
 // made of the native history and the metadata.
-func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (ActionResult, error) {
+func (r *Resolution) Triggered(ctx context.Context, moment string, in ActionInput) (ActionResult, error) {
 	var out ActionResult
 	var metadata Object
 	actions, err := r.Actions()
@@ -347,10 +335,10 @@ func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (
 		return out, err
 	}
 	for _, a := range actions {
-		if !slices.Contains(a.Triggers, t) {
+		if !slices.Contains(a.Triggers, moment) {
 			continue
 		}
-		res, err := r.run(ctx, a.Extension, a.ID, t, in)
+		res, err := r.run(ctx, a.Extension, a.ID, moment, in)
 		if err != nil {
 			return out, err
 		}

@@ -121,7 +121,7 @@ func (c Compact) Actions(env Env) []Action {
 	}
 	// Settings that cannot be read are an error of the action itself.
 	if set, err := c.with(env.Config); err != nil || set.OnSave {
-		a.Triggers = []Trigger{BeforeSave}
+		a.Triggers = []string{BeforeSave}
 	}
 	return []Action{a}
 }
@@ -187,7 +187,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 }
 
 // lifecycle reports whether an action runs automatically.
-func lifecycle(l Layers) bool {
+func lifecycle(l map[string]json.RawMessage) bool {
 	var t struct{ Source string }
 	return json.Unmarshal(l[layerTrigger], &t) == nil && t.Source == "lifecycle"
 }

@@ -1,9 +1,8 @@
 // Package extension adapts requests and answers to one server, or to all of them,
 // without a change in the core.
 //
-// An [Extension] has a name and says by tags when it is on. All that it can do
-// beside that is optional, and found by assertion: each hook is an interface with
-// one method.
+// An [Extension] has a name and says by tags when it is on. The rest are
+// optional methods, the hooks: [Extension] lists them.
 //
 //	type Thinker struct{}
 //
@@ -22,7 +21,7 @@
 // from the extensions that are on. A provider has the tag "server:" with its own
 // name, and with that of its type: one that a config calls work, of type vllm, has
 // "server:work" and "server:vllm". Settings and config files add tags of their own, each
-// tool adds "tool:" with its name, and an extension that is a [Tagger] adds tags that
+// tool adds "tool:" with its name, and an extension with the hook Tags adds tags that
 // depend on its settings, the model and the tools. An extension is on where all the tags that it
 // requires are there and none that it forbids. [Set.Resolve] finds out which are;
 // one that is off says nothing, whatever settings it has.
@@ -49,17 +48,17 @@
 // For each request there is one [Exchange], which all its extensions share. They
 // are called in the order of their registration, in each of these steps:
 //
-//   - [Initializer], once, before the first of them;
-//   - [Preparer], before the conversation is encoded;
-//   - [Contributor], when the request's registry of formats is composed;
-//   - [NativeWriter], after the conversation is encoded;
-//   - [Decorator], when the native payload is complete, before it is sent;
-//   - [ChunkReader], for every native chunk of the response, before its events are
+//   - Initialize, once, before the first of them;
+//   - Prepare, before the conversation is encoded;
+//   - Contribute, when the request's registry of formats is composed;
+//   - ToNative, after the conversation is encoded;
+//   - Decorate, when the native payload is complete, before it is sent;
+//   - ReadChunk, for every native chunk of the response, before its events are
 //     sent; a whole response is one chunk;
-//   - [NativeReader], when the response is complete;
-//   - [Finisher], after that.
+//   - FromNative, when the response is complete;
+//   - Finish, after that.
 //
-// An extension may also describe its settings ([Configurable]) and how to display them
-// ([Presenter]), and offer actions on sessions ([Actor]). None of the hooks of an extension
+// An extension may also describe its settings (ConfigSchema) and how to display them
+// (Elements), and offer actions on sessions (Actions). None of the hooks of an extension
 // that is off are called.
 package extension

@@ -32,17 +32,9 @@ func (s Setup) Env(extension string) Env {
 	return Env{Config: s.Config[extension], Model: s.Model, Tools: s.Tools}
 }
 
-// Tagger is an extension whose tags depend on its settings, the model or the tools of
-// the request. They are added to those of [Info].Provides while the extension is active.
-// Tags is called at most once for a request, after the tags found so far switch the
-// extension on; tags of other extensions may still switch it off.
-type Tagger interface {
-	Tags(env Env) []Tag
-}
-
 // tagsOf returns the tags that an active extension adds. A panic is an error.
 func tagsOf(e Extension, info *Info, setup Setup) (tags []Tag, err error) {
-	t, ok := e.(Tagger)
+	t, ok := e.(tagger)
 	if !ok {
 		return info.Provides, nil
 	}
@@ -68,8 +60,8 @@ type Panel struct {
 // extensions were resolved for. A panic of an extension is an error.
 func (r *Resolution) Panels() (out []Panel, err error) {
 	for _, e := range r.On {
-		configurable, hasSchema := e.(Configurable)
-		presenter, hasElements := e.(Presenter)
+		configurable, hasSchema := e.(configurable)
+		presenter, hasElements := e.(presenter)
 		if !hasSchema && !hasElements {
 			continue
 		}

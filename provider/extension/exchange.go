@@ -13,11 +13,11 @@ import (
 // belongs to that request, and to one goroutine at a time.
 type Exchange struct {
 	// Request is what was asked for. It must not be changed. It is validated after every
-	// [Preparer] ran: an invalid one is refused then.
+	// Prepare hook ran: an invalid one is refused then.
 	Request *dragoman.Request
 	// Stream says that the answer is asked for as a stream.
 	Stream bool
-	// Target is what the request is encoded for. A [Preparer] may change its
+	// Target is what the request is encoded for. Prepare may change its
 	// capabilities.
 	Target targets.Target
 	// Resolution says which extensions are on, and by which tags. Changing it
@@ -27,7 +27,7 @@ type Exchange struct {
 	// kept.
 	Registry *interop.Registry
 	// Payload is the native body. It is empty until the request is encoded. Fields that a
-	// [Preparer] writes replace those of the encoded body.
+	// Prepare hook writes replace those of the encoded body.
 	Payload Object
 	// Report takes what an extension's change of the request loses: it is told with
 	// all other losses.
@@ -116,9 +116,9 @@ func (x *Exchange) Partial() *Object {
 	return &x.partial
 }
 
-// Change registers a change of the last message of the response. A [ChunkReader] calls it.
-// Changes run in the order of the calls, when the response is complete, before [NativeReader]
-// and [Finisher], whether or not the response is streamed.
+// Change registers a change of the last message of the response. ReadChunk hooks call it.
+// Changes run in the order of the calls, when the response is complete, before FromNative
+// and Finish, whether or not the response is streamed.
 func (x *Exchange) Change(f func(m *dragoman.Message) error) {
 	x.changes = append(x.changes, change{x.active, f})
 }
@@ -156,10 +156,10 @@ func (k *Key[T]) Get(x *Exchange) T {
 	return value
 }
 
-// Initialize calls every [Initializer] for which done is false yet, and then sets
+// Initialize calls the hook of every extension for which done is false yet, and then sets
 // it. Who shares done among exchanges holds a lock.
 func (x *Exchange) Initialize(ctx context.Context, done map[string]bool) error {
-	return each(x, "initialize", func(i Initializer) error {
+	return each(x, "initialize", func(i initializer) error {
 		if done[x.active] {
 			return nil
 		}
@@ -170,16 +170,16 @@ func (x *Exchange) Initialize(ctx context.Context, done map[string]bool) error {
 }
 
 // Initializes reports whether anybody has a hand in the beginning.
-func (x *Exchange) Initializes() bool { return anyHas[Initializer](x) }
+func (x *Exchange) Initializes() bool { return anyHas[initializer](x) }
 
-// Prepare calls every [Preparer].
+// Prepare calls the hooks of that name.
 func (x *Exchange) Prepare(ctx context.Context) error {
-	return each(x, "prepare", func(p Preparer) error { return p.Prepare(ctx, x) })
+	return each(x, "prepare", func(p preparer) error { return p.Prepare(ctx, x) })
 }
 
-// Contributions are those of every [Contributor], in order.
+// Contributions are those of every Contribute hook, in order.
 func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
-	err = each(x, "contribute", func(c Contributor) error {
+	err = each(x, "contribute", func(c contributor) error {
 		for _, more := range c.Contribute(x) {
 			if more.Source == "" {
 				more.Source = x.active
@@ -191,10 +191,10 @@ func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
 	return out, err
 }
 
-// Decorate merges the fields that a [Preparer] wrote into Payload over the payload, calls
-// every [Decorator] with it, and returns the result.
+// Decorate merges the fields that Prepare hooks wrote into Payload over the payload, calls
+// every Decorate hook with it, and returns the result.
 func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
-	if !anyHas[Decorator](x) && x.Payload.isEmpty() {
+	if !anyHas[decorator](x) && x.Payload.isEmpty() {
 		return payload, nil
 	}
 	object, err := NewObject(payload)
@@ -207,20 +207,20 @@ func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.
 		}
 	}
 	x.Payload = object
-	err = each(x, "decorate", func(d Decorator) error { return d.Decorate(ctx, x) })
+	err = each(x, "decorate", func(d decorator) error { return d.Decorate(ctx, x) })
 	return x.Payload.JSON(), err
 }
 
-// WritesNative reports whether an extension is a [NativeWriter].
-func (x *Exchange) WritesNative() bool { return anyHas[NativeWriter](x) }
+// WritesNative reports whether an extension has ToNative.
+func (x *Exchange) WritesNative() bool { return anyHas[nativeWriter](x) }
 
-// ReadsNative reports whether an extension is a [NativeReader].
-func (x *Exchange) ReadsNative() bool { return anyHas[NativeReader](x) }
+// ReadsNative reports whether an extension has FromNative.
+func (x *Exchange) ReadsNative() bool { return anyHas[nativeReader](x) }
 
-// ToNative calls every [NativeWriter], in order. It ignores a result with another number of
+// ToNative calls the hooks of that name, in order. It ignores a result with another number of
 // messages.
 func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessage) ([]json.RawMessage, error) {
-	err := each(x, "to native", func(m NativeWriter) error {
+	err := each(x, "to native", func(m nativeWriter) error {
 		if out := m.ToNative(messages, native); len(out) == len(native) {
 			native = out
 		}
@@ -229,10 +229,10 @@ func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessag
 	return native, err
 }
 
-// FromNative calls every [NativeReader], in order. It ignores a result with another number of
+// FromNative calls the hooks of that name, in order. It ignores a result with another number of
 // messages.
 func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Message) ([]dragoman.Message, error) {
-	err := each(x, "from native", func(m NativeReader) error {
+	err := each(x, "from native", func(m nativeReader) error {
 		if out := m.FromNative(native, messages); len(out) == len(messages) {
 			messages = out
 		}
@@ -251,14 +251,14 @@ func (x *Exchange) Restart() {
 }
 
 // Finishes reports whether anybody has a hand in the complete answer.
-func (x *Exchange) Finishes() bool { return anyHas[Finisher](x) }
+func (x *Exchange) Finishes() bool { return anyHas[finisher](x) }
 
 // ReadsChunks reports whether anybody wants to see the chunks of the answer.
-func (x *Exchange) ReadsChunks() bool { return anyHas[ChunkReader](x) }
+func (x *Exchange) ReadsChunks() bool { return anyHas[chunkReader](x) }
 
-// ReadChunk shows a chunk to every [ChunkReader].
+// ReadChunk calls the hooks of that name.
 func (x *Exchange) ReadChunk(ctx context.Context, chunk json.RawMessage) error {
-	return each(x, "read chunk", func(r ChunkReader) error { return r.ReadChunk(ctx, x, chunk) })
+	return each(x, "read chunk", func(r chunkReader) error { return r.ReadChunk(ctx, x, chunk) })
 }
 
 // ApplyChanges applies the changes of chunk readers to the last message of a response. It
@@ -278,9 +278,9 @@ func (x *Exchange) ApplyChanges(resp *dragoman.Response) error {
 	return nil
 }
 
-// Finish calls every [Finisher].
+// Finish calls the hooks of that name.
 func (x *Exchange) Finish(ctx context.Context, resp *dragoman.Response) error {
-	return each(x, "finish", func(f Finisher) error { return f.Finish(ctx, x, resp) })
+	return each(x, "finish", func(f finisher) error { return f.Finish(ctx, x, resp) })
 }
 
 // anyHas reports whether an extension that is on has a hook.

@@ -255,11 +255,11 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 		return extension.ActionResult{Native: in.Native[1:], Metadata: json.RawMessage(`{"dropped":{"` + string(in.Native[0]) + `":true}}`)}, nil
 	}
 	mine := actor{plain{Name: "mine"}, []extension.Action{
-		{ID: "drop", Label: "Drop one", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop},
+		{ID: "drop", Label: "Drop one", Triggers: []string{extension.BeforeSave}, Run: drop},
 		{ID: "panics", Label: "Panics", Run: func(context.Context, extension.ActionInput) (extension.ActionResult, error) { panic("no") }},
 	}}
-	other := actor{plain{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
-	off := actor{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
+	other := actor{plain{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []string{extension.BeforeSave}, Run: drop}}}
+	off := actor{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []string{extension.BeforeSave}, Run: drop}}}
 	r := resolve(t, set(t, mine, other, off), extension.Switches{})
 	if got, err := r.Actions(); err != nil || len(got) != 3 || got[2].Extension != "other" {
 		t.Errorf("%+v", got)
@@ -285,13 +285,22 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 
 func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T) {
 	var log bytes.Buffer
-	core := extension.Layers{"core": json.RawMessage(`"v1"`)}
-	got := core.With(extension.Layers{"core": json.RawMessage(`"mine"`), "app": json.RawMessage(`1`), "page": json.RawMessage(`2`)}, slog.New(slog.NewTextHandler(&log, nil)))
-	if string(got["core"]) != `"v1"` || got["app"] != nil || string(got["page"]) != "2" {
+	var got map[string]json.RawMessage
+	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
+		got = in.Context
+		return extension.ActionResult{}, nil
+	}
+	r := resolve(t, set(t, actor{plain{Name: "mine"}, []extension.Action{{ID: "look", Run: look}}}), extension.Switches{})
+	caller := map[string]json.RawMessage{"core": json.RawMessage(`"mine"`), "app": json.RawMessage(`1`), "page": json.RawMessage(`2`)}
+	in := extension.ActionInput{Context: caller, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := r.Run(t.Context(), "mine", "look", in); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got["core"]), `"look"`) || got["app"] != nil || string(got["page"]) != "2" {
 		t.Errorf("%s", got)
 	}
-	if strings.Count(log.String(), "reserved") != 2 || core["page"] != nil {
-		t.Errorf("%s %s", log.String(), core)
+	if strings.Count(log.String(), "reserved") != 2 || len(caller) != 3 {
+		t.Errorf("%s %s", log.String(), caller)
 	}
 }
 
@@ -305,12 +314,12 @@ func (talk) Messages() []dragoman.Message {
 func (talk) Metadata() map[string]json.RawMessage { return nil }
 
 func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhereItHasSome(t *testing.T) {
-	var seen extension.Layers
+	var seen map[string]json.RawMessage
 	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		seen = in.Context
 		return extension.ActionResult{}, nil
 	}
-	mine := actor{plain{Name: "mine", Version: "2"}, []extension.Action{{ID: "look", Triggers: []extension.Trigger{extension.BeforeSave}, Run: look}}}
+	mine := actor{plain{Name: "mine", Version: "2"}, []extension.Action{{ID: "look", Triggers: []string{extension.BeforeSave}, Run: look}}}
 	r, err := set(t, mine, plain{Name: "other"}).Resolve([]extension.Tag{"server:acme"}, extension.Switches{})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +352,7 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 		Session: talk{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dialectname.Ollama, Provider: "ollama", Model: "m"},
 		Settings: map[string]json.RawMessage{"mine": json.RawMessage(`{"keep":3}`), "other": json.RawMessage(`{"secret":1}`)},
 		App:      json.RawMessage(`{"name":"desk"}`), Base: json.RawMessage(`{"theme":"dark"}`),
-		Context: extension.Layers{"page": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`), "app": json.RawMessage(`"forged"`)},
+		Context: map[string]json.RawMessage{"page": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`), "app": json.RawMessage(`"forged"`)},
 		Log:     slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	if _, err := r.Triggered(t.Context(), extension.BeforeSave, in); err != nil {

@@ -1,19 +1,88 @@
 package extension
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-
-	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Extension is anything that adapts requests or answers. What it does beside
-// telling who it is are the hooks that it has: see the package comment. An
-// extension is used by many requests at once; what belongs to one of them it keeps
-// in the [Exchange].
+// Extension adapts requests or responses. Beside Info it has any of these methods, the
+// hooks:
+//
+//	Initialize(ctx context.Context, settings json.RawMessage) error
+//	Prepare(ctx context.Context, x *Exchange) error
+//	Contribute(x *Exchange) []dragoman.Contribution
+//	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
+//	Decorate(ctx context.Context, x *Exchange) error
+//	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
+//	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
+//	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
+//	Tags(env Env) []Tag
+//	Idle(settings json.RawMessage) bool
+//	ConfigSchema() json.RawMessage
+//	Elements(env Env) []Element
+//	Actions(env Env) []Action
+//
+// [NewSet] refuses an extension that has a method of one of these names with other
+// parameters or results, or only on its pointer.
+//
+// An extension is used by many requests at once. It keeps what belongs to one of them in
+// the [Exchange].
+//
+// Initialize is called once, before the first request of a client for which the extension
+// is on, with its settings; nil if there are none. If it fails, it is called again for the
+// next request.
+//
+// Prepare is called before the request is encoded. It may change the capabilities of the
+// target and the exchange; it must not change the request itself. Fields that it writes into
+// [Exchange.Payload] replace the fields of the provider. An extension that writes the list of
+// tools, even an empty one, therefore sends all tools itself (requirement R6).
+//
+// Contribute adds formats and adapters to the registry of the request, before those of the
+// tools and after those of the configuration.
+//
+// ToNative adds fields to native messages that their server accepts and their dialect does
+// not have. It keeps no state. It gets the encoded messages of a request, or a single one,
+// with their native forms. If the two lists do not match, it must return native unchanged;
+// the function [ToNative] does that. If the dialect has one message for each tool result, so
+// has messages. ToNative is not called if the native messages cannot be matched with those of
+// the conversation.
+//
+// Decorate changes the native payload. A setting that only one server knows is added where
+// the configuration asks for it, and nowhere else.
+//
+// ReadChunk sees the native chunks of a response. It may merge what it finds in them into
+// [Exchange.Partial], and change the message of the response with [Exchange.Change] or
+// [Accumulator].Into. The chunk is valid until the hook returns.
+//
+// FromNative adds information to messages from native fields that their dialect does not
+// have. It keeps no state. It gets the messages of a response with their native forms, before
+// Finish. If the two lists do not match, it must return messages unchanged; the function
+// [FromNative] does that. The native form of a streamed message is assembled from
+//   - the message as its dialect encodes it;
+//   - the unknown fields of its chunks, with strings concatenated and lists appended;
+//   - the values below "/message" of [Exchange.Partial].
+//
+// Finish maps what was collected into the complete response. Its changes reach history,
+// streamed or not. The events of a stream were sent before: parts that are added after the
+// last one are sent as events before the end, and all other changes are in the Output of the
+// [dragoman.ResponseEnd], which replaces the output of the events.
+//
+// Tags returns tags that depend on the settings, the model or the tools of the request. They
+// are added to those of [Info].Provides while the extension is on. Tags is called at most
+// once for a request, after the tags found so far switch the extension on; tags of other
+// extensions may still switch it off.
+//
+// Idle reports whether the extension, with these settings, changes nothing of a request that
+// the model's own API takes, nor of its response. If all extensions are idle, such a request
+// can be passed through. An extension without Idle that has another hook of a request is not
+// idle.
+//
+// ConfigSchema returns a JSON Schema of the settings, which are one object. The settings in a
+// config file are validated when the file is read, even if the extension is off for every
+// request. Elements describes how to display the settings.
+//
+// Actions returns what the extension can do to a session.
 type Extension interface {
 	Info() Info
 }
@@ -50,99 +119,6 @@ type Info struct {
 	Provides []Tag
 	// OptIn extensions are off until they are named.
 	OptIn bool
-}
-
-// Initializer is called once, before the first request of a client for which the
-// extension is on, with its settings; nil where there are none. One that fails is
-// called again for the next.
-type Initializer interface {
-	Initialize(ctx context.Context, settings json.RawMessage) error
-}
-
-// Preparer is called before the request is encoded. It may change the target's
-// capabilities and what it finds in the exchange; the request itself is not its
-// to change. Fields that it writes into [Exchange.Payload] replace the fields of the
-// provider. An extension that writes the list of tools, even an empty one, therefore sends
-// all tools itself (requirement R6).
-type Preparer interface {
-	Prepare(ctx context.Context, x *Exchange) error
-}
-
-// Contributor adds formats and adapters to the request's registry, before those
-// of the tools and behind those of the configuration.
-type Contributor interface {
-	Contribute(x *Exchange) []dragoman.Contribution
-}
-
-// Decorator changes the native payload. A knob that only one server knows is added
-// where the configuration asks for it, and nowhere else.
-type Decorator interface {
-	Decorate(ctx context.Context, x *Exchange) error
-}
-
-// ChunkReader sees the native chunks of a response. It may merge what it finds in them
-// into the exchange's Partial, and change the message of the response with
-// [Exchange.Change] or [Accumulator].Into. The chunk is valid until the hook returns.
-type ChunkReader interface {
-	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
-}
-
-// Finisher maps what was collected into the complete response. Its changes reach history,
-// streamed or not. The events of a stream were sent before: parts that are added after the
-// last one are sent as events before the end, and all other changes are in the Output of
-// the [dragoman.ResponseEnd], which replaces the output of the events.
-type Finisher interface {
-	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
-}
-
-// NativeWriter adds fields to native messages that their server accepts and their dialect
-// does not have. It keeps no state.
-//
-// ToNative gets the encoded messages of a request, or a single one, with their native forms.
-// If the two lists do not match, it must return native unchanged; the function [ToNative]
-// does that. If the dialect has one message for each tool result, so has messages. ToNative
-// is not called if the native messages cannot be matched with those of the conversation.
-type NativeWriter interface {
-	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
-}
-
-// NativeReader adds information to messages from native fields that their dialect does not
-// have. It keeps no state.
-//
-// FromNative gets the messages of a response with their native forms, before a [Finisher]
-// runs. If the two lists do not match, it must return messages unchanged; the function
-// [FromNative] does that. The native form of a streamed message is assembled from
-//   - the message as its dialect encodes it;
-//   - the unknown fields of its chunks, with strings concatenated and lists appended;
-//   - the values below "/message" of [Exchange.Partial].
-type NativeReader interface {
-	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
-}
-
-// Idler says that with its settings, which are nil where there are none, it changes
-// nothing of a request that the model's own API takes, nor of its answer. Where all
-// extensions are idle, such a request can be passed on as it is. One that does not
-// say it, and has a hook, is not idle.
-type Idler interface {
-	Idle(settings json.RawMessage) bool
-}
-
-// Configurable describes the settings of an extension with a JSON Schema of one object. The
-// settings in a config file are validated when the file is read, even if the extension is
-// off for every request.
-type Configurable interface {
-	ConfigSchema() json.RawMessage
-}
-
-// Presenter describes how to display the settings of an extension, given their values, the
-// model and the tools.
-type Presenter interface {
-	Elements(env Env) []Element
-}
-
-// Actor has actions on sessions, given its settings and the model.
-type Actor interface {
-	Actions(env Env) []Action
 }
 
 // Error is what an extension failed with.

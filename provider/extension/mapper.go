@@ -8,7 +8,7 @@ import (
 )
 
 // ToNative calls f for every message with its native form, which f may change. A
-// [NativeWriter] can use it. If the lists differ in length, or f fails, it returns native
+// ToNative hook can use it. If the lists differ in length, or f fails, it returns native
 // unchanged.
 func ToNative(messages []dragoman.Message, native []json.RawMessage, f func(m *dragoman.Message, native *Object) error) []json.RawMessage {
 	if len(messages) != len(native) {

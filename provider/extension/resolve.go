@@ -18,7 +18,8 @@ type entry struct {
 	info Info
 }
 
-// NewSet checks that every extension has a name, and one of its own.
+// NewSet checks that every extension has a name, and one of its own, and that its hooks have
+// the parameters and results that [Extension] lists.
 func NewSet(extensions ...Extension) (*Set, error) {
 	s := &Set{byName: map[string]int{}}
 	var wrong []error
@@ -30,6 +31,10 @@ func NewSet(extensions ...Extension) (*Set, error) {
 		info := x.Info()
 		if _, twice := s.byName[info.Name]; info.Name == "" || twice {
 			wrong = append(wrong, fmt.Errorf("%w: %q is the name of extension %d, and must be one of its own", ErrExtensions, info.Name, i))
+			continue
+		}
+		if err := checkHooks(x); err != nil {
+			wrong = append(wrong, fmt.Errorf("%w: extension %s: %w", ErrExtensions, info.Name, err))
 			continue
 		}
 		s.byName[info.Name] = len(s.entries)
@@ -81,6 +86,22 @@ type Reason struct {
 	Name string
 	On   bool
 	Text string
+}
+
+// Idle reports whether no extension that is on changes requests or responses: see
+// [Extension].
+func (r *Resolution) Idle() bool {
+	return !slices.ContainsFunc(r.On, func(e Extension) bool {
+		if i, ok := e.(idler); ok && i.Idle(r.setup.Config[e.Info().Name]) {
+			return false
+		}
+		switch e.(type) {
+		case preparer, contributor, decorator, chunkReader, finisher, nativeWriter, nativeReader:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // Has reports whether a tag is there.

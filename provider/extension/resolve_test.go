@@ -1,6 +1,7 @@
 package extension_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -161,5 +162,28 @@ func TestX1_AnExtensionThatOnlyFollowsADisputeIsOn(t *testing.T) {
 	}
 	if want := []string{"follower", "last"}; !slices.Equal(on, want) {
 		t.Errorf("on %v, want %v: %+v", on, want, r.Why)
+	}
+}
+
+type wrongHook struct{ plain }
+
+func (wrongHook) Prepare(*extension.Exchange) error { return nil }
+
+type pointerHook struct{ plain }
+
+func (*pointerHook) Decorate(context.Context, *extension.Exchange) error { return nil }
+
+func TestHooksWithOtherSignaturesAreRefused(t *testing.T) {
+	for want, e := range map[string]extension.Extension{
+		"method Prepare of extension_test.wrongHook is a func(*extension.Exchange) error, want a func(context.Context, *extension.Exchange) error": wrongHook{plain{Name: "a"}},
+		"method Decorate is only on the pointer: register a pointer to extension_test.pointerHook":                                                 pointerHook{plain{Name: "a"}},
+	} {
+		_, err := extension.NewSet(e)
+		if !errors.Is(err, extension.ErrExtensions) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%T: %v, want %s", e, err, want)
+		}
+	}
+	if _, err := extension.NewSet(&pointerHook{plain{Name: "a"}}, plain{Name: "b"}); err != nil {
+		t.Error(err)
 	}
 }

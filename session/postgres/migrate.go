@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
 // migrations make the tables, each from what the one before left. They are only
@@ -93,7 +94,7 @@ func (s *Store) migrate(ctx context.Context) error {
 func version(ctx context.Context, db queryer) (version int, err error) {
 	err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
 	if err == nil && version > len(migrations) {
-		err = &session.NewerError{What: "the database", Found: version, Known: len(migrations)}
+		err = &storeerr.Newer{What: "the database", Found: version, Known: len(migrations)}
 	}
 	return version, err
 }

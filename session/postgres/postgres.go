@@ -18,10 +18,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-go/dragoman/session"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Options say how sessions are kept. The zero value is the safe one.
@@ -50,8 +53,8 @@ type Store struct {
 }
 
 var (
-	_ session.Store        = (*Store)(nil)
-	_ session.TicketKeeper = (*Store)(nil)
+	_ session.Store                           = (*Store)(nil)
+	_ interface{ Tickets() tool.TicketStore } = (*Store)(nil)
 )
 
 // Open connects to a database, by a URL or a list like "host=… user=…", and makes
@@ -87,7 +90,7 @@ func durable(ctx context.Context, c *pgx.Conn) error {
 }
 
 func (s *Store) about(err error) error {
-	var conflict *session.ConflictError
+	var conflict *storeerr.Conflict
 	switch {
 	case err == nil, errors.As(err, &conflict):
 		return err
@@ -217,7 +220,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 	}
 	info, err := s.Info(ctx, id)
 	if err == nil && info.Head != head {
-		err = &session.ConflictError{ID: id, Head: head, Actual: info.Head}
+		err = &storeerr.Conflict{ID: id, Head: head, Actual: info.Head}
 	}
 	if err == nil && n > 0 { // it was not so a moment ago: deleted, and made again
 		err = session.ErrNotFound

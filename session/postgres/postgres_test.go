@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
-	"github.com/jackc/pgx/v5"
 )
 
 // schema returns the URL of a schema of the test's own, in the database that
@@ -71,7 +73,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	open(t, url, postgres.Options{}).Close()
 	run(t, url, `UPDATE dragoman_schema SET version = 7`)
 	_, err := postgres.Open(t.Context(), url, postgres.Options{})
-	var e *session.NewerError
+	var e *storeerr.Newer
 	if !errors.Is(err, session.ErrNewer) || !errors.As(err, &e) || e.Found != 7 || e.Known != 3 {
 		t.Error(err)
 	}

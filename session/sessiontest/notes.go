@@ -13,24 +13,24 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// Clock is a clock that stands still until a test moves it.
-type Clock struct {
+// clock is a clock that stands still until a test moves it.
+type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// NewClock returns a clock that stands at some time.
-func NewClock() *Clock { return &Clock{at: begin()} }
+// newClock returns a clock that stands at some time.
+func newClock() *clock { return &clock{at: begin()} }
 
 // Now is the time.
-func (c *Clock) Now() time.Time {
+func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
 // Move lets time pass.
-func (c *Clock) Move(d time.Duration) {
+func (c *clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
@@ -42,7 +42,7 @@ func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) sessio
 	t.Helper()
 	for _, c := range []struct {
 		name string
-		test func(t *testing.T, n session.Notes, clock *Clock)
+		test func(t *testing.T, n session.Notes, clock *clock)
 	}{
 		{"G7_notes come back as they were put", notesComeBack},
 		{"G7_notes expire", notesExpire},
@@ -57,7 +57,7 @@ func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) sessio
 		{"many may write at once", notesAtOnce},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			clock := NewClock()
+			clock := newClock()
 			c.test(t, open(t, clock.Now), clock)
 		})
 	}
@@ -79,7 +79,7 @@ func wantNote(t *testing.T, n session.Notes, key string, want []byte) {
 	}
 }
 
-func notesComeBack(t *testing.T, n session.Notes, clock *Clock) {
+func notesComeBack(t *testing.T, n session.Notes, clock *clock) {
 	later := clock.Now().Add(time.Hour)
 	every := make([]byte, 256)
 	for i := range every {
@@ -115,7 +115,7 @@ func notesComeBack(t *testing.T, n session.Notes, clock *Clock) {
 	wantNote(t, n, "mine", []byte("mine"))
 }
 
-func notesExpire(t *testing.T, n session.Notes, clock *Clock) {
+func notesExpire(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "soon", "1", clock.Now().Add(time.Minute))
 	put(t, n, "later", "2", clock.Now().Add(time.Hour))
 	clock.Move(time.Minute - time.Microsecond)
@@ -130,7 +130,7 @@ func notesExpire(t *testing.T, n session.Notes, clock *Clock) {
 	wantNote(t, n, "later", nil)
 }
 
-func notesAreReplaced(t *testing.T, n session.Notes, clock *Clock) {
+func notesAreReplaced(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "k", "first", clock.Now().Add(time.Minute))
 	put(t, n, "k", "second", clock.Now().Add(time.Hour))
 	clock.Move(2 * time.Minute)
@@ -142,7 +142,7 @@ func notesAreReplaced(t *testing.T, n session.Notes, clock *Clock) {
 	wantNote(t, n, "k", []byte("fourth"))
 }
 
-func notesAreDeleted(t *testing.T, n session.Notes, clock *Clock) {
+func notesAreDeleted(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "a", "1", clock.Now().Add(time.Hour))
 	put(t, n, "b", "2", clock.Now().Add(time.Hour))
 	for range 2 {
@@ -154,7 +154,7 @@ func notesAreDeleted(t *testing.T, n session.Notes, clock *Clock) {
 	wantNote(t, n, "b", []byte("2"))
 }
 
-func notesAreReadTogether(t *testing.T, n session.Notes, clock *Clock) {
+func notesAreReadTogether(t *testing.T, n session.Notes, clock *clock) {
 	const many = 600
 	keys := make([]string, 0, 2*many)
 	for i := range many {
@@ -177,7 +177,7 @@ func notesAreReadTogether(t *testing.T, n session.Notes, clock *Clock) {
 	}
 }
 
-func sweepsAreExact(t *testing.T, n session.Notes, clock *Clock) {
+func sweepsAreExact(t *testing.T, n session.Notes, clock *clock) {
 	at := clock.Now().Add(time.Hour)
 	put(t, n, "before", "1", at.Add(-time.Microsecond))
 	put(t, n, "at", "2", at)
@@ -191,7 +191,7 @@ func sweepsAreExact(t *testing.T, n session.Notes, clock *Clock) {
 	wantNote(t, n, "after", []byte("3"))
 }
 
-func sweepsAreBounded(t *testing.T, n session.Notes, clock *Clock) {
+func sweepsAreBounded(t *testing.T, n session.Notes, clock *clock) {
 	const rest = 3
 	at := clock.Now().Add(time.Hour)
 	for i := range storelimits.SweepMost + rest {
@@ -204,7 +204,7 @@ func sweepsAreBounded(t *testing.T, n session.Notes, clock *Clock) {
 	}
 }
 
-func notesAreSwept(t *testing.T, n session.Notes, clock *Clock) {
+func notesAreSwept(t *testing.T, n session.Notes, clock *clock) {
 	put(t, n, "old", "x", clock.Now().Add(time.Minute))
 	clock.Move(time.Hour)
 	for i := range storelimits.SweepEvery {
@@ -215,7 +215,7 @@ func notesAreSwept(t *testing.T, n session.Notes, clock *Clock) {
 	}
 }
 
-func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *Clock) {
+func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *clock) {
 	later := clock.Now().Add(time.Hour)
 	for _, key := range []string{"", strings.Repeat("k", 257), "a\x00b", "a\nb", "\xff"} {
 		wantErr(t, fmt.Sprintf("%.20q", key), n.Put(t.Context(), key, nil, later), session.ErrInvalid)
@@ -224,7 +224,7 @@ func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *Clock) {
 	wantErr(t, "no time", n.Put(t.Context(), "k", nil, time.Time{}), session.ErrInvalid)
 }
 
-func notesHeedContexts(t *testing.T, n session.Notes, clock *Clock) {
+func notesHeedContexts(t *testing.T, n session.Notes, clock *clock) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "Put", n.Put(ctx, "k", nil, clock.Now().Add(time.Hour)), context.Canceled)
@@ -237,7 +237,7 @@ func notesHeedContexts(t *testing.T, n session.Notes, clock *Clock) {
 	wantErr(t, "Sweep", err, context.Canceled)
 }
 
-func notesAtOnce(t *testing.T, n session.Notes, clock *Clock) {
+func notesAtOnce(t *testing.T, n session.Notes, clock *clock) {
 	later := clock.Now().Add(time.Hour)
 	var wg sync.WaitGroup
 	for w := range 8 {

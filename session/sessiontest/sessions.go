@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -231,7 +232,7 @@ func sessionsMove(t *testing.T, store session.Store) {
 
 // intent is one of a run, a turn and a call.
 func intent(run string, turn int, call, input string) tool.Intent {
-	return tool.Intent{CallRef: tool.CallRef{Run: run, Turn: turn, CallID: call, Key: tool.Bare("f")}, Arguments: sha256.Sum256([]byte(input))}
+	return tool.Intent{CallRef: tool.CallRef{Run: run, Turn: turn, CallID: call, Key: tool.Key{Kind: codes.KeyBare, Name: "f"}}, Arguments: sha256.Sum256([]byte(input))}
 }
 
 func journalKnows(t *testing.T, store session.Store) {

@@ -347,8 +347,7 @@ func oldHeadsAreRefused(t *testing.T, s session.Store) {
 	appendTo(t, s, "s", 0, numbered(0, 3)...)
 	for _, head := range []int64{0, 2, 4, -1} {
 		err := s.Append(t.Context(), "s", head, numbered(3, 1))
-		var conflict *session.ConflictError
-		if !errors.As(err, &conflict) || !errors.Is(err, session.ErrConflict) || conflict.Head != head || conflict.Actual != 3 || conflict.ID != "s" {
+		if !errors.Is(err, session.ErrConflict) {
 			t.Errorf("after %d: %v", head, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -39,7 +40,7 @@ func RunTickets(t *testing.T, open func(t *testing.T) (again func(t *testing.T) 
 // openTicket stores an open ticket of a run.
 func openTicket(t *testing.T, s tool.TicketStore, id, run string, expires time.Time) {
 	t.Helper()
-	ref := tool.CallRef{Run: run, Turn: 3, CallID: "call " + id, Key: tool.Bare("build")}
+	ref := tool.CallRef{Run: run, Turn: 3, CallID: "call " + id, Key: tool.Key{Kind: codes.KeyBare, Name: "build"}}
 	err := s.Update(t.Context(), id, func(st *tool.StoredTicket) error {
 		if st.State != "" {
 			return fmt.Errorf("ticket %s is known as %s", id, st.State)
@@ -111,7 +112,7 @@ func ticketsSurvive(t *testing.T, open func(t *testing.T) tool.TicketStore) {
 }
 
 func ticketsExpire(t *testing.T, open func(t *testing.T) tool.TicketStore) {
-	clock := NewClock()
+	clock := newClock()
 	openTicket(t, open(t), "a", "run", clock.Now().Add(time.Minute))
 	tickets := &tool.Tickets{Store: open(t), Now: clock.Now}
 	box, err := tool.Config{}.Box()

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dragoman-go/dragoman/session"
 	driver "modernc.org/sqlite"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
 )
 
 // migrations make the tables, each from what the one before left. They are only
@@ -102,7 +103,7 @@ func (s *Store) version(ctx context.Context, db queryer) (version int, err error
 	case application != applicationID && (application != 0 || version != 0 || tables != 0):
 		return 0, fmt.Errorf("%s is a database of another program's: name another file", s.path)
 	case version > len(migrations):
-		return 0, &session.NewerError{What: s.path, Found: version, Known: len(migrations)}
+		return 0, &storeerr.Newer{What: s.path, Found: version, Known: len(migrations)}
 	default:
 		return version, nil
 	}

@@ -22,8 +22,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-go/dragoman/session"
 	driver "modernc.org/sqlite"
+
+	"github.com/dragoman-go/dragoman/internal/storage/storeerr"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Options say how sessions are kept. The zero value is the safe one.
@@ -50,8 +53,8 @@ type Store struct {
 }
 
 var (
-	_ session.Store        = (*Store)(nil)
-	_ session.TicketKeeper = (*Store)(nil)
+	_ session.Store                           = (*Store)(nil)
+	_ interface{ Tickets() tool.TicketStore } = (*Store)(nil)
 )
 
 // Open opens a file of sessions, and makes it where it is not there: readable by
@@ -254,7 +257,7 @@ func (s *Store) Append(ctx context.Context, id string, head int64, entries []ses
 		case err != nil:
 			return s.about(err)
 		case actual != head:
-			return &session.ConflictError{ID: id, Head: head, Actual: actual}
+			return &storeerr.Conflict{ID: id, Head: head, Actual: actual}
 		case len(entries) == 0:
 			return nil
 		}

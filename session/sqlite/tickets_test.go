@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 	"github.com/dragoman-go/dragoman/session/sqlite"
@@ -24,7 +25,7 @@ func TestT13_SQLiteTicketsConform(t *testing.T) {
 }
 
 func TestT13_DeliveredTicketsAreDeletedAfterTheirRetention(t *testing.T) {
-	clock := sessiontest.NewClock()
+	clock := testkit.NewClock()
 	s := open(t, filepath.Join(t.TempDir(), "t.db"), sqlite.Options{Relaxed: true, Now: clock.Now})
 	put := func(id string) (known bool) {
 		err := s.Tickets().Update(t.Context(), id, func(st *tool.StoredTicket) error {

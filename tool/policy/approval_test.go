@@ -29,7 +29,7 @@ func approved() tool.Answer { return tool.Answer{Verdict: tool.Approved} }
 
 func binding() tool.Binding {
 	return tool.Binding{
-		Run: "run", Turn: 1, CallID: "c", Key: tool.Bare("delete"), Tool: dragoman.Fingerprint{1},
+		Run: "run", Turn: 1, CallID: "c", Key: toolopt.Bare("delete"), Tool: dragoman.Fingerprint{1},
 		Arguments: tool.Hash{2}, Policy: "p",
 	}
 }
@@ -39,7 +39,7 @@ func bindings(b tool.Binding) map[string]tool.Binding {
 	out := map[string]tool.Binding{}
 	for name, change := range map[string]func(*tool.Binding){
 		"run": func(b *tool.Binding) { b.Run = "run2" }, "turn": func(b *tool.Binding) { b.Turn = 2 },
-		"call": func(b *tool.Binding) { b.CallID = "d" }, "tool": func(b *tool.Binding) { b.Key = tool.Namespaced("fs", "delete") },
+		"call": func(b *tool.Binding) { b.CallID = "d" }, "tool": func(b *tool.Binding) { b.Key = toolopt.Namespaced("fs", "delete") },
 		"definition": func(b *tool.Binding) { b.Tool[0] = 9 }, "arguments": func(b *tool.Binding) { b.Arguments[0] = 9 },
 		"policy": func(b *tool.Binding) { b.Policy = "q" },
 	} {
@@ -92,7 +92,7 @@ func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewLedger()
+	l := &Ledger{}
 	runner := &tool.Runner{Policy: mustNew(t, Config{Default: defaultAskDestructive}), Approver: l, Parallel: 1}
 	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Name: "a"}, {ID: "2", Name: "b"}, {ID: "3", Name: "c"}}}
 	batch, err := runner.Start("r").Do(context.Background(), box, turn)
@@ -119,7 +119,7 @@ func TestA2_AllCallsOfATurnThatWaitAreListedAndOthersRun(t *testing.T) {
 
 func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
 	setup := func() (*world, *Ledger) {
-		w, l := newWorld(t, asking(t)), NewLedger()
+		w, l := newWorld(t, asking(t)), &Ledger{}
 		w.runner.Approver = l
 		if w.do(`{"path":"a"}`); len(w.batch.Pending) != 1 {
 			t.Fatal("it does not wait")
@@ -178,7 +178,7 @@ func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
 // Who decides some of a turn's calls leaves the others waiting, and they interrupt
 // again until all are decided.
 func TestA3_SomeCallsCanBeDecidedAndTheOthersInterruptAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), NewLedger()
+	w, l := newWorld(t, asking(t)), &Ledger{}
 	w.runner.Approver = l
 	turn := tool.Turn{Number: 1}
 	for i := range 4 {
@@ -222,14 +222,14 @@ func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
 		{Verdict: tool.Approved, Value: json.RawMessage("{")},
 		{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage("{")}},
 	} {
-		if err := NewLedger().Decide(binding(), a); !errors.Is(err, ErrAnswer) {
+		if err := new(Ledger).Decide(binding(), a); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
 }
 
 func TestQuirkI9_ADecisionCoversItsBindingAndNothingElse(t *testing.T) {
-	l := NewLedger()
+	l := &Ledger{}
 	l.Decide(binding(), approved())
 	if look(l, binding()) != tool.Approved {
 		t.Error("the call itself is not covered")
@@ -242,7 +242,7 @@ func TestQuirkI9_ADecisionCoversItsBindingAndNothingElse(t *testing.T) {
 }
 
 func TestA4_ArgumentsThatChangeAfterApprovalAreAskedAbout(t *testing.T) {
-	w, l := newWorld(t, asking(t)), NewLedger()
+	w, l := newWorld(t, asking(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]
@@ -275,7 +275,7 @@ func TestA4_ArgumentsThatChangeAfterApprovalAreAskedAbout(t *testing.T) {
 }
 
 func TestA4_AToolThatIsSwappedAfterApprovalAsksAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), NewLedger()
+	w, l := newWorld(t, asking(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -287,7 +287,7 @@ func TestA4_AToolThatIsSwappedAfterApprovalAsksAgain(t *testing.T) {
 }
 
 func TestA4_ANewPolicyAsksAgain(t *testing.T) {
-	w, l := newWorld(t, asking(t)), NewLedger()
+	w, l := newWorld(t, asking(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	l.Decide(w.batch.Pending[0].Binding, approved())
@@ -299,7 +299,7 @@ func TestA4_ANewPolicyAsksAgain(t *testing.T) {
 }
 
 func TestA5_ThisCallsDecisionBeatsTheStickyOneAndTheLatestWins(t *testing.T) {
-	l, b := NewLedger(), binding()
+	l, b := &Ledger{}, binding()
 	l.Always(b)
 	l.Decide(b, tool.Answer{Verdict: tool.Rejected})
 	if look(l, b) != tool.Rejected {
@@ -314,7 +314,7 @@ func TestA5_ThisCallsDecisionBeatsTheStickyOneAndTheLatestWins(t *testing.T) {
 }
 
 func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
-	l, b := NewLedger(), binding()
+	l, b := &Ledger{}, binding()
 	l.Always(b)
 	others := bindings(b)
 	for _, covered := range []string{"turn", "call", "arguments"} {
@@ -324,7 +324,7 @@ func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
 		delete(others, covered)
 	}
 	deferred := b
-	deferred.Key = tool.DeferredTopLevel("delete")
+	deferred.Key = toolopt.Deferred("delete")
 	others["deferred sibling"] = deferred
 	nested := b
 	nested.Run = b.Run + "/nested"
@@ -350,7 +350,7 @@ func TestA5_StickyDecisionsStayWithTheirToolAndRun(t *testing.T) {
 }
 
 func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
-	l := NewLedger()
+	l := &Ledger{}
 	l.Decide(binding(), tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"a":1}`)}})
 	l.Never(binding(), "no")
 	stored, err := json.Marshal(l)
@@ -368,7 +368,7 @@ func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
 	if err := json.Unmarshal(stored, &back); err != nil || !reflect.DeepEqual(back.calls, l.calls) || !reflect.DeepEqual(back.sticky, l.sticky) {
 		t.Errorf("%+v, %v", &back, err)
 	}
-	if err := json.Unmarshal([]byte(`{"version":2}`), &back); !errors.Is(err, ErrNewer) {
+	if err := json.Unmarshal([]byte(`{"version":2}`), &back); !errors.Is(err, errNewer) {
 		t.Errorf("a newer one: %v", err)
 	}
 	for _, bad := range []string{`{}`, `[]`, `{"version":1,"new":1}`, `{"version":1,"calls":[{"answer":{"verdict":""}}]}`, `{"version":1,"sticky":[{"verdict":"yes"}]}`} {
@@ -387,7 +387,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, byToken := NewLedger(), NewLedger()
+	elsewhere, byToken := &Ledger{}, &Ledger{}
 	yes := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return approved(), nil })
 	for name, approver := range map[string]tool.Approver{
 		"a prompt":   NewPrompt(strings.NewReader("y\n"), io.Discard),
@@ -396,7 +396,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 			go elsewhere.Decide(req.Binding, approved())
 			return nil
 		}}),
-		"waiting, until a fallback decides": NewLedger().Wait(Waiting{Timeout: time.Nanosecond, Fallback: yes}),
+		"waiting, until a fallback decides": new(Ledger).Wait(Waiting{Timeout: time.Nanosecond, Fallback: yes}),
 		"a token": First(byToken, ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
 			token, err := signer.Sign(Grant{Binding: req.Binding, Answer: approved()})
 			if err == nil {
@@ -404,7 +404,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 			}
 			return tool.Answer{}, err
 		}), byToken),
-		"several in a row": First(NewLedger(), NewPrompt(strings.NewReader(""), io.Discard), yes),
+		"several in a row": First(&Ledger{}, NewPrompt(strings.NewReader(""), io.Discard), yes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, asking(t))
@@ -417,7 +417,7 @@ func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
 }
 
 func TestA7_ApproversStandInARow(t *testing.T) {
-	l := NewLedger()
+	l := &Ledger{}
 	asked := 0
 	human := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 		asked++
@@ -442,7 +442,7 @@ func TestA7_ApproversStandInARow(t *testing.T) {
 
 func TestA7_ADeferredDecisionIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLedger()
+		l := &Ledger{}
 		announced := make(chan tool.Binding, 1)
 		wait := l.Wait(Waiting{
 			Timeout:  time.Minute,
@@ -510,7 +510,7 @@ func TestA7_APromptReadsAnswers(t *testing.T) {
 		}
 	}
 	p := NewPrompt(strings.NewReader("always\nnever again\n"), io.Discard)
-	p.Ledger = NewLedger()
+	p.Ledger = &Ledger{}
 	if look(p, binding()) != tool.Approved || look(p.Ledger, bindings(binding())["call"]) != tool.Approved {
 		t.Error("always is not remembered")
 	}
@@ -573,7 +573,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 		out.Reset()
 		p := NewPrompt(strings.NewReader("n\n"), &out)
 		_, err := p.Approve(context.Background(), &tool.ApprovalRequest{
-			Binding: tool.Binding{Key: tool.Bare("t" + evil)}, Input: in, Reason: evil, Agent: []string{evil},
+			Binding: tool.Binding{Key: toolopt.Bare("t" + evil)}, Input: in, Reason: evil, Agent: []string{evil},
 			Wanted: &tool.InputRequest{Argument: evil, Prompt: evil},
 		})
 		if err != nil {
@@ -598,7 +598,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 		out.Reset()
 		long := "rm -r /" + strings.Repeat(pad, 100) + "Why you are asked: it is harmless"
 		p := NewPrompt(strings.NewReader("n\n"), &out)
-		if _, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: tool.Binding{Key: tool.Bare("t")}, Input: tool.Input{Text: long}}); err != nil {
+		if _, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: tool.Binding{Key: toolopt.Bare("t")}, Input: tool.Input{Text: long}}); err != nil {
 			t.Fatal(err)
 		}
 		all := ""

@@ -28,7 +28,7 @@ type stopped struct {
 
 func stop(t *testing.T, opts ...tool.Option) *stopped {
 	t.Helper()
-	s := &stopped{world: newWorld(t, asking(t), opts...), ledger: NewLedger(), clock: time.Unix(1_800_000_000, 0)}
+	s := &stopped{world: newWorld(t, asking(t), opts...), ledger: &Ledger{}, clock: time.Unix(1_800_000_000, 0)}
 	s.signer = signerAt(t, &s.clock)
 	s.runner.Approver = s.ledger
 	s.do(`{"path":"a"}`)
@@ -107,7 +107,7 @@ func TestAttack_ReplayedApprovalToken(t *testing.T) {
 		t.Fatalf("it ran %d times", s.ran)
 	}
 	// The same call again, in a process that knows nothing of the first.
-	s.ledger = NewLedger()
+	s.ledger = &Ledger{}
 	s.runner.Approver = s.ledger
 	if err := s.signer.RedeemInto(t.Context(), s.ledger, token, s.pending, nil); !errors.Is(err, ErrTokenReplayed) {
 		t.Errorf("a second time: %v", err)
@@ -297,7 +297,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 15, 16, 17, 200_000} {
-		q := &tool.Question{Subject: codes.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
+		q := &tool.Question{Subject: codes.SubjectToolCall, Key: toolopt.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
 		within(t, time.Minute, func() {
 			if d, err := p.Decide(t.Context(), q); err != nil || d.Rule != "last" {
 				t.Errorf("%d arguments: %v, %v", n, d, err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -63,7 +64,7 @@ func TestP7_DecisionsAndExecutionsAreWrittenWithTheHashOfTheArguments(t *testing
 	var events []string
 	for _, e := range all {
 		events = append(events, e.Event+" "+string(e.Effect)+" "+string(e.ErrorKind))
-		if e.Run != "run" || e.Call != "c" || e.Tool != "delete" || e.Key != tool.Bare("delete") || !e.Time.Equal(time.Unix(1_800_000_000, 0)) || e.Arguments == nil {
+		if e.Run != "run" || e.Call != "c" || e.Tool != "delete" || e.Key != toolopt.Bare("delete") || !e.Time.Equal(time.Unix(1_800_000_000, 0)) || e.Arguments == nil {
 			t.Errorf("%+v", e)
 		}
 		if e.Turn == 1 && *e.Arguments != hash {
@@ -128,7 +129,7 @@ func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
 	var log bytes.Buffer
 	audit := NewAudit(&log)
 	audit.Redactor = &tool.Redactor{Secrets: []string{secret}}
-	ref := tool.CallRef{Run: "r", Turn: 1, CallID: "c", Key: tool.Bare("f")}
+	ref := tool.CallRef{Run: "r", Turn: 1, CallID: "c", Key: toolopt.Bare("f")}
 	decision := tool.Decision{Effect: tool.Deny, Reason: "reason " + secret, Edits: []tool.Edit{{Argument: "a", Value: json.RawMessage(`"` + secret + `"`)}}}
 	for _, ev := range []tool.Event{
 		tool.Decided{CallRef: ref, Decision: decision, Failed: errors.New("failed " + secret)},

@@ -273,7 +273,7 @@ func TestP1_ARuleThatCanNeverApplyInAHostIsRefused(t *testing.T) {
 }
 
 func TestA5_ALedgerForgetsOneRun(t *testing.T) {
-	l := NewLedger()
+	l := &Ledger{}
 	if !l.IsZero() {
 		t.Error("a new ledger is not zero")
 	}
@@ -396,7 +396,7 @@ func TestA7_APromptShowsWhatIsKnownAndNothingElse(t *testing.T) {
 		t.Errorf("an input without a prompt:\n%s", text)
 	}
 
-	if text = shownFor(t, func(p *Prompt) { p.Ledger = NewLedger() }, bare()); !strings.Contains(text, "always") {
+	if text = shownFor(t, func(p *Prompt) { p.Ledger = &Ledger{} }, bare()); !strings.Contains(text, "always") {
 		t.Errorf("always is not offered:\n%s", text)
 	}
 

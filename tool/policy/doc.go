@@ -3,7 +3,7 @@
 // [tool.Approver]s, and an observer that is an audit log.
 //
 //	p, err := policy.Load("policy.yaml")
-//	ledger := policy.NewLedger()
+//	ledger := &policy.Ledger{}
 //	runner := &tool.Runner{Policy: p, Approver: ledger, Observe: audit.Observe}
 //
 // # Rules
@@ -151,9 +151,21 @@
 //
 // and, beside the standard functions, those on strings (lowerAscii, split,
 // trim, …), sets (sets.contains, …), optional values (args.?path.orValue("")),
-// cel.bind(name, value, expression), and shell(string), which gives a
-// [shell.Command] of all that Bash or another sh would do, its fields named as in
-// JSON:
+// cel.bind(name, value, expression), and shell(string), which says
+// what Bash or another sh would do, as far as that can be known without running it:
+//
+//	text         string  the command as it was written
+//	programs     list    the names of all programs that it runs, those in pipelines and
+//	                     substitutions, and those that env, xargs, sh -c and the like run
+//	simple       bool    it is one program with fixed arguments and needs no shell
+//	args         list    the arguments of a simple command, unquoted
+//	redirects    list    the files that it reads or writes by operators
+//	writes       list    the files among them that it may write
+//	parse_error  string  why it could not be parsed; empty if it could
+//
+// A program that is called by a path is listed as written and by its base name, and one in
+// capitals also in lower case: a rule that allows ls does not allow ./ls, and one that denies
+// rm denies /bin/rm. "?" stands for what only the run would tell:
 //
 //	cel.bind(c, shell(args.command), c.simple && c.programs.all(p, p in ["ls", "cat"]))
 //

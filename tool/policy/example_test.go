@@ -92,7 +92,7 @@ func Example_approval() {
 		fmt.Println(err)
 		return
 	}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	runner := &tool.Runner{Approver: ledger}
 	turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "c1", Name: "remove", Arguments: `{"path":"a.txt"}`}}}
 	batch, err := runner.Start("run-1").Do(context.Background(), box, turn)

@@ -72,7 +72,7 @@ func (p *Policy) Explain(ctx context.Context, q *tool.Question) Explanation {
 		open := out.Decision.Effect == "" && out.Failed == ""
 		switch {
 		case err != nil && open:
-			out.Failed = (&ExpressionError{Rule: r.ID, Err: err}).Error()
+			out.Failed = (&expressionError{Rule: r.ID, Err: err}).Error()
 		case c.Matched && open:
 			c.Decided = true
 			out.Decision = r.decision()
@@ -178,7 +178,7 @@ func oneOf(list []string) string {
 }
 
 // String is the default's name in a file.
-func (d Default) String() string {
+func (d fallback) String() string {
 	if d == defaultAllow {
 		return "allow"
 	}

@@ -185,8 +185,8 @@ func (r *reader) config(root *node) Config {
 	return c
 }
 
-func (r *reader) fallback(n *node) Default {
-	switch d := Default(r.String(n, "default")); d {
+func (r *reader) fallback(n *node) string {
+	switch d := r.String(n, "default"); d {
 	case "allow":
 		return defaultAllow
 	case defaultDeny, defaultAsk, defaultAskDestructive:

@@ -48,9 +48,6 @@ func stickyOf(b tool.Binding) sticky {
 	return sticky{Run: b.Run, Key: b.Key.ApprovalKey(), Tool: b.Tool, Policy: b.Policy}
 }
 
-// NewLedger makes an empty ledger.
-func NewLedger() *Ledger { return &Ledger{} }
-
 // ErrAnswer is wrapped by every error about an answer that cannot be recorded.
 var ErrAnswer = errors.New("policy: not an answer")
 
@@ -181,8 +178,8 @@ func copyAnswer(a tool.Answer) tool.Answer {
 // ledgerVersion is the version of the stored form.
 const ledgerVersion = 1
 
-// ErrNewer says that something was stored by a newer version of this module.
-var ErrNewer = errors.New("policy: stored by a newer version")
+// errNewer says that something was stored by a newer version of this module.
+var errNewer = errors.New("policy: stored by a newer version")
 
 type storedLedger struct {
 	Version int            `json:"version"`
@@ -236,7 +233,7 @@ func compareBindings(a, b tool.Binding) int {
 }
 
 // UnmarshalJSON replaces what the ledger holds by what was stored. It refuses
-// what a newer version wrote ([ErrNewer]), and what it does not know.
+// what a newer version wrote (an error), and what it does not know.
 func (l *Ledger) UnmarshalJSON(data []byte) error {
 	var version struct {
 		Version int `json:"version"`
@@ -245,7 +242,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("policy: the ledger: %w", err)
 	}
 	if version.Version > ledgerVersion {
-		return fmt.Errorf("%w: the ledger has version %d, this is %d", ErrNewer, version.Version, ledgerVersion)
+		return fmt.Errorf("%w: the ledger has version %d, this is %d", errNewer, version.Version, ledgerVersion)
 	}
 	if version.Version < 1 {
 		return errors.New("policy: the ledger has no version")

@@ -22,7 +22,7 @@ import (
 // Policy decides by rules. It does not change, and is safe for concurrent use.
 type Policy struct {
 	rules    []*compiled // in the order in which they are looked at
-	fallback Default
+	fallback fallback
 	version  string
 	index    *index
 	// immediate: no rule has an expression.
@@ -63,7 +63,7 @@ func New(config Config) (*Policy, error) {
 
 // build makes a policy, and says everything that is wrong with it.
 func build(config Config) (*Policy, []error) {
-	p := &Policy{fallback: config.Default, defaultAt: config.defaultAt}
+	p := &Policy{fallback: fallback(config.Default), defaultAt: config.defaultAt}
 	var errs []error
 	switch config.Default {
 	case defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive:
@@ -250,7 +250,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 				return tool.Decision{}, fmt.Errorf("policy: rule %q: %w", r.ID, context.Cause(ctx))
 			}
 			if err != nil && decision.Effect == "" {
-				return tool.Decision{}, &ExpressionError{Rule: r.ID, Err: err}
+				return tool.Decision{}, &expressionError{Rule: r.ID, Err: err}
 			}
 			if err != nil || !ok {
 				continue
@@ -268,19 +268,19 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 	return decision, nil
 }
 
-// ExpressionError says that the expression of a rule could not be run to a yes or
+// expressionError says that the expression of a rule could not be run to a yes or
 // no.
-type ExpressionError struct {
+type expressionError struct {
 	Rule string
 	Err  error
 }
 
-func (e *ExpressionError) Error() string {
+func (e *expressionError) Error() string {
 	return fmt.Sprintf("policy: rule %q: its expression failed: %v", e.Rule, e.Err)
 }
 
 // Unwrap gives the cause.
-func (e *ExpressionError) Unwrap() error { return e.Err }
+func (e *expressionError) Unwrap() error { return e.Err }
 
 func (r *compiled) decision() tool.Decision {
 	d := tool.Decision{Effect: r.Effect, Rule: r.ID, Reason: r.Reason, Edits: r.Edits}
@@ -400,7 +400,7 @@ func (p *Policy) byDefault(q *tool.Question) tool.Decision {
 }
 
 // decide returns the decision on a call that the default covers.
-func (d Default) decide(q *tool.Question) tool.Decision {
+func (d fallback) decide(q *tool.Question) tool.Decision {
 	switch d {
 	case defaultAllow:
 		return tool.Decision{Effect: tool.Allow}

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -72,8 +73,8 @@ func drawRules(t *rapid.T) []Rule {
 	return rules
 }
 
-func drawDefault(t *rapid.T) Default {
-	return rapid.SampledFrom([]Default{defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive}).Draw(t, "default")
+func drawDefault(t *rapid.T) string {
+	return rapid.SampledFrom([]string{defaultAllow, defaultDeny, defaultAsk, defaultAskDestructive}).Draw(t, "default")
 }
 
 func drawQuestion(t *rapid.T) *tool.Question {
@@ -163,7 +164,7 @@ func drawBinding(t *rapid.T) tool.Binding {
 		Turn:   rapid.IntRange(1, 2).Draw(t, "turn"),
 		CallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"),
 		Key: rapid.SampledFrom([]tool.Key{
-			tool.Bare("a"), tool.Namespaced("ns", "a"), tool.DeferredTopLevel("a"), tool.Bare("b"),
+			toolopt.Bare("a"), toolopt.Namespaced("ns", "a"), toolopt.Deferred("a"), toolopt.Bare("b"),
 		}).Draw(t, "key"),
 		Policy: rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "policy"),
 	}
@@ -182,7 +183,7 @@ func TestA5_ALedgerAnswersByThisCallThenStickyAndNeverForAnythingElse(t *testing
 			answer  tool.Answer
 		}
 		var all []said
-		l := NewLedger()
+		l := &Ledger{}
 		for i := range rapid.IntRange(0, 6).Draw(t, "decisions") {
 			s := said{binding: drawBinding(t), sticky: rapid.Bool().Draw(t, "sticky"), answer: tool.Answer{Verdict: tool.Approved}}
 			if rapid.Bool().Draw(t, "no") {

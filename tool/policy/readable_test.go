@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -33,7 +34,7 @@ func TestPromptShowsThePreviewOfTheTool(t *testing.T) {
 	ask := func(preview func(context.Context) (string, error)) string {
 		var out bytes.Buffer
 		_, err := NewPrompt(strings.NewReader("n\n"), &out).Approve(context.Background(), &tool.ApprovalRequest{
-			Binding: tool.Binding{Key: tool.Bare("write_file")}, Input: tool.Input{Arguments: json.RawMessage(`{"path":"a.txt"}`)}, Preview: preview,
+			Binding: tool.Binding{Key: toolopt.Bare("write_file")}, Input: tool.Input{Arguments: json.RawMessage(`{"path":"a.txt"}`)}, Preview: preview,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -69,25 +69,26 @@ type When struct {
 	Expression string
 }
 
-// Default decides where no rule matches.
-type Default string
+// fallback decides where no rule matches.
+type fallback string
 
-// The defaults.
+// The values of [Config.Default].
 const (
-	defaultAllow Default = ""
-	defaultDeny  Default = "deny"
-	defaultAsk   Default = "ask"
-	// defaultAskDestructive asks before tool calls that may destroy something:
-	// all but those of tools of this program that say that they are read-only, or
-	// that they are not destructive. What an MCP server says of its own tools is
-	// no proof. It is meant for the command line.
-	defaultAskDestructive Default = "ask_destructive"
+	defaultAllow          = ""
+	defaultDeny           = "deny"
+	defaultAsk            = "ask"
+	defaultAskDestructive = "ask_destructive"
 )
 
 // Config is a whole policy.
 type Config struct {
-	Rules   []Rule
-	Default Default
+	Rules []Rule
+	// Default decides where no rule matches: "deny", "ask", "ask_destructive", or empty to
+	// allow. "ask_destructive" asks before tool calls that may destroy something: all but
+	// those of tools of this program that say that they are read-only, or that they are not
+	// destructive. What an MCP server says of its own tools is no proof. It is meant for the
+	// command line.
+	Default string
 	// CostLimit bounds each run of an expression, in CEL's units; zero means
 	// 1000000.
 	CostLimit uint64

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
+	"github.com/dragoman-go/dragoman/internal/testkit/toolopt"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -65,7 +66,7 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"a glob at the front", When{Tools: []string{"*.delete"}}, spaced("git", "delete"), true},
 		{"a glob of one character", When{Tools: []string{"git.r?n"}}, spaced("git", "run"), true},
 		{"a glob of one character more", When{Tools: []string{"git.run?"}}, spaced("git", "run"), false},
-		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = tool.DeferredTopLevel("t") }), true},
+		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = toolopt.Deferred("t") }), true},
 		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: codes.SubjectModelCall}, false},
 		{"a namespace", When{Namespaces: []string{"git"}}, spaced("git", "x"), true},
 		{"another namespace", When{Namespaces: []string{"git"}}, spaced("gitx", "x"), false},
@@ -271,7 +272,7 @@ func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 		})
 	}
 	for _, tc := range []struct {
-		fallback Default
+		fallback string
 		q        *tool.Question
 		want     tool.Effect
 	}{
@@ -397,7 +398,7 @@ func TestP1_AToolThatChangesIsJudgedAnew(t *testing.T) {
 
 func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
 	missing := Rule{ID: "x", Effect: tool.Allow, When: When{Expression: `args.path == "a"`}}
-	var failed *ExpressionError
+	var failed *expressionError
 	d, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{}`))
 	if !errors.As(err, &failed) || failed.Rule != "x" || d.Effect != "" {
 		t.Errorf("%+v, %v", d, err)
@@ -479,7 +480,7 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 	}
 	for name, f := range failures {
 		for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask, tool.AskInput} {
-			for _, fallback := range []Default{defaultAllow, defaultAsk, defaultDeny, defaultAskDestructive} {
+			for _, fallback := range []string{defaultAllow, defaultAsk, defaultDeny, defaultAskDestructive} {
 				r := Rule{ID: "fails", Effect: effect, When: When{Expression: f.source}}
 				if effect == tool.AskInput {
 					r.Input = &tool.InputRequest{Argument: "ticket"}
@@ -487,7 +488,7 @@ func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
 				below := Rule{ID: "below", Effect: tool.Allow, Priority: -1}
 				p := mustNew(t, Config{CostLimit: 2000, Default: fallback, Rules: []Rule{r, below}})
 				d, err := p.Decide(context.Background(), about("t", f.args))
-				var failed *ExpressionError
+				var failed *expressionError
 				if !errors.As(err, &failed) || failed.Rule != "fails" || d.Effect != "" {
 					t.Errorf("%s, %s, default %s: %+v, %v", name, effect, fallback, d, err)
 				}

@@ -8,7 +8,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
 
-	"github.com/dragoman-go/dragoman/tool/shell"
+	"github.com/dragoman-go/dragoman/internal/text/shell"
 )
 
 const (

@@ -98,7 +98,7 @@ func TestA7_WhatWasTypedBeforeAQuestionIsShownDoesNotAnswerIt(t *testing.T) {
 		asked++
 	}}
 	p := NewPrompt(program, out)
-	p.Ledger = NewLedger()
+	p.Ledger = &Ledger{}
 	for _, want := range []string{"I looked", "of that"} {
 		a, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: binding()})
 		if err != nil || a.Verdict != tool.Rejected || a.Message != want {

@@ -52,7 +52,7 @@ type Signer struct {
 // NewSigner makes a signer that signs with the current key, and also takes tokens
 // of older ones.
 func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
-	s := &Signer{current: current, keys: map[string][]byte{}, Nonces: NewNonces(0)}
+	s := &Signer{current: current, keys: map[string][]byte{}, Nonces: &Nonces{}}
 	for _, k := range append([]SigningKey{current}, older...) {
 		switch {
 		case k.ID == "":
@@ -97,19 +97,19 @@ var (
 	errTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
 )
 
-// MismatchError is a token for something else than what it was redeemed for.
-type MismatchError struct {
+// mismatchError is a token for something else than what it was redeemed for.
+type mismatchError struct {
 	// Field is the part of the binding that differs: run, turn, call, tool,
 	// definition, arguments, policy, or edited input.
 	Field string
 }
 
-func (e *MismatchError) Error() string {
+func (e *mismatchError) Error() string {
 	return fmt.Sprintf("%v: it is for another %s", ErrToken, e.Field)
 }
 
 // Unwrap lets errors.Is find [ErrToken].
-func (e *MismatchError) Unwrap() error { return ErrToken }
+func (e *mismatchError) Unwrap() error { return ErrToken }
 
 // nonceSize is the length of a token's nonce in bytes.
 const nonceSize = 16
@@ -178,7 +178,7 @@ func (s *Signer) Redeem(ctx context.Context, token string, want tool.Binding, ed
 		return Grant{}, ErrTokenExpired
 	}
 	if field := body.differs(want, edited); field != "" {
-		return Grant{}, &MismatchError{Field: field}
+		return Grant{}, &mismatchError{Field: field}
 	}
 	if s.Nonces == nil {
 		return Grant{}, fmt.Errorf("%w: there is no store", errTokenNonces)
@@ -394,23 +394,16 @@ type NonceStore interface {
 	Use(ctx context.Context, nonce [nonceSize]byte, expires time.Time) (fresh bool, err error)
 }
 
-// Nonces keeps nonces in memory.
+// Nonces keeps nonces in memory. The zero value is ready.
 type Nonces struct {
+	// Max bounds the nonces of tokens that have not expired: more are refused. Zero means
+	// 100,000.
+	Max int
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
 
-	most int
 	mu   sync.Mutex
 	used map[[nonceSize]byte]time.Time
-}
-
-// NewNonces makes a store that holds so many nonces of tokens that have not
-// expired, and refuses more; zero means 100,000.
-func NewNonces(most int) *Nonces {
-	if most <= 0 {
-		most = 100_000
-	}
-	return &Nonces{most: most, used: map[[nonceSize]byte]time.Time{}}
 }
 
 // errNoncesFull says that more tokens were redeemed than the store can remember.
@@ -423,16 +416,23 @@ func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time
 	if _, used := n.used[nonce]; used {
 		return false, nil
 	}
-	if len(n.used) >= n.most {
+	most := n.Max
+	if most <= 0 {
+		most = 100_000
+	}
+	if len(n.used) >= most {
 		at := now(n.Now)
 		for k, until := range n.used {
 			if !until.After(at) {
 				delete(n.used, k)
 			}
 		}
-		if len(n.used) >= n.most {
+		if len(n.used) >= most {
 			return false, errNoncesFull
 		}
+	}
+	if n.used == nil {
+		n.used = map[[nonceSize]byte]time.Time{}
 	}
 	n.used[nonce] = expires
 	return true, nil

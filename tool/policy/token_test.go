@@ -62,7 +62,7 @@ func TestQuirkI9_ATokenForAnythingElseIsRefused(t *testing.T) {
 	token := mustSign(t, s, Grant{Binding: binding(), Answer: approved()})
 	for field, other := range bindings(binding()) {
 		_, err := s.Redeem(context.Background(), token, other, nil)
-		var mismatch *MismatchError
+		var mismatch *mismatchError
 		if !errors.As(err, &mismatch) || mismatch.Field != field || !errors.Is(err, ErrToken) {
 			t.Errorf("another %s: %v", field, err)
 		}
@@ -151,7 +151,7 @@ func TestA4_AnEditedInputTravelsWithItsToken(t *testing.T) {
 		"none": nil, "another": {Arguments: json.RawMessage(`{"path":"c"}`)}, "another space": {Arguments: json.RawMessage(`{"path": "b"}`)},
 		"as text": {Text: `{"path":"b"}`}, "with text": {Arguments: edit.Arguments, Text: "x"},
 	} {
-		var mismatch *MismatchError
+		var mismatch *mismatchError
 		if _, err := s.Redeem(context.Background(), token, binding(), other); !errors.As(err, &mismatch) || mismatch.Field != "edited input" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -226,7 +226,7 @@ func TestA4_WithoutMemoryOfTokensNoneIsTaken(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	n := NewNonces(2)
+	n := &Nonces{Max: 2}
 	n.Now = s.Now
 	use := func(i byte, until time.Duration) (bool, error) {
 		return n.Use(context.Background(), [16]byte{i}, clock.Add(until))
@@ -273,7 +273,7 @@ func TestA4_OneTokenOfManyRedeemersWins(t *testing.T) {
 func TestA4_ARunGoesOnWithATokenAndNotWithAnother(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	s := signerAt(t, &clock)
-	w, l := newWorld(t, asking(t)), NewLedger()
+	w, l := newWorld(t, asking(t)), &Ledger{}
 	w.runner.Approver = l
 	w.do(`{"path":"a"}`)
 	p := w.batch.Pending[0]
@@ -320,7 +320,7 @@ func FuzzRedeem(f *testing.F) {
 	f.Add("dga1..")
 	f.Add("dga1.AA.AA")
 	f.Fuzz(func(t *testing.T, text string) {
-		s.Nonces = NewNonces(0)
+		s.Nonces = &Nonces{}
 		_, err := s.Redeem(context.Background(), text, binding(), nil)
 		if (err == nil) != (text == token) || err != nil && !errors.Is(err, ErrToken) {
 			t.Fatalf("%q: %v", text, err)

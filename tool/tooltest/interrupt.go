@@ -32,7 +32,7 @@ func (w *watched) Settings() tool.Settings { return w.settings }
 
 // Contribution returns the contribution of the tool.
 func (w *watched) Contribution() dragoman.Contribution {
-	if c, ok := w.Tool.(tool.Contributor); ok {
+	if c, ok := w.Tool.(interface{ Contribution() dragoman.Contribution }); ok {
 		return c.Contribution()
 	}
 	return dragoman.Contribution{}

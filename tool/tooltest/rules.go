@@ -49,8 +49,11 @@ func (c *checker) targets() string {
 		}
 	}
 	for _, p := range otherSurfaces() {
-		if v := schema.Lint(c.def, p); v.Status == codes.LintDropped {
-			drop(p.Name(), fmt.Sprintf("tool %q: %v", c.def.Name, v.Err))
+		if c.def.Kind != codes.ToolFunction {
+			break // it has no schema
+		}
+		if _, err := schema.Lower(c.def.Parameters, p); err != nil {
+			drop(p.Name(), fmt.Sprintf("tool %q: %v", c.def.Name, err))
 		}
 	}
 	for _, reason := range reasons {
@@ -156,7 +159,7 @@ func (c *checker) misfits() []string {
 		return nil // a definition in a format of its own
 	}
 	fits := func(args string) bool {
-		completed, _ := validator.Complete(schema.OmitNulls(c.def.Parameters, json.RawMessage(args)), c.settings.Coerce)
+		completed, _ := validator.Complete(validator.OmitNulls(json.RawMessage(args)), c.settings.Coerce)
 		return validator.Validate(completed) == nil
 	}
 	out := []string{`[]`, `7`}

@@ -12,8 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-go/dragoman/internal/text/toolname"
 )
 
 // everyTool hands a path to each tool that takes one, directly, and returns all
@@ -51,7 +52,7 @@ func (p *place) refused(name string) {
 		if strings.Contains(s, tune) {
 			p.t.Errorf("%q, try %d: %q", name, i, s)
 		}
-		if (i < 3 || i == 4) && !strings.Contains(s, ErrPath.Error()) && !strings.Contains(s, "does not exist") && !strings.Contains(s, "too many levels") {
+		if (i < 3 || i == 4) && !strings.Contains(s, errPath.Error()) && !strings.Contains(s, "does not exist") && !strings.Contains(s, "too many levels") {
 			p.t.Errorf("%q, try %d, was not refused: %q", name, i, s)
 		}
 	}

@@ -11,12 +11,11 @@ import (
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/tooltest"
 )
 
 func TestZ4_EveryToolConforms(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	reset := func(context.Context) error {
 		entries, err := os.ReadDir(p.path("."))
 		for _, e := range entries {

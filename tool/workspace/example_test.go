@@ -11,7 +11,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
-	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -102,7 +101,7 @@ rules:
 	if err != nil {
 		panic(err)
 	}
-	ws, err := workspace.Open(filepath.Join(dir, "project"), workspace.Options{Shell: &workspace.Shell{Allow: shell.Any}})
+	ws, err := workspace.Open(filepath.Join(dir, "project"), workspace.Options{Shell: &workspace.Shell{AllowAny: true}})
 	if err != nil {
 		panic(err)
 	}
@@ -111,7 +110,7 @@ rules:
 	if err != nil {
 		panic(err)
 	}
-	ledger := policy.NewLedger()
+	ledger := &policy.Ledger{}
 	run := (&tool.Runner{Policy: rules, Approver: ledger}).Start("run-1")
 	turn := tool.Turn{Calls: []*dragoman.ToolCall{
 		{ID: "1", Name: "read_file", Arguments: `{"path":"hello.txt"}`},
@@ -152,12 +151,8 @@ func ExampleMain() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(126)
 	}
-	allow, err := shell.Allow("go test ...")
-	if err != nil {
-		panic(err)
-	}
 	options := workspace.Options{Shell: &workspace.Shell{
-		Allow:       allow.Allows,
+		Allow:       []string{"go test ..."},
 		Sandbox:     sandbox,
 		DenyNetwork: true,
 	}}

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrPath is wrapped by every refusal of a path.
-var ErrPath = errors.New("this path cannot be used")
+// errPath is wrapped by every refusal of a path.
+var errPath = errors.New("this path cannot be used")
 
 const (
 	maxPath = 4096
@@ -22,7 +22,7 @@ const (
 
 // refuse says why a path cannot be used.
 func refuse(name, format string, args ...any) error {
-	return fmt.Errorf("%w: %s %s", ErrPath, quoteShort(name), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s %s", errPath, quoteShort(name), fmt.Sprintf(format, args...))
 }
 
 // quoteShort quotes what a model wrote, without repeating kilobytes of it.

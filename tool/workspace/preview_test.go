@@ -11,14 +11,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
-	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
 // previewed runs one call whose approver reads the preview and rejects the call.
 func previewed(t *testing.T, dir, name string, in tool.Input) (text string, err error) {
 	t.Helper()
-	ws, bad := workspace.Open(dir, workspace.Options{Shell: &workspace.Shell{Allow: shell.Any, Scripts: true}})
+	ws, bad := workspace.Open(dir, workspace.Options{Shell: &workspace.Shell{AllowAny: true, Scripts: true}})
 	if bad != nil {
 		t.Fatal(bad)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
-	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // confined is a shell under Landlock.
@@ -22,7 +21,7 @@ func confined(t *testing.T) *Shell {
 	if s.abi == 0 {
 		t.Skip("Landlock cannot be tested:", s.why)
 	}
-	return &Shell{Allow: shell.Any, Scripts: true, Sandbox: s, RequireSandbox: true}
+	return &Shell{AllowAny: true, Scripts: true, Sandbox: s, RequireSandbox: true}
 }
 
 func TestT15_ACommandUnderLandlockWorksInTheWorkspace(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/text/shell"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // Shell says which commands may be run, and how. Its zero value allows none, and
@@ -33,12 +33,57 @@ import (
 // whatever the user can who runs the program, and use the network. With it, see
 // [Sandbox].
 type Shell struct {
-	// Allow says whether a command may run: nil means yes, and an error's text
-	// is told to the model. [shell.List.Allows] is one, for a list of patterns,
-	// [shell.Any] another. It must be set. A list refuses commands that run other
-	// programs through their arguments, such as git -c, unless it was made with
-	// [shell.Options.Indirect].
-	Allow func(*shell.Command) error
+	// Allow lists patterns of the commands that may run; an empty list that is not nil
+	// allows none. A command may run if one of them matches it, word by word:
+	//
+	//	go build ./cmd/dragoman    exactly this
+	//	go vet *                   * is any one word that is not a flag
+	//	make test-*                * within a word is any characters
+	//	go test ...                ... is any further words, flags too
+	//	go test ... -v -run=*      as before, but of flags only these
+	//	git log ... !--output !-o  as before, but without these flags
+	//
+	// A word that begins with * matches no word that begins with -, so flags have to
+	// be allowed by name or by "...". What begins with - counts as a flag, - and --
+	// included.
+	//
+	// What follows ! is refused anywhere after the pattern's own words, after -- too:
+	//
+	//	!-o      a flag of one letter: -o, among others (-xo), with what follows it
+	//	         (-ofile, -o=file), and --o with or without a value
+	//	!-exec   any longer flag, with one dash or two whichever is written: -exec,
+	//	!--exec  --exec; with a value (-exec=x, --exec=x, -exec:x, -exec,x); and with
+	//	         two dashes shortened (--exe, --e=x)
+	//	!-exec*  the same, and all that begins so: -execdir, --exec-path=x
+	//	!--a=b*  these values of a flag: --a=bc, -a=bc; and without one (--a), which
+	//	         may be the next word
+	//	!-*      every flag, and !--* every one with two dashes
+	//	!rm      what is no flag: exactly this word; r* as above
+	//
+	// It is not refused that a longer flag of one dash is shortened (-exe), that its
+	// value follows without anything between (-execx; say !-exec*), that there is
+	// another flag of the same meaning (-o for --output), or that a file has flags in
+	// it (@file). Programs have more ways to take flags than a list can know: allow
+	// what is needed rather than refuse what is known.
+	//
+	// Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
+	// allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
+	// with -exec, …), only a pattern without * and ... allows it.
+	//
+	// Some programs run others through their arguments. Where the known ways to do so
+	// (git -c and -C, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
+	// with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
+	// a pattern with * or ... for a program that runs whatever it is given (python, perl,
+	// docker, npm run, less, vim) is an error. Indirect permits both. The list of
+	// known ways is not complete.
+	Allow []string
+	// AllowAny allows every command in place of Allow.
+	AllowAny bool
+	// Indirect permits commands that run other programs through their arguments, such as
+	// git -c core.pager=…, tar --to-command=…, sed with the command e, and patterns with *
+	// or ... for programs that run whatever they are given, such as python, docker and vim.
+	// Without it they are refused, unless a pattern has all words of the command.
+	Indirect bool
 	// Scripts also allows what takes a shell: operators, redirections, variables.
 	// Such a command is run by sh, and a list judges every program in it. What
 	// one program of a script writes another may read: a list that has an
@@ -67,6 +112,9 @@ type Shell struct {
 	// DenyNetwork keeps confined commands from TCP, where the kernel can (from
 	// Landlock's ABI 4 on), and from UDP (from ABI 10 on).
 	DenyNetwork bool
+
+	// judge says whether a command may run; an error's text is for the model.
+	judge func(*shell.Command) error
 }
 
 const (
@@ -78,8 +126,19 @@ const (
 
 // complete fills in defaults and says what is wrong.
 func (s *Shell) complete() error {
-	if s.Allow == nil {
-		return fmt.Errorf("%w: Shell.Allow must say which commands may run, as a shell.List does", ErrOptions)
+	switch {
+	case s.AllowAny && s.Allow != nil:
+		return fmt.Errorf("%w: Shell has both Allow and AllowAny: set one", ErrOptions)
+	case s.AllowAny:
+		s.judge = shell.Any
+	case s.Allow == nil:
+		return fmt.Errorf("%w: Shell.Allow must list the commands that may run; AllowAny allows all", ErrOptions)
+	default:
+		list, err := shell.Options{Indirect: s.Indirect}.Allow(s.Allow...)
+		if err != nil {
+			return fmt.Errorf("%w: Shell.Allow: %w", ErrOptions, err)
+		}
+		s.judge = list.Allows
 	}
 	for _, e := range s.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {
@@ -106,8 +165,8 @@ type shellInput struct {
 	Seconds int    `json:"seconds,omitempty" doc:"end it after so many seconds" jsonschema:"minimum=1"`
 }
 
-// ErrShellOff says that the workspace's options allow no commands.
-var ErrShellOff = errors.New("workspace: commands are not allowed here")
+// errShellOff says that the workspace's options allow no commands.
+var errShellOff = errors.New("workspace: commands are not allowed here")
 
 // Shell is the tool that runs commands. A command that ran to its end is a result
 // without an error whatever its exit code, which the result tells first: a test that
@@ -118,7 +177,7 @@ var ErrShellOff = errors.New("workspace: commands are not allowed here")
 func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	s := w.options.Shell
 	if s == nil {
-		return tool.New[shellInput, tool.Output](toolname.Shell, ErrShellOff.Error(), nil)
+		return tool.New[shellInput, tool.Output](toolname.Shell, errShellOff.Error(), nil)
 	}
 	description := "Runs a command in the workspace and returns its exit code and what it wrote; " +
 		"a code other than 0 is no error of the tool, but the command's word. It has no input and ends when its time is over, with everything it started. "
@@ -167,7 +226,7 @@ func (w *Workspace) command(in shellInput) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.Allow(parsed)
+	err = s.judge(parsed)
 	switch {
 	case err == nil:
 		return c, nil

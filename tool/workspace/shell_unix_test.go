@@ -20,14 +20,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/text/toolname"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // scripts are for tests that need a program to misbehave.
-func scripts() *Shell { return &Shell{Allow: shell.Any, Scripts: true} }
+func scripts() *Shell { return &Shell{AllowAny: true, Scripts: true} }
 
 func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("sub/a.txt", "hello\n")
 	p.link("sub", "near")
 	p.link("../outside", "away")
@@ -53,11 +52,7 @@ func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
 }
 
 func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
-	allow, err := shell.Allow("ls *")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: allow.Allows, Scripts: true}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"ls *"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "ls ."}, "exit code 0")
 	p.fails(toolname.Shell, args{"command": "touch x"}, "not allowed", "ls *")
 	p.fails(toolname.Shell, args{"command": "ls . ; touch x"}, "not allowed")
@@ -66,7 +61,7 @@ func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
 
 // What a command's code means only its reader knows: it is told, and is no failure.
 func TestT15_AnExitCodeIsAResultAndTheModelIsToldSo(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: func(*shell.Command) error { return nil }, Scripts: true}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
 	p.fails(toolname.Shell, args{"command": "kill -9 $$"}, "signal")
 	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 is no error of the tool") {
@@ -76,11 +71,7 @@ func TestT15_AnExitCodeIsAResultAndTheModelIsToldSo(t *testing.T) {
 
 // A list judges a script by every program in it, not as one text.
 func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
-	list, err := shell.Allow("echo ...", "cat *", "tr a b", "exit *", "sort")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows, Scripts: true}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"echo ...", "cat *", "tr a b", "exit *", "sort"}, Scripts: true}})
 	p.ok(toolname.Shell, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
 	p.ok(toolname.Shell, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
 	p.ok(toolname.Shell, args{"command": "exit 7"}, "exit code 7") // a word of the shell's own
@@ -119,7 +110,7 @@ func TestT15_ScriptsRunWhereTheyAreAllowed(t *testing.T) {
 func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-not-for-you")
 	t.Setenv("PASSED", "on")
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
 	t.Setenv("PATH", os.Getenv("PATH")+":.:"+p.path("bin"))
 	got := p.ok(toolname.Shell, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
 	for line := range strings.Lines(got) {
@@ -145,7 +136,7 @@ func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 }
 
 func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true}})
 	p.file("bin/ls", "#!/bin/sh\necho gotcha\n")
 	if err := os.Chmod(p.path("bin/ls"), 0o755); err != nil {
 		t.Fatal(err)
@@ -193,11 +184,7 @@ func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	allow, err := shell.Allow("git status ...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: allow.Allows}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"git status ..."}}})
 	for name, content := range map[string]string{
 		"x/HEAD": "ref: refs/heads/main\n", "x/objects/a": "", "x/refs/a": "",
 		"x/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = \"touch ran; false\"\n",
@@ -268,7 +255,7 @@ func TestT15_CancellingEndsACommand(t *testing.T) {
 }
 
 func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, MaxOutput: 1000}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000}})
 	out, err := p.shell(t.Context(), shellInput{Command: "head -c 100000000 /dev/zero"})
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +267,7 @@ func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
 }
 
 func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, MaxOutput: 1000, Timeout: time.Second}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, MaxOutput: 1000, Timeout: time.Second}})
 	p.fails(toolname.Shell, args{"command": "yes"}, "were over", "bytes not shown")
 }
 
@@ -323,19 +310,19 @@ func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
 }
 
 func TestT15_ACommandHasNoInput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Timeout: 10 * time.Second}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Timeout: 10 * time.Second}})
 	p.ok(toolname.Shell, args{"command": "cat"}, "exit code 0")
 }
 
 func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
-		p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: s, RequireSandbox: true}})
+		p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: s, RequireSandbox: true}})
 		p.fails(toolname.Shell, args{"command": "touch x"}, "must be confined, and cannot be")
 		p.wantFiles(map[string]string{})
 	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
+	p := newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
 	p.fails(toolname.Shell, args{"command": "touch x"}, "must not use the network")
-	p = newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{why: "this kernel has none"}}})
+	p = newPlace(t, Options{Shell: &Shell{AllowAny: true, Sandbox: &Sandbox{why: "this kernel has none"}}})
 	p.ok(toolname.Shell, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
 }
 
@@ -365,11 +352,7 @@ func TestT15_NoFilesAreLeftOpen(t *testing.T) {
 }
 
 func TestAttack_AllowedProgramRunsAnotherThroughItsArguments(t *testing.T) {
-	list, err := shell.Allow("git ...", "sort ...", "sed ...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: []string{"git ...", "sort ...", "sed ..."}}})
 	p.file("f", "b\na\n")
 	for _, command := range []string{"git -c core.pager='touch made' -p log", "sed '1e touch made' f", "sort --compress-program=./x f"} {
 		p.fails(toolname.Shell, args{"command": command}, "may run other programs through its arguments")

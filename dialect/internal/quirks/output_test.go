@@ -197,14 +197,14 @@ func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	if err != nil || bytes.Contains(enc.Body, []byte(`"minimum"`)) {
 		t.Fatalf("%s %v", enc.Body, err)
 	}
-	low, _, err := schema.Lower([]byte(src), crosstest.Profile(t, "anthropic.strict"))
+	low, err := schema.Lower([]byte(src), crosstest.Profile(t, "anthropic.strict"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct {
 		schema []byte
 		valid  bool
-	}{"the lowered one": {low, true}, "the author's": {req.Output.Schema, false}} {
+	}{"the lowered one": {low.Schema, true}, "the author's": {req.Output.Schema, false}} {
 		v, err := schema.Compile(c.schema)
 		if err != nil {
 			t.Fatal(err)

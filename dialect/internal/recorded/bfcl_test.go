@@ -68,7 +68,7 @@ func (k knownCall) wire(t *testing.T, target toolTarget, body []byte) (name, arg
 	if err != nil || len(seen.Tools) != 1 {
 		t.Fatalf("%s: %s: the request has %d tools, %v\n%s", target.name, k.spec.Name, len(seen.Tools), err, body)
 	}
-	low, err := schema.Adapt(k.spec.Parameters, crosstest.Profile(t, target.profile))
+	low, err := schema.Lower(k.spec.Parameters, crosstest.Profile(t, target.profile))
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)
 	}

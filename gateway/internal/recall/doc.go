@@ -1,7 +1,7 @@
 // Package recall remembers what clients forget, so that a gateway can put it back
 // before it asks the provider again.
 //
-//	r, err := recall.New(recall.Options{Notes: store.Notes()}) // or &session.MemoryNotes{}
+//	r, err := recall.New(recall.Options{Notes: store.Notes()}) // or &memorynotes.Notes{}
 //	report, err := r.Restore(ctx, recall.Scope{Key: "team", Route: "fast"}, req)
 //	// … the request is sent, the answer passed on …
 //	err = r.Keep(ctx, scope, req, resp)

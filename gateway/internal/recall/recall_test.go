@@ -12,8 +12,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
-	"github.com/dragoman-go/dragoman/session"
 )
 
 var (
@@ -237,7 +237,7 @@ func TestRestoringChangesNothingThatIsShared(t *testing.T) {
 }
 
 func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
-	notes := &session.MemoryNotes{MaxEntries: 1}
+	notes := &memorynotes.Notes{MaxEntries: 1}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestOnlyAnswersWithSomethingToLoseAreKept(t *testing.T) {
 
 // What the client has anyway is not stored once more, nor are images.
 func TestLittleIsStored(t *testing.T) {
-	notes := &counting{Notes: &session.MemoryNotes{}}
+	notes := &counting{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestStateExpiresUnlessItIsAskedFor(t *testing.T) {
 }
 
 func TestStateThatIsTooLargeIsAnErrorAndItsLossIsTold(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &session.MemoryNotes{}, MaxState: 1000})
+	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxState: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestStateThatIsTooLargeIsAnErrorAndItsLossIsTold(t *testing.T) {
 }
 
 func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &counting{Notes: &session.MemoryNotes{}, err: errors.New("down")}})
+	r, err := recall.New(recall.Options{Notes: &counting{Notes: &memorynotes.Notes{}, err: errors.New("down")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestAStoreThatFailsLeavesTheRequestAlone(t *testing.T) {
 }
 
 func TestNothingIsReadForAConversationThatBegins(t *testing.T) {
-	notes := &counting{Notes: &session.MemoryNotes{}}
+	notes := &counting{Notes: &memorynotes.Notes{}}
 	r, err := recall.New(recall.Options{Notes: notes})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
-	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
@@ -89,7 +89,7 @@ func TestG7_OnlyItsKeyFindsAResponse(t *testing.T) {
 
 func TestG7_WhatIsStoredGrowsWithTheConversationAndNotWithItsSquare(t *testing.T) {
 	stored := func(turns int) int {
-		notes := &counting{Notes: &session.MemoryNotes{}}
+		notes := &counting{Notes: &memorynotes.Notes{}}
 		r, err := recall.New(recall.Options{Notes: notes})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestG7_WhatIsStoredGrowsWithTheConversationAndNotWithItsSquare(t *testing.T
 }
 
 func TestG7_ALargeConversationIsRefusedWithAdvice(t *testing.T) {
-	r, err := recall.New(recall.Options{Notes: &session.MemoryNotes{}, MaxSaved: 100_000})
+	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{}, MaxSaved: 100_000})
 	if err != nil {
 		t.Fatal(err)
 	}

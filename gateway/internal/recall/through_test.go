@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/internal/recall"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
-	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/session/sessiontest"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/targets"
 )
 
@@ -151,10 +151,10 @@ func newTalk(t *testing.T, r *recall.Recall, up upstream, client dialect.Codec) 
 }
 
 // newRecall remembers in memory.
-func newRecall(t testing.TB) (*recall.Recall, *sessiontest.Clock) {
+func newRecall(t testing.TB) (*recall.Recall, *testkit.Clock) {
 	t.Helper()
-	clock := sessiontest.NewClock()
-	r, err := recall.New(recall.Options{Notes: &session.MemoryNotes{Now: clock.Now}, TTL: time.Hour, Now: clock.Now})
+	clock := testkit.NewClock()
+	r, err := recall.New(recall.Options{Notes: &memorynotes.Notes{Now: clock.Now}, TTL: time.Hour, Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // MinThinkingBudget is the least thinking budget that Claude accepts.
@@ -275,7 +274,7 @@ func (e *RequestEncoder) Schema() []byte {
 		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/output", "name and description of the output schema")
 	}
 	profile := e.AnswerSchema()
-	if f.Dialect == e.Dialect || schema.StrictFits(f.Schema, profile) {
+	if f.Dialect == e.Dialect || profile.Fits(f.Schema) {
 		return f.Schema
 	}
 	out, err := wirekit.AnswerSchema(f.Schema, profile, e.Reg, e.Rep)

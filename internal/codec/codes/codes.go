@@ -137,7 +137,7 @@ const (
 // call was requested.
 const ChangedWhilePending = "changed_while_pending"
 
-// The values of schema.Verdict.Status.
+// What becomes of a tool, in the report of "dragoman lint".
 const (
 	LintOK       = "ok"
 	LintRepaired = "repaired"
@@ -157,4 +157,12 @@ const (
 	FoundByName    = "name"
 	FoundByPattern = "pattern"
 	FoundByFamily  = "family"
+)
+
+// The kinds of tool.Key.
+const (
+	KeyBare       = "bare"
+	KeyNamespaced = "namespaced"
+	// KeyDeferred is a tool without a namespace that is hidden until a tool search finds it.
+	KeyDeferred = "deferred_top_level"
 )

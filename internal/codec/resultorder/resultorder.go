@@ -50,3 +50,19 @@ func Sort[T any](items []T, rank func(T) int) (moved bool) {
 func Replaces(earlier, later *dragoman.ToolResult) bool {
 	return !later.Synthetic || earlier.Synthetic
 }
+
+// abandonedText is part of the prompt: changing it changes what providers remember.
+const abandonedText = "The call was abandoned: it has no result, and it is not known whether it ran."
+
+// Abandoned is the result of a call that will never have one: an error, in
+// words that are the same every time. Store it when a call is given up, so that
+// what was sent once never changes.
+func Abandoned(c *dragoman.ToolCall) *dragoman.ToolResult {
+	text := abandonedText
+	if c.Problem != nil && c.Problem.Message != "" {
+		text = c.Problem.Message
+	}
+	res := c.Fail(text)
+	res.Synthetic = true
+	return res
+}

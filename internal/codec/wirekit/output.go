@@ -80,17 +80,17 @@ func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, 
 	if err != nil {
 		object, wrapped = src, false // what is wrong with it is told below
 	}
-	low, sub, err := schema.Lower(object, p.ForAnswers())
+	low, err := schema.Lower(object, p.ForAnswers())
 	if err != nil {
 		return nil, err
 	}
 	if wrapped {
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", `the API wants an object at the root; the answer will stand in its property "value"`)
-		unwrapPlaces(sub.Losses)
+		unwrapPlaces(low.Report.Losses)
 	}
 	reg.WrapAnswer(wrapped)
-	rep.Merge("/output/schema", sub)
-	return low, nil
+	rep.Merge("/output/schema", low.Report)
+	return low.Schema, nil
 }
 
 // unwrapPlaces makes losses of a schema that was wrapped tell of places in the
@@ -130,5 +130,5 @@ func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Reg
 // root may have to be wrapped.
 func fitsStrict(src json.RawMessage) bool {
 	object, _, err := schema.Wrap(src)
-	return err == nil && schema.StrictFits(object, toolwire.OpenAIStrict)
+	return err == nil && toolwire.OpenAIStrict.Fits(object)
 }

@@ -64,3 +64,16 @@ func Example(args ...json.RawMessage) tool.Option {
 func Strict(strict string) tool.Option {
 	return tool.Describe(func(s *dragoman.ToolSpec) { s.Strict = strict })
 }
+
+// Bare is the key of a tool without a namespace.
+func Bare(name string) tool.Key { return tool.KeyOf(&dragoman.ToolSpec{Name: name}) }
+
+// Namespaced is the key of a tool in a namespace.
+func Namespaced(namespace, name string) tool.Key {
+	return tool.KeyOf(&dragoman.ToolSpec{Namespace: namespace, Name: name})
+}
+
+// Deferred is the key of a deferred tool without a namespace.
+func Deferred(name string) tool.Key {
+	return tool.KeyOf(&dragoman.ToolSpec{Name: name, Deferred: true})
+}

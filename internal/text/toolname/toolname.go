@@ -2,6 +2,8 @@
 package toolname
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -44,3 +46,9 @@ const (
 	ApplyPatch  = "apply_patch"
 	Shell       = "shell"
 )
+
+// Spilled returns the name of a stored output. It is the same for the same call and part.
+func Spilled(run string, turn int, call string, part int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", run, turn, call, part))
+	return "out_" + hex.EncodeToString(sum[:8])
+}

@@ -39,7 +39,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`rsync -e sh a b:c`, `rsync -avze sh a b:c`, `rsync --rsh=sh a b:c`, `scp -S sh a b:c`, `scp -oProxyCommand=sh a b:c`,
 		`wget -e use_askpass=sh x`, `wget --use-askpass=sh x`, `cargo test --config x`,
 	} {
-		if _, err := list.Check(refused); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+		if _, err := list.Check(refused); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "set Indirect") {
 			t.Errorf("%s: %v", refused, err)
 		}
 		if _, err := permissive.Check(refused); err != nil {
@@ -66,7 +66,7 @@ func TestPatternsForProgramsThatRunAnythingAreRefused(t *testing.T) {
 		"tar --to-command=* ...", "sqlite3 ...", "java ...", "java -cp * Main", "m4 ...", "dc ...", "uv run *", "pip install *", "go -C d generate ...", "git --no-pager config ...",
 	} {
 		_, err := Allow(pattern)
-		if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+		if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "set Indirect") {
 			t.Errorf("%s: %v", pattern, err)
 		}
 		if _, err := (Options{Indirect: true}).Allow(pattern); err != nil {
@@ -182,7 +182,7 @@ func TestAttack_MoreProgramsThatRunThroughArguments(t *testing.T) {
 			}
 			list, err := Allow(tc.program + " ...")
 			if tc.allowed == "" {
-				if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+				if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "set Indirect") {
 					t.Errorf("the pattern: %v, though any use runs other programs", err)
 				}
 				return
@@ -191,7 +191,7 @@ func TestAttack_MoreProgramsThatRunThroughArguments(t *testing.T) {
 				t.Fatal(err)
 			}
 			for text := range strings.SplitSeq(tc.refused, "|") {
-				if _, err := list.Check(text); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+				if _, err := list.Check(text); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "set Indirect") {
 					t.Errorf("%s: %v", text, err)
 				}
 				if _, err := permissive.Check(text); err != nil {

@@ -34,49 +34,8 @@ var ErrNotAllowed = errors.New("this command is not allowed")
 // ErrPattern is wrapped by the errors of [Allow].
 var ErrPattern = errors.New("shell: not a pattern for commands")
 
-// Allow makes a list of patterns. A command may run if one of them matches it, word
-// by word:
-//
-//	go build ./cmd/dragoman    exactly this
-//	go vet *                   * is any one word that is not a flag
-//	make test-*                * within a word is any characters
-//	go test ...                ... is any further words, flags too
-//	go test ... -v -run=*      as before, but of flags only these
-//	git log ... !--output !-o  as before, but without these flags
-//
-// A word that begins with * matches no word that begins with -, so flags have to
-// be allowed by name or by "...". What begins with - counts as a flag, - and --
-// included.
-//
-// What follows ! is refused anywhere after the pattern's own words, after -- too:
-//
-//	!-o      a flag of one letter: -o, among others (-xo), with what follows it
-//	         (-ofile, -o=file), and --o with or without a value
-//	!-exec   any longer flag, with one dash or two whichever is written: -exec,
-//	!--exec  --exec; with a value (-exec=x, --exec=x, -exec:x, -exec,x); and with
-//	         two dashes shortened (--exe, --e=x)
-//	!-exec*  the same, and all that begins so: -execdir, --exec-path=x
-//	!--a=b*  these values of a flag: --a=bc, -a=bc; and without one (--a), which
-//	         may be the next word
-//	!-*      every flag, and !--* every one with two dashes
-//	!rm      what is no flag: exactly this word; r* as above
-//
-// It is not refused that a longer flag of one dash is shortened (-exe), that its
-// value follows without anything between (-execx; say !-exec*), that there is
-// another flag of the same meaning (-o for --output), or that a file has flags in
-// it (@file). Programs have more ways to take flags than a list can know: allow
-// what is needed rather than refuse what is known.
-//
-// Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
-// allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
-// with -exec, …), only a pattern without * and ... allows it.
-//
-// Some programs run others through their arguments. Where the known ways to do so
-// (git -c and -C, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
-// with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
-// a pattern with * or ... for a program that runs whatever it is given (python, perl,
-// docker, npm run, less, vim) is an error. [Options.Indirect] permits both. The list of
-// known ways is not complete.
+// Allow makes a list of patterns, which workspace.Shell documents. A command may run if one
+// of them matches it, word by word.
 func Allow(patterns ...string) (*List, error) { return Options{}.Allow(patterns...) }
 
 // Allow is like the function [Allow], with options.
@@ -86,7 +45,7 @@ func (o Options) Allow(patterns ...string) (*List, error) {
 		r, err := parseRule(p)
 		if err == nil && !o.Indirect {
 			if why := r.patternRuns(); why != "" {
-				err = fmt.Errorf("%s may run other programs: %s; list the full command without wildcards, or permit it with shell.Options.Indirect", r.words[0], why)
+				err = fmt.Errorf("%s may run other programs: %s; list the full command without wildcards, or set Indirect", r.words[0], why)
 			}
 		}
 		if err != nil {
@@ -171,7 +130,7 @@ func (l *List) judgeCall(c *call) error {
 	case !c.words[0].static:
 		return errors.New(c.hidden)
 	case !allowed && runs != "":
-		return fmt.Errorf("%.100q may run other programs through its arguments: %.100q; list the full command without wildcards, or permit it with shell.Options.Indirect", c.words[0].text, runs)
+		return fmt.Errorf("%.100q may run other programs through its arguments: %.100q; list the full command without wildcards, or set Indirect", c.words[0].text, runs)
 	case !allowed:
 		return l.refusal(c)
 	case c.hidden != "":
@@ -258,7 +217,7 @@ func (r *rule) check() error {
 	}
 	program := r.words[0]
 	if strings.Contains(program, "*") {
-		return errors.New("the program must be named; shell.Any allows all")
+		return errors.New("the program must be named")
 	}
 	switch kind := runners[strings.ToLower(path.Base(program))]; {
 	case kind == runsText && !r.exact():

@@ -1,4 +1,4 @@
-package session_test
+package memorynotes_test
 
 import (
 	"errors"
@@ -7,10 +7,11 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
 	"github.com/dragoman-go/dragoman/internal/storage/storekit"
 	"github.com/dragoman-go/dragoman/internal/storage/storelimits"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
 
 func put(t *testing.T, n session.Notes, key string, size int, expires time.Time) {
@@ -20,13 +21,20 @@ func put(t *testing.T, n session.Notes, key string, size int, expires time.Time)
 	}
 }
 
+func refused(t *testing.T, what string, err error, want bool) {
+	t.Helper()
+	if errors.Is(err, session.ErrInvalid) != want || !want && err != nil {
+		t.Errorf("%s: %v, want it refused: %t", what, err, want)
+	}
+}
+
 func TestBoundsOfNotesAreExact(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	refused(t, "the largest note", storekit.CheckNote("k", make([]byte, storelimits.MaxNote), later), false)
 	refused(t, "a larger note", storekit.CheckNote("k", make([]byte, storelimits.MaxNote+1), later), true)
 
 	const note = 1 + 743 + 256 // the key, the value, and a little for each
-	n := &session.MemoryNotes{MaxBytes: 2 * note}
+	n := &memorynotes.Notes{MaxBytes: 2 * note}
 	put(t, n, "a", 743, later)
 	put(t, n, "b", 743, later)
 	if !has(t, n, "a") || !has(t, n, "b") {
@@ -36,7 +44,7 @@ func TestBoundsOfNotesAreExact(t *testing.T) {
 	if has(t, n, "a") || has(t, n, "b") || !has(t, n, "c") {
 		t.Error("the bound is exceeded by one byte")
 	}
-	n = &session.MemoryNotes{MaxBytes: note}
+	n = &memorynotes.Notes{MaxBytes: note}
 	put(t, n, "a", 743, later)
 	if !has(t, n, "a") {
 		t.Error("a note that fills the bound alone is not kept")
@@ -50,8 +58,8 @@ func TestBoundsOfNotesAreExact(t *testing.T) {
 // It looks at twice SweepEvery of them and leaves the others to Sweep.
 func TestNotesAreSweptByPuts(t *testing.T) {
 	const look = 2 * storelimits.SweepEvery
-	clock := sessiontest.NewClock()
-	n := &session.MemoryNotes{Now: clock.Now}
+	clock := testkit.NewClock()
+	n := &memorynotes.Notes{Now: clock.Now}
 	soon, later := clock.Now().Add(time.Minute), clock.Now().Add(24*time.Hour)
 	const old = look + 100
 	for i := range old {
@@ -75,7 +83,7 @@ func TestNotesAreSweptByPuts(t *testing.T) {
 		t.Errorf("a put left %d expired notes, want %d", got, old-look)
 	}
 
-	n = &session.MemoryNotes{Now: clock.Now}
+	n = &memorynotes.Notes{Now: clock.Now}
 	put(t, n, "a", 1, clock.Now().Add(time.Minute))
 	clock.Move(time.Hour)
 	put(t, n, "b", 1, later)

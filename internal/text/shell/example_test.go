@@ -3,7 +3,7 @@ package shell_test
 import (
 	"fmt"
 
-	"github.com/dragoman-go/dragoman/tool/shell"
+	"github.com/dragoman-go/dragoman/internal/text/shell"
 )
 
 // What a model may run is said word by word, and no shell reads it.

@@ -1,4 +1,4 @@
-package session_test
+package memorynotes_test
 
 import (
 	"errors"
@@ -8,13 +8,15 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/storage/memorynotes"
+	"github.com/dragoman-go/dragoman/internal/testkit"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
 
 func TestG7_MemoryKeepsWhatNotesPromise(t *testing.T) {
 	sessiontest.RunNotes(t, func(_ *testing.T, now func() time.Time) session.Notes {
-		return &session.MemoryNotes{Now: now}
+		return &memorynotes.Notes{Now: now}
 	})
 }
 
@@ -28,9 +30,9 @@ func has(t *testing.T, n session.Notes, key string) bool {
 }
 
 func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
-	clock := sessiontest.NewClock()
+	clock := testkit.NewClock()
 	later := clock.Now().Add(time.Hour)
-	for what, n := range map[string]*session.MemoryNotes{
+	for what, n := range map[string]*memorynotes.Notes{
 		"entries": {MaxEntries: 3, Now: clock.Now},
 		"bytes":   {MaxBytes: 3 * (1000 + 300), Now: clock.Now},
 	} {
@@ -54,7 +56,7 @@ func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
 }
 
 func TestANoteGreaterThanAllBoundsIsRefusedAndCostsNothing(t *testing.T) {
-	n := &session.MemoryNotes{MaxBytes: 10_000}
+	n := &memorynotes.Notes{MaxBytes: 10_000}
 	later := time.Now().Add(time.Hour)
 	for _, key := range []string{"small", "large"} {
 		if err := n.Put(t.Context(), key, []byte("x"), later); err != nil {

@@ -1,13 +1,13 @@
-package sim
+package serving
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// bytesPerToken is what a token is here: usage is counted, not estimated, so
+// BytesPerToken is what a token is here: usage is counted, not estimated, so
 // that the same request always costs the same.
-const bytesPerToken = 4
+const BytesPerToken = 4
 
-// tokens is the number of tokens that a number of bytes makes.
-func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
+// Tokens is the number of tokens that a number of bytes makes.
+func Tokens(bytes int) int64 { return int64((bytes + BytesPerToken - 1) / BytesPerToken) }
 
 // CountTokens is what a request costs: the bytes of its instructions, messages
 // and tools, four to the token. Media counts as its reference or content does.
@@ -15,9 +15,9 @@ func CountTokens(req *dragoman.Request) int64 {
 	if req == nil {
 		return 0
 	}
-	n := sizeOf(req.Instructions)
+	n := SizeOf(req.Instructions)
 	for i := range req.Messages {
-		n += sizeOf(req.Messages[i].Parts)
+		n += SizeOf(req.Messages[i].Parts)
 	}
 	for i := range req.Tools {
 		t := &req.Tools[i]
@@ -26,11 +26,11 @@ func CountTokens(req *dragoman.Request) int64 {
 			n += len(t.Grammar.Definition)
 		}
 	}
-	return tokens(n)
+	return Tokens(n)
 }
 
-// sizeOf is the number of bytes in parts that a model would read or write.
-func sizeOf(parts []dragoman.Part) int {
+// SizeOf is the number of bytes in parts that a model would read or write.
+func SizeOf(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -49,7 +49,7 @@ func sizeOf(parts []dragoman.Part) int {
 		case *dragoman.ToolCall:
 			n += len(p.Name) + len(p.Arguments)
 		case *dragoman.ToolResult:
-			n += sizeOf(p.Content)
+			n += SizeOf(p.Content)
 		}
 	}
 	return n

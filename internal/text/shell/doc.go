@@ -9,7 +9,6 @@
 // Commands are parsed, never searched: quoting hides nothing, and what is only
 // known when the command runs counts as unknown.
 //
-// It is not the place for running them: package tool/workspace does that. Rules
-// about whole calls are those of package tool/policy, whose expressions get a
-// [Command] from shell(string).
+// Package tool/workspace runs commands and checks them against a list. The expressions of
+// package tool/policy get a [Command] from shell(string).
 package shell
