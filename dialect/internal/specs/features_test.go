@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// feature is a hand-written request for one thing an API must accept.
+// feature is a hand-written request for one feature that an API must accept.
 type feature struct {
 	name    string
 	request *dragoman.Request
@@ -84,7 +84,7 @@ func features() []feature {
 		{"a call id of 90 characters", ask(all, says(call(longID, "now", "{}")), dragoman.ToolResults(result(longID, "1")))},
 		{"a call id with characters no API takes", ask(all, says(call("functions.now:0|x", "now", "{}")), dragoman.ToolResults(result("functions.now:0|x", "1")))},
 		{"a call whose arguments are not JSON", ask(all, says(call("call_1", "now", "{oops")), dragoman.ToolResults(result("call_1", "invalid")))},
-		{"a call whose arguments are no object", ask(all, says(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
+		{"a call whose arguments are not an object", ask(all, says(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
 		{"a call of a tool with an odd name", ask(all, says(call("call_1", odd.Name, "{}")), dragoman.ToolResults(result("call_1", "ok")))},
 		{"a freeform call", ask(all, says(text), dragoman.ToolResults(textResult))},
 		{"a namespaced call", ask(all, says(grouped), dragoman.ToolResults(result("call_1", "none")))},
@@ -128,8 +128,8 @@ func features() []feature {
 			k := int64(40)
 			r.Sampling = dragoman.Sampling{Temperature: number("0.70"), TopP: number("1.0"), TopK: &k, Seed: &k, FrequencyPenalty: number("0"), PresencePenalty: number("-1.5"), Stop: []string{"END", "\n\n", "a", "b", "c"}}
 		})},
-		{"no limit of tokens", with(func(r *dragoman.Request) { r.MaxOutputTokens = nil })},
-		{"a small limit of tokens", with(func(r *dragoman.Request) { one := int64(1); r.MaxOutputTokens = &one })},
+		{"no token limit", with(func(r *dragoman.Request) { r.MaxOutputTokens = nil })},
+		{"a small token limit", with(func(r *dragoman.Request) { one := int64(1); r.MaxOutputTokens = &one })},
 		{"cache hints everywhere", with(func(r *dragoman.Request) {
 			hint := &dragoman.CacheHint{TTL: "1h"}
 			r.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief.", Cache: hint}}
@@ -145,10 +145,10 @@ func features() []feature {
 			r.Metadata = []dragoman.KeyValue{{Key: "a", Value: "1"}}
 			r.User, r.ServiceTier, r.Verbosity, r.Store = "u-1", "flex", "low", &no
 		})},
-		{"a service tier of Anthropic", with(func(r *dragoman.Request) { r.ServiceTier = "standard_only" })},
-		{"a service tier of OpenAI", with(func(r *dragoman.Request) { r.ServiceTier = "priority" })},
+		{"an Anthropic service tier", with(func(r *dragoman.Request) { r.ServiceTier = "standard_only" })},
+		{"an OpenAI service tier", with(func(r *dragoman.Request) { r.ServiceTier = "priority" })},
 		{"a stream with usage", with(func(r *dragoman.Request) { r.Stream, r.StreamUsage = true, true })},
-		{"usage asked for without a stream", with(func(r *dragoman.Request) { r.StreamUsage = true })},
+		{"stream usage without a stream", with(func(r *dragoman.Request) { r.StreamUsage = true })},
 	}
 }
 
