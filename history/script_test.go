@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// say is a message in one line, script a conversation.
+// say returns a message; script formats a conversation.
 func say(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: role, Parts: parts}
 }
@@ -37,26 +37,26 @@ func result(id, text string) *dragoman.ToolResult {
 
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
 
-// by is a message of an origin.
+// by sets the origin of a message.
 func by(o dragoman.Origin, m dragoman.Message) dragoman.Message {
 	m.Origin = &o
 	return m
 }
 
-// script tells a conversation, one message a line.
+// script formats a conversation, one message per line.
 func script(ms []dragoman.Message) string {
 	var lines []string
 	for i := range ms {
 		line := string(ms[i].Role)
 		for _, p := range ms[i].Parts {
-			line += " " + tell(p)
+			line += " " + format(p)
 		}
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func tell(p dragoman.Part) string {
+func format(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.Text:
 		s := fmt.Sprintf("%q", p.Text)
@@ -85,7 +85,7 @@ func tell(p dragoman.Part) string {
 	}
 }
 
-// strict are the limits of a wire where results directly follow their turn.
+// strict returns limits of a wire where results directly follow their turn.
 func strict(more ...func(*targets.Limits)) targets.Limits {
 	l := targets.Limits{Dialect: "test", GroupedResults: true, Replay: targets.ReplayRules{
 		Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider,
@@ -98,13 +98,13 @@ func strict(more ...func(*targets.Limits)) targets.Limits {
 
 func caps(c targets.Capabilities) targets.Target { return targets.Target{Caps: c} }
 
-// row is one conversation and what becomes of it.
+// row is a conversation and its expected normalized form.
 type row struct {
 	name string
 	o    history.Options
 	in   []dragoman.Message
 	want string
-	// report is a part of the report; empty means that nothing is done.
+	// report is a part of the report; empty means that nothing changes.
 	report string
 }
 
@@ -126,10 +126,10 @@ func check(t *testing.T, rows []row) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if r.report == "" && out != req {
-				t.Errorf("a conversation that needs nothing was changed:\n%s", rep)
+				t.Errorf("a valid conversation was changed:\n%s", rep)
 			}
 			if !strings.Contains(rep.String(), r.report) {
-				t.Errorf("the report does not say %q:\n%s", r.report, rep)
+				t.Errorf("the report does not contain %q:\n%s", r.report, rep)
 			}
 		})
 	}

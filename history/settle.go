@@ -5,16 +5,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// What a model reads in place of a result that there is not. The texts are part
-// of the prompt: changing one changes what providers remember.
+// Texts that a model reads in place of a missing result. They are part of the
+// prompt: changing one invalidates the prompt caches of providers.
 const (
 	abandonedText = "The call was abandoned: it has no result, and it is not known whether it ran."
 	laterText     = "The call runs in the background; there is no result yet."
 )
 
-// Abandoned is the result of a call that will never have one: an error, in
-// words that are the same every time. Store it when a call is given up, so that
-// what was sent once never changes.
+// Abandoned returns the error result of a call that will never have a real one. The text is always
+// the same. Store the result when a call is abandoned, so that the sent conversation never
+// changes.
 func Abandoned(c *dragoman.ToolCall) *dragoman.ToolResult {
 	text := abandonedText
 	if c.Problem != nil && c.Problem.Message != "" {
@@ -25,21 +25,21 @@ func Abandoned(c *dragoman.ToolCall) *dragoman.ToolResult {
 	return res
 }
 
-// settle gives every call its one result, or says which calls wait for theirs.
-func (n *normaliser) settle() error {
+// settle gives every call exactly one result, or returns an error that lists the pending calls.
+func (n *normalizer) settle() error {
 	var unsettled []UnsettledCall
 	for _, t := range n.turns {
 		for _, s := range t.slots {
 			if s.first != nil && n.misnamed(s, s.last.res) {
-				n.rep.Addf(dragoman.Synthesized, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result is named after its tool, %.80q", s.call.QualifiedName())
+				n.rep.Addf(dragoman.Synthesized, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result gets the name of its tool, %.80q", s.call.QualifiedName())
 			}
 			if s.first != nil && mistyped(s, s.last.res) {
-				n.rep.Add(dragoman.Lowered, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result of a text answers a call with arguments")
+				n.rep.Add(dragoman.Lowered, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "a text result is matched to a call with JSON arguments")
 			}
 			if s.free || s.first != nil {
 				continue
 			}
-			if c := s.call; !n.standIn(t, s) {
+			if c := s.call; !n.settleMissing(t, s) {
 				unsettled = append(unsettled, UnsettledCall{ID: c.ID, Name: c.QualifiedName(), Path: n.ms[s.msg].part(s.part)})
 			}
 		}
@@ -50,36 +50,35 @@ func (n *normaliser) settle() error {
 	return nil
 }
 
-// standIn settles a call that has no result, unless it is pending.
-func (n *normaliser) standIn(t *turn, s *slot) bool {
+// settleMissing settles a call that has no result. It returns false if the call is pending.
+func (n *normalizer) settleMissing(t *turn, s *slot) bool {
 	c, d := s.call, &n.ms[s.msg]
 	switch {
 	case c.Async && n.limits.AsyncCalls:
 		s.free = true
 		return true
 	case c.Status != codes.StatusComplete || c.Problem != nil && c.Problem.Code == codes.ProblemTruncated:
-		n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "call %.60q was cut off and never answered", c.ID) // quirk D9
+		n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "call %.60q was truncated and has no result", c.ID) // quirk D9
 		d.drop(s.part)
 		s.free = true
 		return true
 	case c.Async:
-		s.standIn = c.ResultText(laterText)
-		s.standIn.Synthetic, s.standIn.Outcome = true, codes.OutcomeUnknown
-		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q is still running, and the target requires a result; a note stands in for it", c.ID)
+		s.placeholder = c.ResultText(laterText)
+		s.placeholder.Synthetic, s.placeholder.Outcome = true, codes.OutcomeUnknown
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q is still running, but the target requires a result; a note is sent as its result", c.ID)
 		return true
 	case c.Problem != nil, d.Status != codes.StatusComplete,
 		n.abandon == codes.AbandonAll, n.abandon == codes.AbandonPassed && n.passed(t):
-		s.standIn = Abandoned(c)
-		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
+		s.placeholder = Abandoned(c)
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(s.part), "call %.60q has no result; an error is sent as its result", c.ID) // quirk D7
 		return true
 	default:
 		return false
 	}
 }
 
-// passed reports whether somebody spoke after the turn, other than with
-// results.
-func (n *normaliser) passed(t *turn) bool {
+// passed reports whether content other than results follows the turn.
+func (n *normalizer) passed(t *turn) bool {
 	if t != n.turns[len(n.turns)-1] {
 		return true
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 )
 
-// The memory of one conversation serves the next: also after one that ended early,
-// nothing of it may show up in another.
-func TestAConversationLeavesNothingBehindForTheNext(t *testing.T) {
+// Normalize pools its memory. Nothing of one conversation may show up in another, even after one that
+// failed.
+func TestPooledMemoryDoesNotLeakBetweenConversations(t *testing.T) {
 	o := history.Options{Limits: strict()}
-	// Results that stand elsewhere than they have to, so that the list is arranged.
+	// The results are misplaced, so that the list is rearranged.
 	good := &dragoman.Request{Model: "m", Messages: []dragoman.Message{
 		user("a"), asks("1", "2"), gets(result("2", "two")), user("b"), gets(result("1", "one")), asks("3"), gets(result("3", "three")), user("c"),
 	}}
@@ -23,14 +23,14 @@ func TestAConversationLeavesNothingBehindForTheNext(t *testing.T) {
 	want := script(first.Messages)
 	for range 20 {
 		if _, _, err := history.Normalize(open, o); err == nil {
-			t.Fatal("a call without a result was let pass")
+			t.Fatal("a call without a result is accepted")
 		}
 		got, _, err := history.Normalize(good, o)
 		if err != nil || script(got.Messages) != want {
 			t.Fatalf("%v\nbefore:\n%s\nnow:\n%s", err, want, script(got.Messages))
 		}
 		if script(first.Messages) != want {
-			t.Fatalf("what was returned before has changed to\n%s", script(first.Messages))
+			t.Fatalf("the earlier result has changed to\n%s", script(first.Messages))
 		}
 	}
 }
