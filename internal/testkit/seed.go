@@ -7,13 +7,15 @@ import (
 	"testing"
 )
 
-// seed is the one used unless another is asked for.
+// seed is the default seed.
 const seed = "20260101"
 
-// Main runs the tests of a package that has properties.
+// Main runs the tests of a package with property tests. Call it from TestMain. Properties use a fixed
+// seed, unless the flag -rapid.seed or the environment variable DRAGOMAN_SEED gives another; the
+// value "random" draws a new one.
 func Main(m *testing.M) {
 	flag.Parse()
-	given := false // on the command line, which has the last word
+	given := false // the command line takes precedence
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.seed" })
 	if !given {
 		if err := set(os.Getenv("DRAGOMAN_SEED")); err != nil {
@@ -24,15 +26,15 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func set(asked string) error {
-	switch asked {
+func set(value string) error {
+	switch value {
 	case "":
-		asked = seed
+		value = seed
 	case "random":
-		asked = "0" // rapid's word for it
+		value = "0" // a random seed in rapid
 	}
-	if err := flag.Set("rapid.seed", asked); err != nil {
-		return fmt.Errorf("DRAGOMAN_SEED is %q, want a number or \"random\": %w", asked, err)
+	if err := flag.Set("rapid.seed", value); err != nil {
+		return fmt.Errorf("DRAGOMAN_SEED is %q, want a number or \"random\": %w", value, err)
 	}
 	return nil
 }
