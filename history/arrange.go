@@ -21,12 +21,12 @@ func (n *normalizer) arrange() {
 		t := n.turns[k]
 		n.writeTurn(t, put)
 		// Messages after an omitted turn follow the turn before it.
-		behind := []*turn{t}
+		following := []*turn{t}
 		for k+1 < len(n.turns) && n.turns[k+1].omitted {
 			k++
-			behind = append(behind, n.turns[k])
+			following = append(following, n.turns[k])
 		}
-		n.writeFollowing(t, behind, put)
+		n.writeFollowing(t, following, put)
 	}
 	n.moved = n.moved || len(out) != len(n.ms)
 	for i := range out {

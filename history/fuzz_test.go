@@ -16,9 +16,9 @@ import (
 // only its documented errors, and is idempotent.
 func FuzzNormalize(f *testing.F) {
 	for _, ms := range [][]dragoman.Message{
-		{user("q"), asks("a", "b"), gets(result("a", "1")), user("r"), gets(result("b", "2"), result("b", "3"))},
-		{asks("", "a"), asks("a"), gets(result("", "1")), say("critic", &dragoman.Reasoning{Text: "t"}, text(" "))},
-		{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Signature: "s"}, call("a")))},
+		{user("q"), calls("a", "b"), results(result("a", "1")), user("r"), results(result("b", "2"), result("b", "3"))},
+		{calls("", "a"), calls("a"), results(result("", "1")), message("critic", &dragoman.Reasoning{Text: "t"}, text(" "))},
+		{from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleAssistant, &dragoman.Reasoning{Signature: "s"}, call("a")))},
 	} {
 		b, err := (&dragoman.Request{Model: "m", Messages: ms}).MarshalJSON()
 		if err != nil {
@@ -59,7 +59,7 @@ func FuzzNormalize(f *testing.F) {
 func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 	shapes := map[string]func(n int) []dragoman.Message{
 		"one id for all calls of a turn": func(n int) []dragoman.Message {
-			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			m, r := message(dragoman.RoleAssistant), message(dragoman.RoleTool)
 			for i := range n {
 				c := call("a")
 				c.Arguments = string(rune('a' + i%26))
@@ -68,7 +68,7 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 			return []dragoman.Message{m, r}
 		},
 		"no ids at all": func(n int) []dragoman.Message {
-			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			m, r := message(dragoman.RoleAssistant), message(dragoman.RoleTool)
 			for range n {
 				m.Parts, r.Parts = append(m.Parts, call("")), append(r.Parts, result("", "1"))
 			}
@@ -76,23 +76,23 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 		},
 		"one id for all turns": func(n int) (ms []dragoman.Message) {
 			for range n {
-				ms = append(ms, asks("a"))
-				ms = append(ms, gets(result("a", "1")))
+				ms = append(ms, calls("a"))
+				ms = append(ms, results(result("a", "1")))
 			}
 			return ms
 		},
 		"all roles in every message": func(n int) (ms []dragoman.Message) {
 			for i := range n {
-				ms = append(ms, by(dragoman.Origin{Dialect: "strict.test", Model: string(rune('a' + i%2))}, user("q")))
+				ms = append(ms, from(dragoman.Origin{Dialect: "strict.test", Model: string(rune('a' + i%2))}, user("q")))
 			}
 			return ms
 		},
 		"all results at the end, backwards": func(n int) (ms []dragoman.Message) {
 			for i := range n {
-				ms = append(ms, asks(string(rune(0x4e00+i))), user("q"))
+				ms = append(ms, calls(string(rune(0x4e00+i))), user("q"))
 			}
 			for i := range n {
-				ms = append(ms, gets(result(string(rune(0x4e00+n-1-i)), "1")))
+				ms = append(ms, results(result(string(rune(0x4e00+n-1-i)), "1")))
 			}
 			return ms
 		},

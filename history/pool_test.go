@@ -13,9 +13,9 @@ func TestPooledMemoryDoesNotLeakBetweenConversations(t *testing.T) {
 	o := history.Options{Limits: strict()}
 	// The results are misplaced, so that the list is rearranged.
 	good := &dragoman.Request{Model: "m", Messages: []dragoman.Message{
-		user("a"), asks("1", "2"), gets(result("2", "two")), user("b"), gets(result("1", "one")), asks("3"), gets(result("3", "three")), user("c"),
+		user("a"), calls("1", "2"), results(result("2", "two")), user("b"), results(result("1", "one")), calls("3"), results(result("3", "three")), user("c"),
 	}}
-	open := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x"), asks("4"), user("y"), user("z"), asks("5"), user("u"), user("v"), user("w")}}
+	open := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x"), calls("4"), user("y"), user("z"), calls("5"), user("u"), user("v"), user("w")}}
 	first, _, err := history.Normalize(good, o)
 	if err != nil {
 		t.Fatal(err)

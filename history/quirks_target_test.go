@@ -15,7 +15,7 @@ func TestQuirkD17_UserMessageComesFirst(t *testing.T) {
 	first := history.Options{Limits: strict(func(l *targets.Limits) { l.UserFirst = true })}
 	check(t, []row{
 		{
-			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), asks("a"), gets(result("a", "1"))},
+			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), calls("a"), results(result("a", "1"))},
 			want: "system \"s\"\nuser \"(conversation continues)\"\nassistant call:a\ntool result:a=\"1\"", report: "synthesized (warn) /messages",
 		},
 		{name: "no conversation at all (quirk D38)", o: first}, // the encoder refuses it
@@ -27,20 +27,20 @@ func TestQuirkD18_SameRoleMessagesAreMergedIfRolesMustAlternate(t *testing.T) {
 	o := history.Options{Target: caps(targets.Capabilities{Alternate: true})}
 	check(t, []row{
 		{
-			name: "words", o: o, in: []dragoman.Message{user("a"), user("b"), say(dragoman.RoleAssistant, text("c")), asks("d"), gets(result("d", "1")), user("e"), user("f")},
+			name: "words", o: o, in: []dragoman.Message{user("a"), user("b"), message(dragoman.RoleAssistant, text("c")), calls("d"), results(result("d", "1")), user("e"), user("f")},
 			want: "user \"a\" \"b\"\nassistant \"c\" call:d\ntool result:d=\"1\"\nuser \"e\" \"f\"", report: "/messages/1: merged into the previous message",
 		},
-		{name: "nothing is added between", o: o, in: []dragoman.Message{user("a"), say(dragoman.RoleAssistant, text("b"))}, want: "user \"a\"\nassistant \"b\""},
+		{name: "nothing is added between", o: o, in: []dragoman.Message{user("a"), message(dragoman.RoleAssistant, text("b"))}, want: "user \"a\"\nassistant \"b\""},
 	})
-	thought := &dragoman.Reasoning{Text: "t"}
+	reasoning := &dragoman.Reasoning{Text: "t"}
 	a, b := dragoman.Origin{Dialect: "test", Provider: "p"}, dragoman.Origin{Dialect: "test"}
 	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{
-		by(a, say(dragoman.RoleAssistant, text("x"))), by(b, say(dragoman.RoleAssistant, thought, text("y"))),
+		from(a, message(dragoman.RoleAssistant, text("x"))), from(b, message(dragoman.RoleAssistant, reasoning, text("y"))),
 	}}, history.Options{Limits: strict(), Target: o.Target})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := out.Messages[0]; m.Origin != nil || *m.Parts[1].(*dragoman.Reasoning).Origin != b || thought.Origin != nil {
+	if m := out.Messages[0]; m.Origin != nil || *m.Parts[1].(*dragoman.Reasoning).Origin != b || reasoning.Origin != nil {
 		t.Errorf("reasoning must carry its own origin: %+v", m)
 	}
 }
@@ -51,14 +51,14 @@ func TestQuirkD19_AssistantMessageBetweenToolAndUser(t *testing.T) {
 	shown := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image}}
 	check(t, []row{
 		{
-			name: "words", o: o, in: []dragoman.Message{asks("a"), say(dragoman.RoleUser, result("a", "1"), text("and"))},
+			name: "words", o: o, in: []dragoman.Message{calls("a"), message(dragoman.RoleUser, result("a", "1"), text("and"))},
 			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." added`,
 		},
 		{
-			name: "media of results", o: o, in: []dragoman.Message{asks("a"), gets(shown)},
+			name: "media of results", o: o, in: []dragoman.Message{calls("a"), results(shown)},
 			want: "assistant call:a\ntool result:a=\"(see the attachment below)\"\nassistant \"Done.\"\nuser \"Attached to the result of call a:\" media:image", report: "moved (warn) /messages/1/parts/0",
 		},
-		{name: "an assistant message follows", o: o, in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("so"))}, want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\""},
+		{name: "an assistant message follows", o: o, in: []dragoman.Message{calls("a"), results(result("a", "1")), message(dragoman.RoleAssistant, text("so"))}, want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\""},
 		{
 			name: "a reasoning-only assistant message follows",
 			o: history.Options{
@@ -66,8 +66,8 @@ func TestQuirkD19_AssistantMessageBetweenToolAndUser(t *testing.T) {
 				Target: caps(targets.Capabilities{AssistantAfterTools: true, NoOldReasoning: true}),
 			},
 			in: []dragoman.Message{
-				asks("a"), gets(result("a", "1")),
-				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}, text(" "))), say(dragoman.RoleUser, text("and")),
+				calls("a"), results(result("a", "1")),
+				from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}, text(" "))), message(dragoman.RoleUser, text("and")),
 			},
 			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." added`,
 		},
@@ -78,7 +78,7 @@ func TestQuirkD21_HistoryToolsAreDeclaredButForbidden(t *testing.T) {
 	l := strict(func(l *targets.Limits) { l.ToolsForHistory = true })
 	freeform := call("b")
 	freeform.Payload = codes.PayloadText
-	ms := []dragoman.Message{say(dragoman.RoleAssistant, freeform, call("a")), gets(result("b", "2"), result("a", "1")), asks("a"), gets(result("a", "1"))}
+	ms := []dragoman.Message{message(dragoman.RoleAssistant, freeform, call("a")), results(result("b", "2"), result("a", "1")), calls("a"), results(result("a", "1"))}
 	out, rep, err := history.Normalize(&dragoman.Request{Messages: ms}, history.Options{Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestQuirkD21_HistoryToolsAreDeclaredButForbidden(t *testing.T) {
 	failed.Outcome, failed.Name = codes.OutcomeError, "f"
 	check(t, []row{{
 		name: "a model without tool support gets text", o: history.Options{Limits: l, Target: caps(targets.Capabilities{NoTools: true})},
-		in:   []dragoman.Message{asks("a"), gets(failed), user("q")},
+		in:   []dragoman.Message{calls("a"), results(failed), user("q")},
 		want: "assistant \"[called f_a: {}]\"\nuser \"[error of f: broke]\"\nuser \"q\"", report: "is written as text",
 	}})
 }
@@ -110,15 +110,15 @@ func TestQuirkD22_BlankTextIsDroppedButNotTheMessage(t *testing.T) {
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.NoBlankText = true })}
 	own := dragoman.Origin{Dialect: "test"}
 	check(t, []row{
-		{name: "next to text", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text(" \n"), text("q"))}, want: `user "q"`, report: "dropped (info) /messages/0/parts/0"},
+		{name: "next to text", o: o, in: []dragoman.Message{message(dragoman.RoleUser, text(" \n"), text("q"))}, want: `user "q"`, report: "dropped (info) /messages/0/parts/0"},
 		{
-			name: "a blank user message", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a")), user(" ")},
+			name: "a blank user message", o: o, in: []dragoman.Message{user("q"), message(dragoman.RoleAssistant, text("a")), user(" ")},
 			want: "user \"q\"\nassistant \"a\"\nuser \"(no text)\"", report: "synthesized (info) /messages/2",
 		},
-		{name: "a blank assistant message", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("")), say(dragoman.RoleAssistant)}, want: `user "q"`, report: "/messages/2: a message without content"},
+		{name: "a blank assistant message", o: o, in: []dragoman.Message{user("q"), message(dragoman.RoleAssistant, text("")), message(dragoman.RoleAssistant)}, want: `user "q"`, report: "/messages/2: a message without content"},
 		{
 			name: "kept next to reasoning", o: o,
-			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, text(""), &dragoman.Reasoning{Text: "u"}, text("a")))},
+			in:   []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, text(""), &dragoman.Reasoning{Text: "u"}, text("a")))},
 			want: "user \"q\"\nassistant thinks:t \"\" thinks:u \"a\"",
 		},
 		{name: "kept where allowed", in: []dragoman.Message{user(" ")}, want: `user " "`},
@@ -131,14 +131,14 @@ func TestRolesFitTheTarget(t *testing.T) {
 	check(t, []row{
 		{name: "a system message inside", o: mid, in: in, want: "system \"s\"\nuser \"q\"\nuser \"mind\"", report: "lowered (warn) /messages/2"},
 		{name: "a model that accepts it", o: history.Options{Limits: mid.Limits, Target: caps(targets.Capabilities{MidSystem: true})}, in: in, want: script(in)},
-		{name: "an unknown role", in: []dragoman.Message{say("critic", text("bah"))}, want: `user "bah"`, report: "role \"critic\" written as user"},
-		{name: "an unknown role of the target's dialect", in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say("critic", text("bah")))}, want: `critic "bah"`},
+		{name: "an unknown role", in: []dragoman.Message{message("critic", text("bah"))}, want: `user "bah"`, report: "role \"critic\" written as user"},
+		{name: "an unknown role of the target's dialect", in: []dragoman.Message{from(dragoman.Origin{Dialect: "test"}, message("critic", text("bah")))}, want: `critic "bah"`},
 		{
 			name: "no final assistant message", o: history.Options{Target: caps(targets.Capabilities{NoPrefill: true})},
-			in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesized (warn) /messages/1",
+			in: []dragoman.Message{user("q"), message(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesized (warn) /messages/1",
 		},
-		{name: "a refusal in a user message", in: []dragoman.Message{say(dragoman.RoleUser, &dragoman.Refusal{Text: "no"})}, want: `user "no"`, report: "written as text"},
-		{name: "foreign blocks", in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "other", Type: "x"}, text("a"))}, want: "user \"q\"\nassistant \"a\"", report: "a x of other is not supported by the target"},
+		{name: "a refusal in a user message", in: []dragoman.Message{message(dragoman.RoleUser, &dragoman.Refusal{Text: "no"})}, want: `user "no"`, report: "written as text"},
+		{name: "foreign blocks", in: []dragoman.Message{user("q"), message(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "other", Type: "x"}, text("a"))}, want: "user \"q\"\nassistant \"a\"", report: "a x of other is not supported by the target"},
 	})
 }
 

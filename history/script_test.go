@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// say returns a message; script formats a conversation.
-func say(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
+// message returns a message with parts.
+func message(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: role, Parts: parts}
 }
 
 func user(text string) dragoman.Message { return dragoman.UserText(text) }
 
-func asks(ids ...string) dragoman.Message {
+func calls(ids ...string) dragoman.Message {
 	m := dragoman.Message{Role: dragoman.RoleAssistant}
 	for _, id := range ids {
 		m.Parts = append(m.Parts, call(id))
@@ -29,7 +29,7 @@ func call(id string) *dragoman.ToolCall {
 	return &dragoman.ToolCall{ID: id, Name: "f_" + id, Arguments: "{}"}
 }
 
-func gets(results ...*dragoman.ToolResult) dragoman.Message { return dragoman.ToolResults(results...) }
+func results(results ...*dragoman.ToolResult) dragoman.Message { return dragoman.ToolResults(results...) }
 
 func result(id, text string) *dragoman.ToolResult {
 	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}
@@ -37,8 +37,8 @@ func result(id, text string) *dragoman.ToolResult {
 
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
 
-// by sets the origin of a message.
-func by(o dragoman.Origin, m dragoman.Message) dragoman.Message {
+// from sets the origin of a message.
+func from(o dragoman.Origin, m dragoman.Message) dragoman.Message {
 	m.Origin = &o
 	return m
 }

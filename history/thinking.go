@@ -56,7 +56,7 @@ func (n *normalizer) prefill() (at string, refused bool) {
 	return n.ms[last].path(), len(parts) > 0 && parts[len(parts)-1].Kind() == codes.KindText
 }
 
-// asksBudget reports whether settings are sent as a thinking budget.
+// usesBudget reports whether settings are sent as a thinking budget.
 func usesBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool {
 	switch {
 	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == codes.ReasoningOff:
@@ -81,8 +81,8 @@ func (n *normalizer) loopWithoutReasoning() (at string, missing bool) {
 	}
 	at = n.ms[first].path()
 	for {
-		before, until, spoken := n.callsBefore(first)
-		if before < 0 || spoken {
+		before, until, otherContent := n.callsBefore(first)
+		if before < 0 || otherContent {
 			return at, !n.startsWithReasoning(first, end)
 		}
 		first, end = before, until
@@ -91,25 +91,25 @@ func (n *normalizer) loopWithoutReasoning() (at string, missing bool) {
 
 // callsBefore finds the assistant turn before a message, if it has calls with results
 // there. It returns the index of its first message and of the message after its last,
-// or -1. spoken reports whether there is content other than the results.
-func (n *normalizer) callsBefore(at int) (first, end int, spoken bool) {
+// or -1. otherContent reports whether there is content other than the results.
+func (n *normalizer) callsBefore(at int) (first, end int, otherContent bool) {
 	end = at
-	answered, calls := false, false
+	hasResults, calls := false, false
 	for end > 0 && !n.ms[end-1].assistant() {
 		end--
 		results, rest := n.ms[end].results()
-		answered = answered || len(results) > 0
-		spoken = spoken || len(rest) > 0
+		hasResults = hasResults || len(results) > 0
+		otherContent = otherContent || len(rest) > 0
 	}
 	first = end
 	for first > 0 && n.ms[first-1].assistant() {
 		first--
 		calls = calls || len(n.ms[first].clientCalls()) > 0
 	}
-	if !answered || !calls {
-		return -1, -1, spoken
+	if !hasResults || !calls {
+		return -1, -1, otherContent
 	}
-	return first, end, spoken
+	return first, end, otherContent
 }
 
 // startsWithReasoning reports whether the first part of the messages is reasoning.

@@ -72,22 +72,22 @@ func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 	if n < 0 || n >= len(s.long) {
 		return s
 	}
-	came := slices.ContainsFunc(messageOf(s.long[n]).Content, func(b json.RawMessage) bool {
+	hasLate := slices.ContainsFunc(messageOf(s.long[n]).Content, func(b json.RawMessage) bool {
 		res := functionResponse(b)
 		return res != nil && late[res["id"]]
 	})
-	if !came {
+	if !hasLate {
 		return s
 	}
 	without := func(els []json.RawMessage) []json.RawMessage {
 		var kept []json.RawMessage
-		behind := false
+		afterResult := false
 		for _, b := range messageOf(els[n]).Content {
 			if functionResponse(b) != nil {
-				behind = true
+				afterResult = true
 			} else if m := fields(b); m["fileData"] == nil && m["inlineData"] == nil {
-				behind = false
-			} else if behind {
+				afterResult = false
+			} else if afterResult {
 				continue
 			}
 			kept = append(kept, b)

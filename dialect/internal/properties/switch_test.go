@@ -63,13 +63,13 @@ func callsWithResults(ms []dragoman.Message) []string {
 		clear(results)
 	}
 	for i := range ms {
-		answered := len(results) > 0
+		hasResults := len(results) > 0
 		for _, p := range ms[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
-				if answered {
+				if hasResults {
 					flush()
-					answered = false
+					hasResults = false
 				}
 				if !p.Hosted {
 					open = append(open, p)

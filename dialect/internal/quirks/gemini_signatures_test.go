@@ -67,7 +67,7 @@ func TestQuirkB17_GeminiSignatureReachesGeminiThroughChat(t *testing.T) {
 					t.Errorf("an id contains the signature again: %s", rebuilt.Body)
 				}
 			}
-			req, normalised, err := history.Normalize(req, history.Options{Limits: gemini.Codec{}.Limits()})
+			req, report, err := history.Normalize(req, history.Options{Limits: gemini.Codec{}.Limits()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,8 +75,8 @@ func TestQuirkB17_GeminiSignatureReachesGeminiThroughChat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			normalised.Merge("", enc.Report)
-			signedOnce(t, string(enc.Body), normalised)
+			report.Merge("", enc.Report)
+			signedOnce(t, string(enc.Body), report)
 		})
 	}
 }
@@ -155,13 +155,13 @@ func TestQuirkB17_ResultsMatchCallsWithTheSameBareID(t *testing.T) {
 		if len(calls) != 2 || calls[0].ID == calls[1].ID {
 			t.Fatalf("want two calls: %+v", calls)
 		}
-		answers := map[string]string{}
+		texts := map[string]string{}
 		for _, m := range req.Messages[1:] {
 			res := m.Parts[0].(*dragoman.ToolResult)
-			answers[res.CallID] = res.Content[0].(*dragoman.Text).Text
+			texts[res.CallID] = res.Content[0].(*dragoman.Text).Text
 		}
-		if answers[calls[0].ID] != "first" || answers[calls[1].ID] != "second" {
-			t.Errorf("swapped %v: %v", swapped, answers)
+		if texts[calls[0].ID] != "first" || texts[calls[1].ID] != "second" {
+			t.Errorf("swapped %v: %v", swapped, texts)
 		}
 	}
 }
@@ -231,16 +231,16 @@ func TestQuirkB17_SignatureInReasoningDetailsReachesItsCall(t *testing.T) {
 		}
 		signedOnce(t, string(enc.Body), enc.Report)
 		unreported(t, enc.Report)
-		req, normalised, err := history.Normalize(req, history.Options{Limits: to.Limits()})
+		req, report, err := history.Normalize(req, history.Options{Limits: to.Limits()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if enc, err = to.EncodeRequest(req, dialect.EncodeOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		normalised.Merge("", enc.Report)
-		signedOnce(t, string(enc.Body), normalised)
-		unreported(t, normalised)
+		report.Merge("", enc.Report)
+		signedOnce(t, string(enc.Body), report)
+		unreported(t, report)
 	})
 	t.Run("response", func(t *testing.T) {
 		resp, _, err := from.DecodeResponse([]byte(`{"id":"r","model":"m","choices":[{"index":0,"message":`+routedCall+`,"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{})

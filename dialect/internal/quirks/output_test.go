@@ -186,7 +186,7 @@ func TestX7_SchemaIsAPromptIfTheServerTakesOnlyJSON(t *testing.T) {
 // Output is checked against the author's schema; the wire got a lowered one.
 func TestQuirkF4_OutputIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	const src = `{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`
-	const answer = `{"n":0}`
+	const output = `{"n":0}`
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
 		Output: &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: []byte(src)},
@@ -207,7 +207,7 @@ func TestQuirkF4_OutputIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := v.Validate([]byte(answer)); (err == nil) != c.valid {
+		if err := v.Validate([]byte(output)); (err == nil) != c.valid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

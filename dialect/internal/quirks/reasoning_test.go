@@ -123,10 +123,10 @@ func TestQuirkG12_EmptyThinkingBlockKeepsItsSignature(t *testing.T) {
 
 // No option asks for a splitter yet, so tags are plain text.
 func TestQuirkG7_ThinkTagsStayInTheText(t *testing.T) {
-	const said = `<think>hm</think> so`
+	const text = `<think>hm</think> so`
 	for d, body := range map[dragoman.Dialect]string{
-		dialectname.OpenAIChat: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}]}`,
-		dialectname.Ollama:     `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"` + said + `"},"done":true,"done_reason":"stop"}`,
+		dialectname.OpenAIChat: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `"},"finish_reason":"stop"}]}`,
+		dialectname.Ollama:     `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"` + text + `"},"done":true,"done_reason":"stop"}`,
 	} {
 		resp, _, err := crosstest.CodecOf(d).DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
@@ -151,7 +151,7 @@ func TestQuirkG7_ThinkTagsStayInTheText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for how, r := range map[string]*dragoman.Response{"whole": resp, "streamed": streamed} {
-			if got := r.Text(); got != said || len(r.Output[0].Parts) != 1 {
+			if got := r.Text(); got != text || len(r.Output[0].Parts) != 1 {
 				t.Errorf("%s, %s: %q in %d parts", d, how, got, len(r.Output[0].Parts))
 			}
 		}

@@ -103,13 +103,13 @@ func TestInvalidCountIsUnknownAndReported(t *testing.T) {
 				events = append(events, strings.ReplaceAll(ev, "%[1]s", wire))
 			}
 			dec := c.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
-			var answer dragoman.Collector
-			emit := func(ev dragoman.Event) error { answer.Add(ev); return nil }
+			var collector dragoman.Collector
+			emit := func(ev dragoman.Event) error { collector.Add(ev); return nil }
 			if err := errors.Join(dec.Feed(crosstest.OnWire(t, c.Dialect(), events), emit), dec.Close(emit)); err != nil {
 				t.Errorf("%s, stream, %s: %v", c.Dialect(), wire, err)
 				continue
 			}
-			resp, err = answer.Response()
+			resp, err = collector.Response()
 			check("stream", resp, dec.Report(), err)
 		}
 	}

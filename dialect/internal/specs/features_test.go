@@ -36,7 +36,7 @@ func features() []feature {
 	}
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="}
 	pdf := &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBERi0=", Name: "r.pdf"}
-	says := func(parts ...dragoman.Part) dragoman.Message {
+	assistant := func(parts ...dragoman.Part) dragoman.Message {
 		return dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts}
 	}
 	ask := func(tools []dragoman.ToolSpec, ms ...dragoman.Message) *dragoman.Request {
@@ -76,24 +76,24 @@ func features() []feature {
 		})},
 		{"a system message inside the conversation", ask(nil, dragoman.AssistantText("4 °C."), dragoman.SystemText("Now in French."), dragoman.UserText("Again?"))},
 		{"every kind of tool", ask(all)},
-		{"a call and its result", ask(all, says(call("call_1", "get_weather", `{"city":"Oslo"}`)), dragoman.ToolResults(result("call_1", "4 °C")))},
-		{"parallel calls with text before them", ask(all, says(&dragoman.Text{Text: "Both."}, call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "now", "")), dragoman.ToolResults(result("call_1", "4"), result("call_2", "12:00")), dragoman.AssistantText("4 at noon."), dragoman.UserText("Thanks."))},
-		{"text between two calls", ask(all, says(call("call_1", "now", "{}"), &dragoman.Text{Text: "and"}, call("call_2", "now", "{}")), dragoman.ToolResults(result("call_1", "1"), result("call_2", "2")))},
-		{"results out of order, in two messages", ask(all, says(call("call_1", "now", "{}"), call("call_2", "now", "{}")), dragoman.ToolResults(result("call_2", "2")), dragoman.ToolResults(result("call_1", "1")))},
-		{"a turn of several messages", ask(all, dragoman.AssistantText("First."), says(call("call_1", "now", "{}")), dragoman.ToolResults(result("call_1", "1")))},
-		{"a call id of 90 characters", ask(all, says(call(longID, "now", "{}")), dragoman.ToolResults(result(longID, "1")))},
-		{"a call id with characters no API takes", ask(all, says(call("functions.now:0|x", "now", "{}")), dragoman.ToolResults(result("functions.now:0|x", "1")))},
-		{"a call whose arguments are not JSON", ask(all, says(call("call_1", "now", "{oops")), dragoman.ToolResults(result("call_1", "invalid")))},
-		{"a call whose arguments are not an object", ask(all, says(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
-		{"a call of a tool with an odd name", ask(all, says(call("call_1", odd.Name, "{}")), dragoman.ToolResults(result("call_1", "ok")))},
-		{"a freeform call", ask(all, says(text), dragoman.ToolResults(textResult))},
-		{"a namespaced call", ask(all, says(grouped), dragoman.ToolResults(result("call_1", "none")))},
-		{"an error result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(failed))},
-		{"a result without output", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(&dragoman.ToolResult{CallID: "call_1"}))},
-		{"an image result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(shown), dragoman.UserText("And?"))},
-		{"a JSON result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(data))},
-		{"a refusal in history", ask(nil, says(&dragoman.Refusal{Text: "No."}), dragoman.UserText("Please."))},
-		{"reasoning in history", ask(nil, says(&dragoman.Reasoning{Text: "Think."}, &dragoman.Text{Text: "4."}), dragoman.UserText("And?"))},
+		{"a call and its result", ask(all, assistant(call("call_1", "get_weather", `{"city":"Oslo"}`)), dragoman.ToolResults(result("call_1", "4 °C")))},
+		{"parallel calls with text before them", ask(all, assistant(&dragoman.Text{Text: "Both."}, call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "now", "")), dragoman.ToolResults(result("call_1", "4"), result("call_2", "12:00")), dragoman.AssistantText("4 at noon."), dragoman.UserText("Thanks."))},
+		{"text between two calls", ask(all, assistant(call("call_1", "now", "{}"), &dragoman.Text{Text: "and"}, call("call_2", "now", "{}")), dragoman.ToolResults(result("call_1", "1"), result("call_2", "2")))},
+		{"results out of order, in two messages", ask(all, assistant(call("call_1", "now", "{}"), call("call_2", "now", "{}")), dragoman.ToolResults(result("call_2", "2")), dragoman.ToolResults(result("call_1", "1")))},
+		{"a turn of several messages", ask(all, dragoman.AssistantText("First."), assistant(call("call_1", "now", "{}")), dragoman.ToolResults(result("call_1", "1")))},
+		{"a call id of 90 characters", ask(all, assistant(call(longID, "now", "{}")), dragoman.ToolResults(result(longID, "1")))},
+		{"a call id with characters no API takes", ask(all, assistant(call("functions.now:0|x", "now", "{}")), dragoman.ToolResults(result("functions.now:0|x", "1")))},
+		{"a call whose arguments are not JSON", ask(all, assistant(call("call_1", "now", "{oops")), dragoman.ToolResults(result("call_1", "invalid")))},
+		{"a call whose arguments are not an object", ask(all, assistant(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
+		{"a call of a tool with an odd name", ask(all, assistant(call("call_1", odd.Name, "{}")), dragoman.ToolResults(result("call_1", "ok")))},
+		{"a freeform call", ask(all, assistant(text), dragoman.ToolResults(textResult))},
+		{"a namespaced call", ask(all, assistant(grouped), dragoman.ToolResults(result("call_1", "none")))},
+		{"an error result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(failed))},
+		{"a result without output", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(&dragoman.ToolResult{CallID: "call_1"}))},
+		{"an image result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(shown), dragoman.UserText("And?"))},
+		{"a JSON result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(data))},
+		{"a refusal in history", ask(nil, assistant(&dragoman.Refusal{Text: "No."}), dragoman.UserText("Please."))},
+		{"reasoning in history", ask(nil, assistant(&dragoman.Reasoning{Text: "Think."}, &dragoman.Text{Text: "4."}), dragoman.UserText("And?"))},
 		{"media of the user", ask(nil, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Look"}, image, pdf, &dragoman.Media{Media: codes.MediaImage, URL: "https://example.org/a.png", Detail: "low"}}})},
 		{"files the provider stores", ask(all, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{
 			&dragoman.Media{Media: codes.MediaImage, FileID: "file-1"}, &dragoman.Media{Media: codes.MediaFile, FileID: "file-2"},

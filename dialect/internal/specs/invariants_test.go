@@ -104,23 +104,23 @@ func (p *pairing) chat(body map[string]any) (names []string) {
 		if m["role"] == "tool" {
 			id := traffic.Text(m["tool_call_id"])
 			if !open[id] {
-				p.complain("message %d answers %q, which is no open call", i, id)
+				p.complain("message %d has a result of %q, which is not an open call", i, id)
 			}
 			delete(open, id)
 			continue
 		}
 		for id := range open {
-			p.complain("message %d comes before call %q is answered", i, id)
+			p.complain("message %d precedes the result of call %q", i, id)
 		}
 		clear(open)
 		if m["role"] != "assistant" && m["tool_calls"] != nil {
-			p.complain("message %d has calls but is no assistant message", i)
+			p.complain("message %d has calls but is not an assistant message", i)
 		}
 		for _, c := range traffic.List(m["tool_calls"]) {
 			call := traffic.Object(c)
 			id := traffic.Text(call["id"])
 			if open[id] {
-				p.complain("message %d has two calls %q", i, id)
+				p.complain("message %d has a duplicate call %q", i, id)
 			}
 			open[id] = true
 			p.ids = append(p.ids, id)
@@ -137,7 +137,7 @@ func (p *pairing) chat(body map[string]any) (names []string) {
 		}
 	}
 	for id := range open {
-		p.complain("call %q is never answered", id)
+		p.complain("call %q has no result", id)
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		tool := traffic.Object(v)
@@ -160,7 +160,7 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 		switch typ := traffic.Text(item["type"]); typ {
 		case "function_call", "custom_tool_call":
 			if calls[id] != "" && outputs[id] == 0 {
-				p.complain("item %d repeats the open call %q", i, id)
+				p.complain("item %d is a duplicate of the open call %q", i, id)
 			}
 			calls[id], outputs[id] = typ, 0
 			p.ids = append(p.ids, id)
@@ -170,19 +170,19 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 			}
 		case "function_call_output", "custom_tool_call_output":
 			if calls[id] == "" && !chained {
-				p.complain("item %d answers %q, which was never called", i, id)
+				p.complain("item %d is a result of %q, which is not a call", i, id)
 			}
 			if calls[id] != "" && calls[id]+"_output" != typ {
 				p.complain("item %d is a %s for a %s", i, typ, calls[id])
 			}
 			if outputs[id]++; outputs[id] > 1 {
-				p.complain("item %d answers %q again", i, id)
+				p.complain("item %d is a duplicate result of %q", i, id)
 			}
 		}
 	}
 	for id := range calls {
 		if outputs[id] == 0 {
-			p.complain("call %q is never answered", id)
+			p.complain("call %q has no result", id)
 		}
 	}
 	var walk func(tools []any)
@@ -193,7 +193,7 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 			case "function":
 				names = append(names, traffic.Text(tool["name"]))
 				if _, set := tool["strict"]; !set {
-					p.complain("the function %q leaves strict to the API, whose default is not false", tool["name"])
+					p.complain("the function %q does not set strict, whose default is not false", tool["name"])
 				}
 			case "custom", "namespace":
 				names = append(names, traffic.Text(tool["name"]))
@@ -229,7 +229,7 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 					p.complain("message %d, block %d: a call in a %s message", i, j, role)
 				}
 				if calls[id] {
-					p.complain("message %d has two calls %q", i, id)
+					p.complain("message %d has a duplicate call %q", i, id)
 				}
 				calls[id] = true
 				p.ids = append(p.ids, id)
@@ -240,7 +240,7 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 					p.complain("message %d, block %d: a result after other content", i, j)
 				}
 				if !open[id] {
-					p.complain("message %d, block %d answers %q, which is no open call", i, j, id)
+					p.complain("message %d, block %d is a result of %q, which is not an open call", i, j, id)
 				}
 				delete(open, id)
 			default:
@@ -254,12 +254,12 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 			}
 		}
 		for id := range open {
-			p.complain("message %d leaves call %q unanswered", i, id)
+			p.complain("message %d has no result of call %q", i, id)
 		}
 		open = calls
 	}
 	for id := range open {
-		p.complain("call %q is never answered", id)
+		p.complain("call %q has no result", id)
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		tool := traffic.Object(v)
@@ -284,7 +284,7 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 		content := traffic.Object(v)
 		role := traffic.Text(content["role"])
 		if role == last || role != "user" && role != "model" {
-			p.complain("content %d is of %q, after %q", i, role, last)
+			p.complain("content %d has role %q after %q", i, role, last)
 		}
 		last = role
 		if len(traffic.List(content["parts"])) == 0 {
@@ -300,13 +300,13 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 					p.complain("content %d, part %d: the first call has no signature", i, j)
 				}
 				if role != "model" {
-					p.complain("content %d, part %d: a call of the user", i, j)
+					p.complain("content %d, part %d: a call in user content", i, j)
 				}
 				calls = append(calls, call)
 				names = append(names, traffic.Text(call["name"]))
 			case response != nil:
 				if len(open) == 0 || response["id"] != open[0]["id"] || response["name"] != open[0]["name"] {
-					p.complain("content %d, part %d answers %v, which is not the next open call", i, j, response["name"])
+					p.complain("content %d, part %d is a result of %v, which is not the next open call", i, j, response["name"])
 				} else {
 					open = open[1:]
 				}
@@ -320,12 +320,12 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 			}
 		}
 		if len(open) > 0 {
-			p.complain("content %d leaves %d calls unanswered", i, len(open))
+			p.complain("content %d has no result of %d calls", i, len(open))
 		}
 		open = calls
 	}
 	if len(open) > 0 {
-		p.complain("%d calls are never answered", len(open))
+		p.complain("%d calls have no result", len(open))
 	}
 	return append(names, p.geminiSettings(body)...)
 }
@@ -340,7 +340,7 @@ func (p *pairing) geminiSettings(body map[string]any) (names []string) {
 			function := traffic.Object(f)
 			names = append(names, traffic.Text(function["name"]))
 			if declared[function["name"]] {
-				p.complain("the function %q is declared twice", function["name"])
+				p.complain("duplicate function %q", function["name"])
 			}
 			declared[function["name"]] = true
 			p.atMostOne(function, "parameters", "parametersJsonSchema")
@@ -389,14 +389,14 @@ func (p *pairing) ollama(body map[string]any) (names []string) {
 		}
 		if m["role"] == "tool" {
 			if len(open) == 0 || m["tool_name"] != open[0]["name"] {
-				p.complain("message %d answers %v, which is not the next open call", i, m["tool_name"])
+				p.complain("message %d is a result of %v, which is not the next open call", i, m["tool_name"])
 			} else {
 				open = open[1:]
 			}
 			continue
 		}
 		if len(open) > 0 {
-			p.complain("message %d leaves %d calls unanswered", i, len(open))
+			p.complain("message %d has no result of %d calls", i, len(open))
 		}
 		open = nil
 		for _, c := range traffic.List(m["tool_calls"]) {
@@ -405,11 +405,11 @@ func (p *pairing) ollama(body map[string]any) (names []string) {
 			names = append(names, traffic.Text(f["name"]))
 		}
 		if m["role"] != "assistant" && len(open) > 0 {
-			p.complain("message %d has calls but is no assistant message", i)
+			p.complain("message %d has calls but is not an assistant message", i)
 		}
 	}
 	if len(open) > 0 {
-		p.complain("%d calls are never answered", len(open))
+		p.complain("%d calls have no result", len(open))
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		names = append(names, traffic.Text(traffic.Object(traffic.Object(v)["function"])["name"]))

@@ -300,8 +300,8 @@ func otherModulesOnlyWhereAllowed(s *source, report reporter) {
 	})
 }
 
-// Foreign types in an exported declaration would make the version of their module part of
-// our contract.
+// exportedDeclarationsUseNoForeignTypes forbids types of other modules in exported declarations:
+// the version of their module would be part of our contract.
 func exportedDeclarationsUseNoForeignTypes(s *source, report reporter) {
 	if s.layer.program || strings.HasPrefix(s.path, "internal/") {
 		return
@@ -465,8 +465,8 @@ func librariesDoNotPrintOrExit(s *source, report reporter) {
 	}
 }
 
-// Pure packages convert bytes to values and back: the same input gives the same output at
-// any time, on any machine.
+// purePackagesDoNoIO checks that pure packages only convert bytes to values and back: the same input
+// gives the same output at any time, on any machine.
 func purePackagesDoNoIO(s *source, report reporter) {
 	impure := []string{
 		"crypto/rand", "log/slog", "math/rand", "math/rand/v2", "net", "os", "os/exec", "os/signal", "os/user",

@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// Each vendor has one package, dialect/<vendor>. Other packages read its descriptor
-// (internal/codec/wire); they neither name a dialect nor import its package. The entries of
-// this list may, for the given reason.
+// mayNameDialects lists the exceptions to the rule that each vendor has one package,
+// dialect/<vendor>, with the reason of each. Other packages read the descriptor of a dialect
+// (internal/codec/wire); they neither name a dialect nor import its package.
 var mayNameDialects = map[string]string{
 	"internal/codec/dialectname": "declares the names",
 	"internal/dialects":          "the registration list",
