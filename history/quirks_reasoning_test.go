@@ -156,7 +156,7 @@ func TestBudgetIsDroppedWhileCallsHaveNoReasoning(t *testing.T) {
 	limits := strict(func(l *targets.Limits) { l.ReasoningInLoop, l.NoBlankText = true, true })
 	signed := from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleAssistant, &dragoman.Text{Text: " ", Signature: "s"}))
 	for name, tc := range map[string]struct {
-		in   []dragoman.Message
+		in    []dragoman.Message
 		calls bool
 	}{
 		"no calls":                        {[]dragoman.Message{user("q"), message(dragoman.RoleAssistant, text("a")), user("r")}, true},

@@ -29,7 +29,9 @@ func call(id string) *dragoman.ToolCall {
 	return &dragoman.ToolCall{ID: id, Name: "f_" + id, Arguments: "{}"}
 }
 
-func results(results ...*dragoman.ToolResult) dragoman.Message { return dragoman.ToolResults(results...) }
+func results(results ...*dragoman.ToolResult) dragoman.Message {
+	return dragoman.ToolResults(results...)
+}
 
 func result(id, text string) *dragoman.ToolResult {
 	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}

@@ -57,7 +57,7 @@ func TestMatrix_CellsAreLosslessOrReportTheirLosses(t *testing.T) {
 				}
 				src, donor := sections[string(in.Dialect())+"/"+section+".json"], in
 				if src == nil {
-					src, donor = lend(sections, section)
+					src, donor = findDonor(sections, section)
 				}
 				for _, out := range crosstest.Codecs {
 					cell := fmt.Sprintf("%s/%s/%s to %s", name, kind, in.Dialect(), out.Dialect())
@@ -104,8 +104,8 @@ type matrixCell struct {
 	tools   []byte
 }
 
-// lend finds a dialect that can express a feature.
-func lend(sections map[string][]byte, section string) ([]byte, dialect.Codec) {
+// findDonor finds a dialect that can express a feature.
+func findDonor(sections map[string][]byte, section string) ([]byte, dialect.Codec) {
 	for _, c := range []dialect.Codec{openairesponses.Codec{}, anthropic.Codec{}, openaichat.Codec{}} {
 		if src := sections[string(c.Dialect())+"/"+section+".json"]; src != nil {
 			return src, c

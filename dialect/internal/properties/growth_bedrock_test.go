@@ -38,7 +38,7 @@ func isCachePoint(block json.RawMessage) bool {
 // withoutCachePoints removes the cache points of an element.
 func withoutCachePoints(el json.RawMessage) json.RawMessage {
 	m := messageOf(el)
-	return holding(el, slices.DeleteFunc(m.Content, isCachePoint))
+	return withBlocks(el, slices.DeleteFunc(m.Content, isCachePoint))
 }
 
 // numbered matches the name of a document that shares its name with another.
@@ -66,7 +66,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "the cache point at the end of the prompt",
 		shows: func() (growth, dialect.EncodeOptions) {
-			g := talk(1, dragoman.UserText("q"), dragoman.AssistantText("a"))
+			g := growing(1, dragoman.UserText("q"), dragoman.AssistantText("a"))
 			g.req.Cache = &dragoman.CacheHint{}
 			return g, dialect.EncodeOptions{}
 		},
@@ -77,7 +77,7 @@ var bedrockGrowth = []growthException{
 			}
 			m := messageOf(s.short[n])
 			if last := len(m.Content) - 1; last >= 0 && isCachePoint(m.Content[last]) {
-				s.short = append(slices.Clone(s.short[:n]), holding(s.short[n], m.Content[:last]))
+				s.short = append(slices.Clone(s.short[:n]), withBlocks(s.short[n], m.Content[:last]))
 			}
 			return s
 		},
@@ -85,7 +85,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "the message that opens a conversation without any",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			opening := map[string]any{"role": "user", "content": []any{map[string]any{"text": "(conversation continues)"}}}
@@ -98,7 +98,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "a system message inside the conversation",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
+			return growing(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
 				dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 		},
 		forgive: func(s growthStep) growthStep {
@@ -117,7 +117,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "a late duplicate result",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+			return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			late := map[any]bool{}
@@ -141,7 +141,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "white space at the end of an assistant message",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
+			return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			was, _, _ := s.last()

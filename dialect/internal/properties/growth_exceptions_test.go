@@ -34,7 +34,7 @@ var mediaMoves = growthException{
 	shows: func() (growth, dialect.EncodeOptions) {
 		with := resultOf("1", "r")
 		with.Content = append(with.Content, image)
-		return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+		return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		n := len(s.short)
@@ -66,7 +66,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "the message that opens a conversation without any",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+				return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				opening := map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "(conversation continues)"}}}
@@ -79,7 +79,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "a system message inside the conversation",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
+				return growing(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
 					dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 			},
 			forgive: func(s growthStep) growthStep {
@@ -99,7 +99,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "a late duplicate result",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+				return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				late := map[any]bool{}
@@ -119,7 +119,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "white space at the end of an assistant message",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
+				return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				was, _, _ := s.last()
@@ -140,7 +140,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 var assistantGains = growthException{
 	starts: "an assistant message that ends the list gains text and calls",
 	shows: func() (growth, dialect.EncodeOptions) {
-		return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
+		return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		if was, is, ok := s.last(); ok && was.Role == "assistant" && is.Role == "assistant" {
@@ -200,13 +200,13 @@ func (s growthStep) forgiveBlocks(forgive func(i int, was, is json.RawMessage) b
 	}
 	if forgiven {
 		n := len(s.short) - 1
-		s.short = append(slices.Clone(s.short[:n]), holding(s.short[n], was.Content))
+		s.short = append(slices.Clone(s.short[:n]), withBlocks(s.short[n], was.Content))
 	}
 	return s
 }
 
-// holding returns an element with its blocks replaced.
-func holding(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
+// withBlocks returns an element with its blocks replaced.
+func withBlocks(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(el, &m)
 	list := make([][]byte, len(blocks))
@@ -234,7 +234,7 @@ func fiveMarkers() (growth, dialect.EncodeOptions) {
 		q.Cache = &dragoman.CacheHint{}
 		ms = append(ms, q, dragoman.AssistantText("a"))
 	}
-	return talk(8, ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
+	return growing(8, ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
 }
 
 // forgiveMarkers removes the markers of every element if the request has too many.
@@ -328,7 +328,7 @@ func TestGrowthExceptionsOfLimitsOccur(t *testing.T) {
 					t.Errorf("%q does not occur: remove it", e.starts)
 				}
 				for _, other := range exceptions {
-					if right := step.wrongBut([]growthException{other}) == ""; right != (other.starts == e.starts) {
+					if right := step.wrongExcept([]growthException{other}) == ""; right != (other.starts == e.starts) {
 						t.Errorf("%q also covers the example of %q: %v\n%s", other.starts, e.starts, right, step.wrong())
 					}
 				}

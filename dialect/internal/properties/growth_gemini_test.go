@@ -15,7 +15,7 @@ var geminiGrowth = []growthException{
 	{
 		starts: "the content that opens a conversation without any",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			opening := map[string]any{"role": "user", "parts": []any{map[string]any{"text": "(conversation continues)"}}}
@@ -28,7 +28,7 @@ var geminiGrowth = []growthException{
 	{
 		starts: "a late duplicate result",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+			return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			late := s.lateResults()
@@ -93,7 +93,7 @@ func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 			kept = append(kept, b)
 		}
 		els = slices.Clone(els)
-		els[n] = holding(els[n], kept)
+		els[n] = withBlocks(els[n], kept)
 		return els
 	}
 	s.short, s.long = without(s.short), without(s.long)

@@ -143,15 +143,15 @@ func (g growth) encode(c dialect.Codec, o dialect.EncodeOptions) (growthStep, er
 // wrong describes what is wrong with a step, or returns "".
 func (s growthStep) wrong() string { return grown(s.short, s.long) }
 
-// wrongBut is like wrong, but ignores the listed exceptions.
-func (s growthStep) wrongBut(exceptions []growthException) string {
+// wrongExcept is like wrong, but ignores the listed exceptions.
+func (s growthStep) wrongExcept(exceptions []growthException) string {
 	for _, e := range exceptions {
 		s = e.forgive(s)
 	}
 	return s.wrong()
 }
 
-func talk(n int, ms ...dragoman.Message) growth {
+func growing(n int, ms ...dragoman.Message) growth {
 	return growth{&dragoman.Request{Model: "m", Messages: ms}, n}
 }
 
@@ -165,8 +165,8 @@ func resultOf(id, text string) *dragoman.ToolResult {
 
 var image = &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 
-// nativeTalk decodes a conversation from the wire and appends messages.
-func nativeTalk(c dialect.Codec, n int, body string, more ...dragoman.Message) growth {
+// nativeGrowing decodes a conversation from the wire and appends messages.
+func nativeGrowing(c dialect.Codec, n int, body string, more ...dragoman.Message) growth {
 	req, _, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
 		panic(err)
@@ -194,7 +194,7 @@ func TestMergeableStringIsWrittenAsBlock(t *testing.T) {
 		t.Fatalf("%v\n%s", err, same.Body)
 	}
 	for _, more := range []dragoman.Message{dragoman.UserText("more"), dragoman.AssistantText("yes")} {
-		step, err := nativeTalk(c, 1, body, more).encode(c, dialect.EncodeOptions{})
+		step, err := nativeGrowing(c, 1, body, more).encode(c, dialect.EncodeOptions{})
 		if err != nil || step.wrong() != "" {
 			t.Errorf("%v %s", err, step.wrong())
 		}
@@ -206,7 +206,7 @@ func TestMessageKeepsItsSpellingWhenItGrows(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.Anthropic)
 	body := `{"model":"m","max_tokens":1,"messages":[{"content":[ {"text":"\u0068i","type":"text"} ], "role":"user"}]}`
 	for _, more := range []dragoman.Message{dragoman.UserText("more"), dragoman.SystemText("mind"), dragoman.ToolResults(resultOf("1", "of no call"))} {
-		step, err := nativeTalk(c, 1, body, more).encode(c, dialect.EncodeOptions{})
+		step, err := nativeGrowing(c, 1, body, more).encode(c, dialect.EncodeOptions{})
 		if err != nil || step.wrong() != "" || len(step.long) != 1 {
 			t.Errorf("%v %s\n%s", err, step.wrong(), step.long)
 		}
@@ -358,7 +358,7 @@ func TestProperty_ConversationGrowsAtItsEndExceptListed(t *testing.T) {
 				if step.wrong() == "" {
 					continue
 				}
-				if why := step.wrongBut(growthExceptions[c.Dialect()]); why != "" {
+				if why := step.wrongExcept(growthExceptions[c.Dialect()]); why != "" {
 					t.Fatalf("from %d to %d messages, apart from listed exceptions: %s", from, n, why)
 				}
 			}

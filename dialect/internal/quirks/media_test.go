@@ -38,7 +38,7 @@ func TestTextDocumentIsWrittenAsTextForAnthropic(t *testing.T) {
 
 // Only Gemini has a place for the signature of a text (quirk G8). Other dialects report its loss.
 func TestDroppedTextSignatureIsReported(t *testing.T) {
-	req := asking(dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
+	req := requestOf(dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
 	for _, c := range crosstest.Codecs {
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
@@ -133,18 +133,18 @@ func TestQuirkD14_MediaIsWrittenOrReportedInEveryAPI(t *testing.T) {
 		} {
 			t.Run(c.mime+" to "+string(d), func(t *testing.T) {
 				m := &dragoman.Media{Media: c.kind, MIME: c.mime, Base64: c.data, Name: "a.x"}
-				user := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
-				meets(t, d, user, c.data, "/messages/0/parts/1", want.user)
+				user := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+				checkMedia(t, d, user, c.data, "/messages/0/parts/1", want.user)
 				call := crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
 				res := crosstest.Says(dragoman.RoleTool, &dragoman.ToolResult{CallID: "call_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}, m}})
-				meets(t, d, asking(dragoman.UserText("q"), call, res), c.data, "/messages/2/parts/0/content/1", want.result)
+				checkMedia(t, d, requestOf(dragoman.UserText("q"), call, res), c.data, "/messages/2/parts/0/content/1", want.result)
 			})
 		}
 	}
 }
 
-// meets checks what happens to the media with this content, at a pointer of a request.
-func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at string, want int) {
+// checkMedia checks what happens to the media with this content, at a pointer of a request.
+func checkMedia(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at string, want int) {
 	t.Helper()
 	enc, err := crosstest.CodecOf(d).EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil {
@@ -173,8 +173,8 @@ func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at str
 func TestQuirkD14_OnlyOpenAIRefusesItsMediaTypes(t *testing.T) {
 	m := &dragoman.Media{Media: codes.MediaImage, MIME: "image/bmp", Base64: "Qk0AAAAA"}
 	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
-		theirs := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
-		own := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		theirs := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		own := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
 		own.Messages[0].Origin = &dragoman.Origin{Dialect: d}
 		for req, any := range map[*dragoman.Request]bool{theirs: true, own: false} {
 			enc, err := crosstest.CodecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Dialect: d, Model: "m", Caps: targets.Capabilities{AnyMedia: any}}})
@@ -269,7 +269,7 @@ func TestMediaKeepsItsMeaningInEveryDialect(t *testing.T) {
 	}
 }
 
-// asking returns a request with messages.
-func asking(ms ...dragoman.Message) *dragoman.Request {
+// requestOf returns a request with messages.
+func requestOf(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "m", Messages: ms}
 }

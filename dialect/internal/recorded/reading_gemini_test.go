@@ -141,7 +141,7 @@ func (c *geminiCandidate) functionCall(f map[string]any) {
 	}
 	for _, v := range traffic.List(f["partialArgs"]) {
 		piece := traffic.Object(v)
-		c.pieces = withPiece(c.pieces, steps(traffic.Text(piece["jsonPath"])), piece)
+		c.pieces = withPiece(c.pieces, pathSteps(traffic.Text(piece["jsonPath"])), piece)
 	}
 	if m, ok := c.pieces.(map[string]any); ok && len(m) > 0 {
 		k.Args = traffic.JSONText(c.pieces)
@@ -151,8 +151,8 @@ func (c *geminiCandidate) functionCall(f map[string]any) {
 	}
 }
 
-// steps splits a path such as $.a.b[0].
-func steps(path string) []string {
+// pathSteps splits a path such as $.a.b[0].
+func pathSteps(path string) []string {
 	path = strings.ReplaceAll(strings.TrimPrefix(path, "$."), "[", ".[")
 	return strings.Split(path, ".")
 }

@@ -71,7 +71,7 @@ func (c *choiceReading) settle(word dragoman.StopReason, terminal bool) {
 	}
 	for i := range c.Calls {
 		k := &c.Calls[i]
-		sound := k.Freeform || blank(k.Args) || soundObject(k.Args)
+		sound := k.Freeform || blank(k.Args) || validObject(k.Args)
 		k.Runs = terminal && (benign || word == dragoman.StopPause) && sound && k.Name != ""
 	}
 }
@@ -88,9 +88,9 @@ func blank(args string) bool {
 	return s == "" || s == "null" || s == `""`
 }
 
-// soundObject reports whether text is one JSON object without duplicate keys at
+// validObject reports whether text is one JSON object without duplicate keys at
 // any depth.
-func soundObject(text string) bool {
+func validObject(text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	t, err := d.Token()

@@ -34,7 +34,7 @@ func geminiWritten(req map[string]any, why map[string]int) {
 		config["responseJsonSchema"] = lowerTypes(s)
 		why["responseSchema is written as responseJsonSchema"]++
 	}
-	inCapitals(traffic.Object(config["thinkingConfig"]), "thinkingLevel", why)
+	upperCase(traffic.Object(config["thinkingConfig"]), "thinkingLevel", why)
 	var asked []string
 	for _, c := range traffic.List(req["contents"]) {
 		asked = resultsInOrder(traffic.Object(c), asked, why)
@@ -62,7 +62,7 @@ func geminiWrittenPart(p map[string]any, why map[string]int) {
 	}
 }
 
-func inCapitals(m map[string]any, member string, why map[string]int) {
+func upperCase(m map[string]any, member string, why map[string]int) {
 	if word := traffic.Text(m[member]); word != strings.ToUpper(word) {
 		m[member] = strings.ToUpper(word)
 		why["a "+member+" is written in upper case"]++
