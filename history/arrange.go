@@ -9,24 +9,24 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/resultorder"
 )
 
-// emptyUser is what a user said who said nothing, where that is refused.
+// emptyUser replaces an empty message, if the target refuses those.
 const emptyUser = "(no text)"
 
-// arrange writes the conversation anew: turns, then their results, then what
-// else was said before the next turn.
-func (n *normaliser) arrange() {
+// arrange rewrites the conversation: each turn, then its results, then the other
+// messages before the next turn.
+func (n *normalizer) arrange() {
 	out := slices.Grow(n.lists.arranged, len(n.ms))
 	put := func(d draft) { out = append(out, d) }
 	for k := 0; k < len(n.turns); k++ {
 		t := n.turns[k]
-		n.says(t, put)
-		// What follows a turn that is left out follows the one before.
-		behind := []*turn{t}
-		for k+1 < len(n.turns) && n.turns[k+1].silent {
+		n.writeTurn(t, put)
+		// Messages after an omitted turn follow the turn before it.
+		following := []*turn{t}
+		for k+1 < len(n.turns) && n.turns[k+1].omitted {
 			k++
-			behind = append(behind, n.turns[k])
+			following = append(following, n.turns[k])
 		}
-		n.behind(t, behind, put)
+		n.writeFollowing(t, following, put)
 	}
 	n.moved = n.moved || len(out) != len(n.ms)
 	for i := range out {
@@ -35,8 +35,8 @@ func (n *normaliser) arrange() {
 	n.ms, n.lists.arranged = out, out
 }
 
-// says writes the assistant's messages of a turn.
-func (n *normaliser) says(t *turn, put func(draft)) {
+// writeTurn writes the assistant messages of a turn.
+func (n *normalizer) writeTurn(t *turn, put func(draft)) {
 	thinks := false
 	for i := t.first; i <= t.last; i++ {
 		d := &n.ms[i]
@@ -55,19 +55,19 @@ func (n *normaliser) says(t *turn, put func(draft)) {
 			}
 			return p
 		})
-		// Blank text may be what keeps two thoughts apart (quirk D22).
+		// Blank text may separate two reasoning parts (quirk D22).
 		if n.limits.NoBlankText && !thinks {
-			n.unblank(&d)
+			n.dropBlankText(&d)
 		}
 		if len(d.Parts) > 0 || !d.touched && !n.limits.NoBlankText || d.Extra.For(n.limits.Dialect) != nil {
 			put(d)
 		} else {
-			n.saysNothing(&d)
+			n.reportEmpty(&d)
 		}
 	}
 }
 
-// written is the call as it goes on.
+// written returns the call as it is sent.
 func (s *slot) written() dragoman.Part {
 	if s.id == s.call.ID {
 		return s.call
@@ -77,17 +77,17 @@ func (s *slot) written() dragoman.Part {
 	return &c
 }
 
-// answered is the result of the call as it goes on, and whether it is exactly
-// the one that stands in its place.
-func (n *normaliser) answered(s *slot) (res *dragoman.ToolResult, same bool) {
-	if s.standIn != nil {
-		res = s.standIn
+// resultFor returns the result of the call as it is sent. same reports whether it is
+// unchanged and at the place of the original result.
+func (n *normalizer) resultFor(s *slot) (res *dragoman.ToolResult, same bool) {
+	if s.placeholder != nil {
+		res = s.placeholder
 	} else {
 		res = s.last.res
 	}
 	named, typed := !n.misnamed(s, res), !mistyped(s, res)
 	if res.CallID == s.id && named && typed {
-		return res, s.first == s.last && s.standIn == nil
+		return res, s.first == s.last && s.placeholder == nil
 	}
 	fixed := *res
 	fixed.CallID = s.id
@@ -102,47 +102,46 @@ func (n *normaliser) answered(s *slot) (res *dragoman.ToolResult, same bool) {
 
 // misnamed reports whether a result must carry the name of its tool and does
 // not.
-func (n *normaliser) misnamed(s *slot, res *dragoman.ToolResult) bool {
+func (n *normalizer) misnamed(s *slot, res *dragoman.ToolResult) bool {
 	return (n.limits.ResultNames || n.target.Caps.ToolResultName) && s.call != nil &&
 		(res.Name != s.call.Name || res.Namespace != s.call.Namespace)
 }
 
-// mistyped reports whether a result claims to answer text, but answers a call
-// with arguments.
+// mistyped reports whether a text result belongs to a call with JSON arguments.
 func mistyped(s *slot, res *dragoman.ToolResult) bool {
 	return s.call != nil && res.Payload == codes.PayloadText && s.call.Payload != codes.PayloadText
 }
 
-// behind writes what follows a turn: all of it stands behind the turns given,
-// of which the first is the one that is answered.
-func (n *normaliser) behind(t *turn, all []*turn, put func(draft)) {
+// writeFollowing writes the messages that follow the turns in all. The results
+// belong to the first of them, t.
+func (n *normalizer) writeFollowing(t *turn, all []*turn, put func(draft)) {
 	placed := n.limits.LooseResults || n.inPlace(t, all)
 	switch {
 	case n.limits.LooseResults:
-		n.standIns(t, put)
+		n.writePlaceholders(t, put)
 		fallthrough
-	case placed && !t.standsIn():
-		n.each(all, func(d draft) {
-			n.edited(&d)
-			n.finish(&d, put)
+	case placed && !t.hasPlaceholder():
+		n.eachFollowing(all, func(d draft) {
+			n.keepResults(&d)
+			n.writeMessage(&d, put)
 		})
 	default:
 		n.regroup(t, all, !placed, put)
 	}
 }
 
-// standsIn reports whether a result of the turn is made up.
-func (t *turn) standsIn() bool {
+// hasPlaceholder reports whether the turn has a synthesized result.
+func (t *turn) hasPlaceholder() bool {
 	for _, s := range t.slots {
-		if s.standIn != nil {
+		if s.placeholder != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// each visits the messages behind turns.
-func (n *normaliser) each(all []*turn, visit func(d draft)) {
+// eachFollowing visits the messages that follow the turns.
+func (n *normalizer) eachFollowing(all []*turn, visit func(d draft)) {
 	for _, t := range all {
 		for i := t.last + 1; i < t.end; i++ {
 			visit(n.ms[i])
@@ -150,21 +149,21 @@ func (n *normaliser) each(all []*turn, visit func(d draft)) {
 	}
 }
 
-// standIns writes the results that were made up, directly behind their calls.
-func (n *normaliser) standIns(t *turn, put func(draft)) {
+// writePlaceholders writes the synthesized results directly after their calls.
+func (n *normalizer) writePlaceholders(t *turn, put func(draft)) {
 	for _, s := range t.slots {
-		if s.standIn != nil {
-			res, _ := n.answered(s)
-			put(made(dragoman.RoleTool, res))
+		if s.placeholder != nil {
+			res, _ := n.resultFor(s)
+			put(synthesized(dragoman.RoleTool, res))
 		}
 	}
 }
 
-// inPlace reports whether the results of a turn that there are stand where the
-// target wants them: directly behind it, all of them, and no others.
-func (n *normaliser) inPlace(t *turn, all []*turn) bool {
+// inPlace reports whether the existing results of a turn are where the target requires
+// them: directly after the turn, complete, and without others.
+func (n *normalizer) inPlace(t *turn, all []*turn) bool {
 	calls := resultorder.Ranks[*slot]{}
-	missing := 0 // results that were not seen yet
+	missing := 0 // results not seen yet
 	for _, s := range t.slots {
 		calls.Add(s)
 		if s.first != nil {
@@ -173,14 +172,14 @@ func (n *normaliser) inPlace(t *turn, all []*turn) bool {
 	}
 	last, ok := 0, true
 	next := func(rank int) { ok, last = ok && rank >= last, rank }
-	n.each(all, func(d draft) {
+	n.eachFollowing(all, func(d draft) {
 		if len(d.Parts) == 0 {
 			next(calls.Rest())
 		}
 		for j := range d.Parts {
-			a := d.answer(j)
+			a := d.placedResult(j)
 			switch {
-			case a == nil || a.slot == nil && n.fate(&d, a.res) == orphanTold:
+			case a == nil || a.slot == nil && n.orphanFate(&d, a.res) == orphanAsText:
 				next(calls.Rest())
 			case a.slot == nil, a.slot.hidden, a != a.slot.first:
 			case a.slot.turn != t:
@@ -198,46 +197,46 @@ func (n *normaliser) inPlace(t *turn, all []*turn) bool {
 	return ok && missing == 0
 }
 
-// orphanFate is what becomes of a result that answers no call (quirk D8).
+// orphanFate is the treatment of a result without a call (quirk D8).
 type orphanFate int
 
 const (
 	orphanDropped orphanFate = iota
-	orphanKept               // the wire knows results of no call
-	orphanTold               // nobody called for it: the model is told of it
+	orphanKept               // the dialect allows results without a call
+	orphanAsText             // written as user text
 )
 
-func (n *normaliser) fate(d *draft, res *dragoman.ToolResult) orphanFate {
+func (n *normalizer) orphanFate(d *draft, res *dragoman.ToolResult) orphanFate {
 	switch {
 	case res.CallID == "" && n.limits.LooseResults && n.own(d) && res.Payload == codes.PayloadObject:
 		return orphanKept
 	case res.CallID == "" && strings.TrimSpace(res.Text()) != "":
-		return orphanTold
+		return orphanAsText
 	default:
 		return orphanDropped
 	}
 }
 
-// orphan returns what stands for a result that answers no call.
-func (n *normaliser) orphan(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
-	switch n.fate(d, res) {
+// orphan returns the replacement of a result without a call.
+func (n *normalizer) orphan(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
+	switch n.orphanFate(d, res) {
 	case orphanKept:
 		return res
-	case orphanTold:
-		n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "a result of no call written as user text")
-		return &dragoman.Text{Text: toldResult(res)}
+	case orphanAsText:
+		n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "a result without a call written as user text")
+		return &dragoman.Text{Text: resultAsText(res)}
 	default:
-		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "a result of call %.60q, which is not there", res.CallID)
+		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "a result of unknown call %.60q", res.CallID)
 		return nil
 	}
 }
 
-// edited leaves in a message the results that stay in it.
-func (n *normaliser) edited(d *draft) {
+// keepResults updates the results of a message and removes those that move.
+func (n *normalizer) keepResults(d *draft) {
 	before := *d
 	foreign := false // a result comes from a message of another origin
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
-		a := before.answer(j)
+		a := before.placedResult(j)
 		switch {
 		case a == nil:
 			return p
@@ -246,8 +245,8 @@ func (n *normaliser) edited(d *draft) {
 		case a != a.slot.first:
 			return nil
 		default:
-			foreign = foreign || a.slot.last != nil && a.slot.standIn == nil && !sameOrigin(&before, &n.ms[a.slot.last.msg])
-			res, _ := n.answered(a.slot)
+			foreign = foreign || a.slot.last != nil && a.slot.placeholder == nil && !sameOrigin(&before, &n.ms[a.slot.last.msg])
+			res, _ := n.resultFor(a.slot)
 			return res
 		}
 	})
@@ -256,72 +255,72 @@ func (n *normaliser) edited(d *draft) {
 	}
 }
 
-// finish writes a message that is nobody's turn, unless nothing is left of it.
-func (n *normaliser) finish(d *draft, put func(draft)) {
-	if d.Role == dragoman.RoleTool && len(d.Parts) > 0 && !slices.ContainsFunc(d.Parts, ofTools) {
-		n.rep.Add(dragoman.Moved, dragoman.Info, d.path(), "a tool message without results written as the user's")
+// writeMessage writes a message outside of turns, unless it is empty.
+func (n *normalizer) writeMessage(d *draft, put func(draft)) {
+	if d.Role == dragoman.RoleTool && len(d.Parts) > 0 && !slices.ContainsFunc(d.Parts, fitsToolMessage) {
+		n.rep.Add(dragoman.Moved, dragoman.Info, d.path(), "a tool message without results written as a user message")
 		d.touch()
 		d.Role = dragoman.RoleUser
 	}
 	if n.limits.NoBlankText {
-		n.unblankWords(d)
+		n.fillBlank(d)
 	}
 	if len(d.Parts) > 0 || !d.touched && !n.limits.NoBlankText {
 		put(*d)
 	} else {
-		n.saysNothing(d)
+		n.reportEmpty(d)
 	}
 }
 
-// ofTools reports whether a part may be what a tool message is for.
-func ofTools(p dragoman.Part) bool {
+// fitsToolMessage reports whether a part may be in a tool message.
+func fitsToolMessage(p dragoman.Part) bool {
 	return p.Kind() == codes.KindToolResult || p.Kind() == codes.KindOpaque
 }
 
-// unblankWords drops blank texts. A blank message gets a placeholder: without it, two
+// fillBlank drops blank texts. A blank message gets a placeholder: without it, two
 // assistant messages could follow each other.
-func (n *normaliser) unblankWords(d *draft) {
-	silent := !d.system() && d.Role != dragoman.RoleTool && !slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return !blank(p) })
-	if silent && (len(d.Parts) > 0 || !d.touched) {
+func (n *normalizer) fillBlank(d *draft) {
+	allBlank := !d.system() && d.Role != dragoman.RoleTool && !slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return !blank(p) })
+	if allBlank && (len(d.Parts) > 0 || !d.touched) {
 		n.rep.Addf(dragoman.Synthesized, dragoman.Info, d.path(), "the message is empty; %q written", emptyUser)
 		d.touch()
 		d.Parts, d.at = []dragoman.Part{&dragoman.Text{Text: emptyUser}}, []int{0}
 		return
 	}
-	n.unblank(d)
+	n.dropBlankText(d)
 }
 
-// unblank leaves out texts that say nothing.
-func (n *normaliser) unblank(d *draft) {
+// dropBlankText drops blank texts.
+func (n *normalizer) dropBlankText(d *draft) {
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
 		if blank(p) {
-			n.rep.Add(dragoman.Dropped, dragoman.Info, d.part(j), "a text that says nothing")
+			n.rep.Add(dragoman.Dropped, dragoman.Info, d.part(j), "blank text")
 			return nil
 		}
 		return p
 	})
 }
 
-// regroup writes the results of a turn directly behind it, in the order of its
-// calls (quirks D1 to D4), then everything else that was said. Messages that
-// hold nothing but what goes together stay as they are.
-func (n *normaliser) regroup(t *turn, all []*turn, moves bool, put func(draft)) {
+// regroup writes the results of a turn directly after it, in the order of its calls
+// (quirks D1 to D4), then the other content. Messages that contain only
+// results that stay together are kept as they are.
+func (n *normalizer) regroup(t *turn, all []*turn, moves bool, put func(draft)) {
 	if moves {
-		n.rep.Add(dragoman.Moved, dragoman.Info, n.ms[max(t.first, t.end-1)].path(), "the results of a turn written directly behind it, in the order of its calls")
+		n.rep.Add(dragoman.Moved, dragoman.Info, n.ms[max(t.first, t.end-1)].path(), "the results of a turn moved directly after it, in the order of its calls")
 	}
 	var group []*slot
 	flush := func() {
 		if len(group) > 0 {
-			n.batch(group, put)
+			n.writeResults(group, put)
 			group = nil
 		}
 	}
 	for _, s := range t.slots {
 		switch {
-		case s.standIn != nil:
+		case s.placeholder != nil:
 			flush()
-			res, _ := n.answered(s)
-			put(made(dragoman.RoleTool, res))
+			res, _ := n.resultFor(s)
+			put(synthesized(dragoman.RoleTool, res))
 		case s.first != nil:
 			if len(group) > 0 && group[0].first.msg != s.first.msg {
 				flush()
@@ -330,18 +329,18 @@ func (n *normaliser) regroup(t *turn, all []*turn, moves bool, put func(draft)) 
 		}
 	}
 	flush()
-	n.each(all, func(d draft) { n.rest(d, put) })
+	n.eachFollowing(all, func(d draft) { n.writeRest(d, put) })
 }
 
-// batch writes results that stood in one message: as that message, where it
-// holds exactly these.
-func (n *normaliser) batch(group []*slot, put func(draft)) {
+// writeResults writes results from one message. It writes the message itself if it
+// contains exactly these results.
+func (n *normalizer) writeResults(group []*slot, put func(draft)) {
 	d := n.ms[group[0].first.msg]
 	whole := len(group) == len(d.Parts)
 	which := make([]int, len(group))
 	parts := make([]dragoman.Part, len(group))
 	for k, s := range group {
-		res, same := n.answered(s)
+		res, same := n.resultFor(s)
 		which[k], parts[k] = s.first.part, res
 		whole = whole && same && s.first.part == k
 	}
@@ -351,21 +350,21 @@ func (n *normaliser) batch(group []*slot, put func(draft)) {
 	}
 	out := d.take(dragoman.RoleTool, which)
 	out.Parts = parts
-	if _, rest := d.results(); len(rest) > 0 { // the frame stays with them
-		out.bare()
+	if _, rest := d.results(); len(rest) > 0 { // the message fields stay with the rest
+		out.clearFields()
 	}
 	put(out)
 }
 
-// bare takes from a message what belongs to all of it, for a piece of it.
-func (d *draft) bare() { d.Cache, d.Extra, d.Name, d.Phase = nil, nil, "", "" }
+// clearFields removes the fields that belong to the whole message, for a part of it.
+func (d *draft) clearFields() { d.Cache, d.Extra, d.Name, d.Phase = nil, nil, "", "" }
 
-// rest writes what a message holds beside the results of calls: what was said,
-// and orphans that stay.
-func (n *normaliser) rest(d draft, put func(draft)) {
+// writeRest writes the content of a message except the results of calls: text and
+// orphans that stay.
+func (n *normalizer) writeRest(d draft, put func(draft)) {
 	before := d
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
-		switch a := before.answer(j); {
+		switch a := before.placedResult(j); {
 		case a == nil:
 			return p
 		case a.slot == nil:
@@ -376,5 +375,5 @@ func (n *normaliser) rest(d draft, put func(draft)) {
 			return nil
 		}
 	})
-	n.finish(&d, put)
+	n.writeMessage(&d, put)
 }

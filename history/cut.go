@@ -7,30 +7,33 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// CutPoints returns where a conversation may be trimmed: each number is a
-// message that may become the first one, because no call before it is answered
-// behind it and no turn is cut in two (quirk D10). The first message is always
-// one of them. A message of the user's that starts a new exchange is the best
-// one to take; the list holds others too, for long exchanges. Of messages that
-// no wire could express there is no other.
+// CutPoints returns the indexes at which a conversation may be trimmed. Each is a message that may
+// become the first one: no call before it has a result after it, and no turn is split (quirk D10).
 //
-//	for _, at := range history.CutPoints(messages) {
-//		if size(messages[at:]) <= budget {
-//			messages = messages[at:]
-//			break
-//		}
-//	}
+//   - Index 0 is always included.
+//
+//   - A user message that starts a new exchange is the best choice. Other points are included
+//     for long exchanges.
+//
+//   - For messages that no dialect can express, the result is only 0.
+//
+//     for _, at := range history.CutPoints(messages) {
+//     if size(messages[at:]) <= budget {
+//     messages = messages[at:]
+//     break
+//     }
+//     }
 func CutPoints(messages []dragoman.Message) []int {
 	if err := (&dragoman.Request{Messages: messages}).Validate(); err != nil && !onlyAttachments(err) {
 		return []int{0}
 	}
-	n := normaliser{ms: make([]draft, len(messages)), lists: newLists()}
+	n := normalizer{ms: make([]draft, len(messages)), lists: newLists()}
 	for i := range messages {
 		n.ms[i] = draft{Message: messages[i], from: i}
 	}
 	n.pair()
 	var points []int
-	reach := 0 // the last message that answers what came so far
+	reach := 0 // index of the last message with a result for a call so far
 	for i := range messages {
 		inRun := i > 0 && n.ms[i].assistant() && n.ms[i-1].assistant()
 		if (i == 0 || i > reach) && !inRun {
@@ -42,7 +45,7 @@ func CutPoints(messages []dragoman.Message) []int {
 			case s == nil || s.free:
 			case s.last != nil:
 				reach = max(reach, s.last.msg)
-			case s.turn == n.turns[len(n.turns)-1]: // its answer may still come
+			case s.turn == n.turns[len(n.turns)-1]: // its result may still come
 				reach = len(messages)
 			}
 		}
@@ -50,8 +53,8 @@ func CutPoints(messages []dragoman.Message) []int {
 	return points
 }
 
-// onlyAttachments reports whether nothing is wrong with messages but that their
-// attachments are still references, which does not matter for where to cut.
+// onlyAttachments reports whether the messages are valid except for unresolved
+// attachment references, which do not affect cut points.
 func onlyAttachments(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	return ok && !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !errors.Is(e, dragoman.ErrAttachment) })

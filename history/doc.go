@@ -1,46 +1,46 @@
-// Package history makes any conversation valid for any target: it is called
-// once before every encode, by whoever sends requests.
+// Package history makes any conversation valid for any target. Senders of requests call it once
+// before every encode:
 //
 //	out, report, err := history.Normalize(req, history.Options{
 //		Target: target, Limits: codec.Limits(),
 //	})
 //	if err != nil {
-//		return err // calls that still wait for a result, by name
+//		return err // for example, names the calls without a result
 //	}
 //	enc, err := codec.EncodeRequest(out, dialect.EncodeOptions{Target: target})
 //
-// A conversation may have been written by several models, cancelled, trimmed,
-// edited or sent by a client with ideas of its own. What a target refuses in it
-// is known as data, [targets.Limits] and [targets.Capabilities], and is put
-// right here: every call gets exactly one result at a place the target accepts,
-// state of another provider is left out, roles and contents fit, and no thinking
-// budget is asked for where the thinking it continues is missing. How that is
-// written (blocks merged into messages, ids and names aliased, schemas lowered)
-// is the encoder's matter and is not done here.
+// A conversation may have been written by several models, or canceled, trimmed or edited.
+// [targets.Limits] and [targets.Capabilities] describe what a target refuses. Normalize fixes it:
+//   - Every call has exactly one result, at a place that the target accepts.
+//   - State of another provider is dropped.
+//   - Roles and contents fit the target.
+//   - No thinking budget is requested if the reasoning that it continues is missing.
 //
-// # What is promised
+// The encoder, not this package, decides how that is written: it merges blocks into messages,
+// aliases ids and names, and lowers schemas.
 //
-// Normalising changes nothing it is given, and is a function of it: no clock,
-// no randomness. A conversation that needs nothing comes back as the same
-// pointer; a message that needs nothing comes back with the same parts and the
-// same sidecar, so that it is replayed byte for byte. Doing it twice is doing it
-// once. Everything that was done is in the report, at its place in the request
-// that was given.
+// # Guarantees
 //
-// A settled conversation that grows stays as it was: what was made of its
-// beginning is what is made of the beginning of the longer one. The exceptions
-// are a late result, which replaces an earlier one of the same call or what
-// stood in for it; reasoning that a target forbids in older turns
-// ([targets.Capabilities].NoOldReasoning); and the words that stand at the
-// very end while a target refuses to end with the assistant's
-// ([targets.Capabilities].NoPrefill), or that open a conversation without any.
+//   - Normalize does not change its input, and its result depends only on its input: it uses no
+//     clock and no randomness.
+//   - A conversation that needs no change is returned as the same pointer. A message that needs no
+//     change keeps its parts and its native form, so it is replayed byte for byte.
+//   - Normalize is idempotent.
+//   - The report lists every change, with its place in the original request.
+//   - When a settled conversation grows, the normalized form of its beginning stays the same.
+//
+// The exceptions to the last guarantee are:
+//   - a late result, which replaces an earlier result or placeholder of the same call
+//   - reasoning that a target forbids in older turns ([targets.Capabilities].NoOldReasoning)
+//   - the text added at the end for a target that refuses a final assistant message
+//     ([targets.Capabilities].NoPrefill), and the text added at the start of a conversation without a
+//     user message
 //
 // # Calls without a result
 //
-// A call is settled, pending or abandoned. A pending one makes an
-// [*UnsettledError], because sending a guess would settle it for good. A call
-// that can never run (its arguments are broken, the response around it failed
-// or was cancelled) is abandoned by itself; for others the caller decides with
-// [Options].Abandon. An abandoned call is answered by [Abandoned]; who keeps a
-// log stores that result, so that it never changes.
+// A call is settled, pending or abandoned. A pending call causes an [*UnsettledError], because
+// sending a guess would settle it permanently. A call that can never run is abandoned
+// automatically: its arguments are broken, or its response failed or was canceled. For other calls
+// the caller decides with [Options].Abandon. An abandoned call gets the result [Abandoned]. Callers
+// that keep a log should store that result, so that it never changes.
 package history

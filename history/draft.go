@@ -8,38 +8,38 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// draft is a message of the conversation on its way. It shares its parts with
-// the request until it is touched.
+// draft is a message of the conversation while it is normalized. It shares its parts
+// with the request until it is touched.
 type draft struct {
 	dragoman.Message
-	// from is the message of the request it came from; -1 for one made here.
+	// from is the index of the message in the request; -1 for a synthesized one.
 	from int
-	// at holds, for each part, its place in that message; nil means the same.
+	// at holds the original index of each part; nil means unchanged.
 	at      []int
 	touched bool
-	// joined says that the parts are of several messages, in a list of its own.
+	// joined reports whether the parts come from several messages, in a list of its own.
 	joined bool
 
-	// slots and answers belong to the parts as they were paired, one for each
-	// part; nil where the message has no such part.
-	slots   []*slot
-	answers []*answer
-	// gone marks parts that are left out when the conversation is arranged.
+	// slots and placed hold the pairing of each part; nil if the message has no
+	// calls or no results.
+	slots  []*slot
+	placed []*placedResult
+	// gone marks parts that arrange drops.
 	gone []bool
 }
 
-// made is a message that was not there.
-func made(role dragoman.Role, parts ...dragoman.Part) draft {
+// synthesized returns a new message that is not in the request.
+func synthesized(role dragoman.Role, parts ...dragoman.Part) draft {
 	return draft{Message: dragoman.Message{Role: role, Parts: parts}, from: -1, touched: true}
 }
 
-// touch says that the message is no longer the one that came.
+// touch marks the message as changed and drops its native form.
 func (d *draft) touch() {
 	d.touched = true
 	d.Native = nil
 }
 
-// path is the place of the message in the request.
+// path returns the pointer of the message in the request.
 func (d *draft) path() string {
 	if d.from < 0 {
 		return "/messages"
@@ -47,7 +47,7 @@ func (d *draft) path() string {
 	return extra.Elem("/messages", d.from).String()
 }
 
-// part is the place of one of its parts in the request.
+// part returns the pointer of a part in the request.
 func (d *draft) part(j int) string {
 	if d.from < 0 {
 		return "/messages"
@@ -58,9 +58,8 @@ func (d *draft) part(j int) string {
 	return extra.Elem("/messages", d.from).Elem("parts", j).String()
 }
 
-// edit passes each part through f, which returns what stands for it: the part
-// itself, another, or nil for nothing. What was paired with parts is forgotten
-// when one of them goes.
+// edit passes each part through f, which returns the part itself, a replacement, or
+// nil to drop it. If a part changes, the pairing of the message is discarded.
 func (d *draft) edit(f func(j int, p dragoman.Part) dragoman.Part) {
 	var parts []dragoman.Part
 	var at []int
@@ -87,7 +86,7 @@ func (d *draft) edit(f func(j int, p dragoman.Part) dragoman.Part) {
 	}
 	d.touch()
 	d.Parts, d.at = parts, at
-	d.slots, d.answers, d.gone = nil, nil, nil
+	d.slots, d.placed, d.gone = nil, nil, nil
 }
 
 func (d *draft) place(j int) int {
@@ -116,11 +115,11 @@ func (d *draft) slot(j int) *slot {
 	return d.slots[j]
 }
 
-func (d *draft) answer(j int) *answer {
-	if d.answers == nil {
+func (d *draft) placedResult(j int) *placedResult {
+	if d.placed == nil {
 		return nil
 	}
-	return d.answers[j]
+	return d.placed[j]
 }
 
 func (d *draft) drop(j int) {
@@ -138,7 +137,7 @@ func (d *draft) system() bool {
 	return d.Role == dragoman.RoleSystem || d.Role == dragoman.RoleDeveloper
 }
 
-// results returns which parts are results, and which are not.
+// results returns the indexes of the parts that are results, and of the rest.
 func (d *draft) results() (results, rest []int) {
 	for j, p := range d.Parts {
 		if p.Kind() == codes.KindToolResult {
@@ -160,11 +159,11 @@ func (d *draft) hasResults() bool {
 }
 
 // own reports whether the message came from the target's dialect.
-func (n *normaliser) own(d *draft) bool {
+func (n *normalizer) own(d *draft) bool {
 	return d.Origin != nil && d.Origin.Dialect == n.limits.Dialect
 }
 
-// blank reports whether a part is a text that says nothing.
+// blank reports whether a part is text without content.
 func blank(p dragoman.Part) bool {
 	switch p := p.(type) {
 	case *dragoman.Text:

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 )
 
-// A user went on talking while a call was open, and the next model is another
-// provider's.
+// The user continued while a call was open, and the next model belongs to another
+// provider.
 func ExampleNormalize() {
 	codec := anthropic.Codec{}
 	req := &dragoman.Request{
@@ -42,7 +42,7 @@ func ExampleNormalize() {
 	fmt.Println(len(enc.Body) > 0)
 	// Output:
 	// true
-	// synthesized (warn) /messages/1/parts/0: call "call_1" was never answered; an error stands in for its result
+	// synthesized (warn) /messages/1/parts/0: call "call_1" has no result; an error is sent as its result
 	// true
 }
 

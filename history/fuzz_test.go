@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// FuzzNormalize feeds stored requests: whatever they hold, normalising does not
-// panic, fails only in the ways it says, and is done once.
+// FuzzNormalize feeds stored requests. For any input, Normalize does not panic, returns
+// only its documented errors, and is idempotent.
 func FuzzNormalize(f *testing.F) {
 	for _, ms := range [][]dragoman.Message{
-		{user("q"), asks("a", "b"), gets(result("a", "1")), user("r"), gets(result("b", "2"), result("b", "3"))},
-		{asks("", "a"), asks("a"), gets(result("", "1")), say("critic", &dragoman.Reasoning{Text: "t"}, text(" "))},
-		{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Signature: "s"}, call("a")))},
+		{user("q"), calls("a", "b"), results(result("a", "1")), user("r"), results(result("b", "2"), result("b", "3"))},
+		{calls("", "a"), calls("a"), results(result("", "1")), message("critic", &dragoman.Reasoning{Text: "t"}, text(" "))},
+		{from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleAssistant, &dragoman.Reasoning{Signature: "s"}, call("a")))},
 	} {
 		b, err := (&dragoman.Request{Model: "m", Messages: ms}).MarshalJSON()
 		if err != nil {
@@ -49,17 +49,17 @@ func FuzzNormalize(f *testing.F) {
 			return
 		}
 		if again, rep, err := history.Normalize(out, o); err != nil || again != out {
-			t.Fatalf("once was not enough: %v\n%s", err, rep)
+			t.Fatalf("not idempotent: %v\n%s", err, rep)
 		}
 	})
 }
 
-// A conversation that somebody made as hard as possible takes space, and so
-// time, in proportion to its length.
+// A conversation that is built to be expensive takes space, and so time, in proportion to
+// its length.
 func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 	shapes := map[string]func(n int) []dragoman.Message{
 		"one id for all calls of a turn": func(n int) []dragoman.Message {
-			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			m, r := message(dragoman.RoleAssistant), message(dragoman.RoleTool)
 			for i := range n {
 				c := call("a")
 				c.Arguments = string(rune('a' + i%26))
@@ -68,7 +68,7 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 			return []dragoman.Message{m, r}
 		},
 		"no ids at all": func(n int) []dragoman.Message {
-			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			m, r := message(dragoman.RoleAssistant), message(dragoman.RoleTool)
 			for range n {
 				m.Parts, r.Parts = append(m.Parts, call("")), append(r.Parts, result("", "1"))
 			}
@@ -76,23 +76,23 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 		},
 		"one id for all turns": func(n int) (ms []dragoman.Message) {
 			for range n {
-				ms = append(ms, asks("a"))
-				ms = append(ms, gets(result("a", "1")))
+				ms = append(ms, calls("a"))
+				ms = append(ms, results(result("a", "1")))
 			}
 			return ms
 		},
-		"everybody talks at once": func(n int) (ms []dragoman.Message) {
+		"all roles in every message": func(n int) (ms []dragoman.Message) {
 			for i := range n {
-				ms = append(ms, by(dragoman.Origin{Dialect: "strict.test", Model: string(rune('a' + i%2))}, user("q")))
+				ms = append(ms, from(dragoman.Origin{Dialect: "strict.test", Model: string(rune('a' + i%2))}, user("q")))
 			}
 			return ms
 		},
 		"all results at the end, backwards": func(n int) (ms []dragoman.Message) {
 			for i := range n {
-				ms = append(ms, asks(string(rune(0x4e00+i))), user("q"))
+				ms = append(ms, calls(string(rune(0x4e00+i))), user("q"))
 			}
 			for i := range n {
-				ms = append(ms, gets(result(string(rune(0x4e00+n-1-i)), "1")))
+				ms = append(ms, results(result(string(rune(0x4e00+n-1-i)), "1")))
 			}
 			return ms
 		},
@@ -115,8 +115,8 @@ func TestHostileConversationsTakeLinearSpace(t *testing.T) {
 			}
 			small, _ := cost(1000)
 			large, spent := cost(20000)
-			// Twenty times the length; a square would take 400 times as much. Time
-			// is only looked at from far away, as a busy machine has its own.
+			// Twenty times the length: quadratic code would take 400 times as much. The
+			// time limit is generous, because the machine may be busy.
 			if large > 60*small || spent > 30*time.Second {
 				t.Errorf("1000 took %d bytes, 20000 took %d bytes and %v", small, large, spent)
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// settledAt reports whether a conversation may be sent as far as message n, and
-// no later message says anything about it: no call is open or answered again
-// behind it, and no turn is cut in two.
+// settledAt reports whether the first n messages may be sent, and no later message
+// changes them: no call among them is open or gets another result later, and no
+// turn is split.
 func settledAt(ms []dragoman.Message, n int) bool {
 	if n == 0 || n < len(ms) && ms[n].Role == dragoman.RoleAssistant && ms[n-1].Role == dragoman.RoleAssistant {
 		return false
@@ -28,7 +28,7 @@ func settledAt(ms []dragoman.Message, n int) bool {
 				if i < n {
 					known[p.ID], open[p.ID] = true, true
 				} else if ms[i].Role == dragoman.RoleAssistant && !p.Hosted && p.Problem == nil && p.Status == "" {
-					delete(known, p.ID) // from here on it is another call, if that one stays
+					delete(known, p.ID) // from here on the id belongs to another call
 				}
 			case *dragoman.ToolResult:
 				if p.CallID == "" || i >= n && known[p.CallID] {
@@ -41,13 +41,13 @@ func settledAt(ms []dragoman.Message, n int) bool {
 	return len(open) == 0
 }
 
-// Decision 6: what was made of a settled conversation is what is made of the
-// beginning of a longer one.
-func TestASettledConversationStaysAsItWasWhenItGrows(t *testing.T) {
+// Decision 6: when a settled conversation grows, the normalized form of its beginning stays the
+// same.
+func TestSettledConversationIsStableWhenItGrows(t *testing.T) {
 	grew := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req, o := anyRequest(t), anyTarget(t)
-		// The listed exceptions.
+		// The documented exceptions.
 		o.Target.Caps.NoPrefill, o.Target.Caps.NoOldReasoning = false, false
 		req.PreviousResponseID, req.Extra = "", nil
 		n := rapid.IntRange(0, len(req.Messages)).Draw(t, "length before")
@@ -67,7 +67,7 @@ func TestASettledConversationStaysAsItWasWhenItGrows(t *testing.T) {
 		grew++
 		k := len(before.Messages)
 		if k > 0 && (o.Target.Caps.Alternate || o.Limits.UserFirst && before.Messages[k-1].Text() == "(conversation continues)") {
-			k-- // the last may gain parts, and the opening gives way to the first
+			k-- // the last may gain parts, and the added opening may be replaced
 		}
 		if len(after.Messages) < k {
 			t.Fatalf("%d messages became %d", k, len(after.Messages))

@@ -12,33 +12,31 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Options say for whom to normalise. The zero value is refused: Limits are
-// needed.
+// Options configure [Normalize]. Limits is required.
 type Options struct {
-	// Target is the model and server behind the wire. Its Dialect may be left
-	// empty, its Model too.
+	// Target is the model and server. Dialect and Model may be empty.
 	Target targets.Target
-	// Limits are those of the codec that will encode the request.
+	// Limits are the limits of the codec that will encode the request.
 	Limits targets.Limits
-	// Abandon says which calls without a result are given up, beside those that can never
-	// run:
-	//   - empty takes every call without a result for pending.
-	//   - "passed" gives up calls that the conversation has passed: later messages follow
-	//     them. It suits histories that others wrote, and new input while calls are pending.
-	//   - "all" gives up every call without a result, as after a crash.
+	// Abandon selects the calls without a result that are abandoned, in addition to those that
+	// can never run:
+	//   - empty: none; every call without a result is pending.
+	//   - "passed": calls that later messages follow. Use it for histories from other
+	//     programs, and for new input while calls are pending.
+	//   - "all": every call without a result, for example after a crash.
 	Abandon string
-	// ReasoningAsText keeps the visible thinking of other models as plain text
-	// of the assistant. Otherwise it is left out (quirk D26).
+	// ReasoningAsText keeps the visible reasoning of other models as assistant text.
+	// Otherwise it is dropped (quirk D26).
 	ReasoningAsText bool
 }
 
-// check refuses options that name no target, or two.
+// check validates the options.
 func (o *Options) check() error {
 	switch d := o.Limits.Dialect; {
 	case d == "":
-		return fmt.Errorf("history: %w: no Limits; give those of the codec that will encode the request", dragoman.ErrInvalid)
+		return fmt.Errorf("history: %w: Limits is empty: pass the Limits of the codec that will encode the request", dragoman.ErrInvalid)
 	case o.Target.Dialect != "" && o.Target.Dialect != d:
-		return fmt.Errorf("history: %w: a target that speaks %s, with the limits of %s", dragoman.ErrInvalid, o.Target.Dialect, d)
+		return fmt.Errorf("history: %w: Target.Dialect is %s, but Limits.Dialect is %s", dragoman.ErrInvalid, o.Target.Dialect, d)
 	}
 	switch o.Abandon {
 	case codes.AbandonNone, codes.AbandonPassed, codes.AbandonAll:
@@ -48,13 +46,13 @@ func (o *Options) check() error {
 	}
 }
 
-// UnsettledError says which calls a conversation still waits for. It wraps
+// UnsettledError lists the pending calls of a conversation. It wraps
 // [dragoman.ErrUnsettledCalls].
 type UnsettledError struct {
 	Calls []UnsettledCall
 }
 
-// UnsettledCall is a call that waits for its result.
+// UnsettledCall is a call without a result.
 type UnsettledCall struct {
 	ID string
 	// Name is the qualified name of the tool.
@@ -73,20 +71,18 @@ func (e *UnsettledError) Error() string {
 		}
 		names = append(names, fmt.Sprintf("%.60q of %.60s at %s", c.ID, c.Name, c.Path))
 	}
-	return fmt.Sprintf("%v: %s; answer or abandon them first", dragoman.ErrUnsettledCalls, strings.Join(names, ", "))
+	return fmt.Sprintf("%v: %s; add their results or abandon them", dragoman.ErrUnsettledCalls, strings.Join(names, ", "))
 }
 
 // Unwrap returns [dragoman.ErrUnsettledCalls].
 func (e *UnsettledError) Unwrap() error { return dragoman.ErrUnsettledCalls }
 
-// Normalize returns the request with a conversation that the target accepts,
-// and what it did to make it so. The request given is never changed; it is
-// returned itself where nothing had to be done.
+// Normalize returns the request with a conversation that the target accepts, and a report of the
+// changes. It never changes req; if no change is needed, it returns req itself.
 //
-// The error is an [*UnsettledError] if calls wait for their results. It wraps
-// [dragoman.ErrInvalid] for a request that no dialect can express, and
-// [dragoman.ErrUnsupported] for one that refers to conversation that another server
-// stores. The report is returned in each case.
+// The error is an [*UnsettledError] if calls are pending. It wraps [dragoman.ErrInvalid] for a
+// request that no dialect can express, and [dragoman.ErrUnsupported] for a request that refers to
+// a conversation stored on another server. The report is returned in each case.
 func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Report, error) {
 	if err := req.Validate(); err != nil {
 		return nil, dragoman.Report{}, err
@@ -97,60 +93,60 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 	if err := wirekit.CheckReferences(req, o.Limits); err != nil {
 		return nil, dragoman.Report{}, fmt.Errorf("history: %w", err)
 	}
-	n := newNormaliser(req, o)
+	n := newNormalizer(req, o)
 	defer n.done()
-	n.roles()
+	n.fixRoles()
 	n.prune()
-	n.unmix()
+	n.extractResults()
 	n.pair()
 	if err := n.settle(); err != nil {
 		return nil, n.rep, err
 	}
-	n.dropHalves()
-	n.thin()
+	n.dropUnfinished()
+	n.dropDangling()
 	n.arrange()
-	n.flatten()
+	n.flattenTools()
 	n.shape()
-	n.few()
-	n.forget()
-	n.sign()
-	n.unthink()
+	n.limitMedia()
+	n.dropOldReasoning()
+	n.addDummySignatures()
+	n.disableThinking()
 	return n.result(), n.rep, nil
 }
 
-// normaliser is one conversation on its way.
-type normaliser struct {
+// normalizer holds the state of one Normalize call.
+type normalizer struct {
 	req *dragoman.Request
-	// abandon and asText are the options of these names.
+	// abandon and asText are Options.Abandon and Options.ReasoningAsText.
 	abandon string
 	asText  bool
 	target  targets.Target
 	limits  targets.Limits
 	rep     dragoman.Report
 
-	// ms is the conversation as far as it got, turns its shape.
+	// ms is the conversation so far; turns is its structure.
 	ms    []draft
 	turns []*turn
-	// thinking is how the model is asked to think.
+	// thinking holds the reasoning settings to send.
 	thinking *dragoman.ReasoningSettings
-	// stored says that the server keeps a part of the conversation.
+	// stored reports whether the server stores a part of the conversation.
 	stored bool
-	// moved says that ms is no longer the list of the request, message by
-	// message.
+	// moved reports whether ms no longer matches the messages of the request one
+	// to one.
 	moved bool
 	lists *lists
 }
 
-func newNormaliser(req *dragoman.Request, o Options) *normaliser {
+func newNormalizer(req *dragoman.Request, o Options) *normalizer {
 	l := listPool.Get().(*lists)
-	n := &l.normaliser
-	*n = normaliser{
+	n := &l.normalizer
+	*n = normalizer{
 		req: req, abandon: o.Abandon, asText: o.ReasoningAsText, target: o.Target, limits: o.Limits,
 		thinking: req.Reasoning, lists: l,
 	}
 	n.turns = n.lists.order
-	n.ms = slices.Grow(n.lists.came, len(req.Messages))[:len(req.Messages)]
-	n.lists.came = n.ms
+	n.ms = slices.Grow(n.lists.input, len(req.Messages))[:len(req.Messages)]
+	n.lists.input = n.ms
 	n.target.Dialect = o.Limits.Dialect
 	if n.target.Model == "" {
 		n.target.Model = req.Model
@@ -161,56 +157,55 @@ func newNormaliser(req *dragoman.Request, o Options) *normaliser {
 	for i := range req.Messages {
 		n.ms[i] = draft{Message: req.Messages[i], from: i}
 	}
-	n.stored = n.keptByServer()
+	n.stored = n.partlyStored()
 	return n
 }
 
-// lists are the memory in which a conversation is normalised: its drafts, as they
-// came and arranged, who works on them, and what is known of its turns, calls and results. Every turn
-// of an agent writes all of them again, so that the memory is used again. Nothing
-// of a result points into it.
+// lists is the memory of one Normalize call: the normalizer, the drafts before and after arranging,
+// and the turns, calls and results. Every turn of an agent needs all of it again, so it is pooled.
+// The returned request never points into it.
 type lists struct {
-	normaliser     normaliser
-	came, arranged []draft
-	order          []*turn
-	turns          stock[turn]
-	slots          stock[slot]
-	answers        stock[answer]
-	known          stock[callID]
-	calls          stock[*slot]
-	results        stock[*answer]
-	ids            map[string]*callID
+	normalizer      normalizer
+	input, arranged []draft
+	order           []*turn
+	turns           arena[turn]
+	slots           arena[slot]
+	placed          arena[placedResult]
+	known           arena[callID]
+	calls           arena[*slot]
+	results         arena[*placedResult]
+	ids             map[string]*callID
 }
 
 func newLists() *lists { return &lists{ids: map[string]*callID{}} }
 
 var listPool = sync.Pool{New: func() any { return newLists() }}
 
-// mostKept is how many of each are kept for the next conversation.
-const mostKept = 1024
+// maxPooled is the largest capacity of a list that is returned to the pool.
+const maxPooled = 1024
 
-// large says that the lists are of a conversation that few are like.
+// large reports whether a list is too large for the pool.
 func (l *lists) large() bool {
-	return max(cap(l.came), cap(l.arranged), cap(l.order), cap(l.turns.block), cap(l.slots.block), cap(l.answers.block),
-		cap(l.known.block), cap(l.calls.block), cap(l.results.block)) > mostKept
+	return max(cap(l.input), cap(l.arranged), cap(l.order), cap(l.turns.block), cap(l.slots.block), cap(l.placed.block),
+		cap(l.known.block), cap(l.calls.block), cap(l.results.block)) > maxPooled
 }
 
-// done gives the lists back, empty.
-func (n *normaliser) done() {
+// done clears the lists and returns them to the pool.
+func (n *normalizer) done() {
 	l := n.lists
-	if len(l.arranged) > 0 && cap(n.ms) == cap(l.arranged) { // it may have grown in its place
+	if len(l.arranged) > 0 && cap(n.ms) == cap(l.arranged) { // it may have grown in place
 		l.arranged = n.ms
 	}
-	*n = normaliser{}
+	*n = normalizer{}
 	if l.large() {
 		return
 	}
-	empty(&l.came)
+	empty(&l.input)
 	empty(&l.arranged)
 	empty(&l.order)
 	l.turns.empty()
 	l.slots.empty()
-	l.answers.empty()
+	l.placed.empty()
 	l.known.empty()
 	l.calls.empty()
 	l.results.empty()
@@ -218,25 +213,24 @@ func (n *normaliser) done() {
 	listPool.Put(l)
 }
 
-// empty takes all out of a list, whose memory stays.
+// empty clears a list and keeps its memory.
 func empty[T any](list *[]T) {
 	clear(*list)
 	*list = (*list)[:0]
 }
 
-// stock hands out values, which all go back at once. What was handed out stays
-// where it is when the stock grows.
-type stock[T any] struct{ block []T }
+// arena allocates values that are freed together. Values do not move when the arena grows.
+type arena[T any] struct{ block []T }
 
-// next is a value like v.
-func (s *stock[T]) next(v T) *T {
+// next allocates a copy of v.
+func (s *arena[T]) next(v T) *T {
 	out := &s.row(1)[0]
 	*out = v
 	return out
 }
 
-// row are n zero values in a row.
-func (s *stock[T]) row(n int) []T {
+// row allocates n consecutive zero values.
+func (s *arena[T]) row(n int) []T {
 	const first = 16
 	start := len(s.block)
 	if cap(s.block)-start < n {
@@ -246,11 +240,11 @@ func (s *stock[T]) row(n int) []T {
 	return s.block[start : start+n : start+n]
 }
 
-func (s *stock[T]) empty() { empty(&s.block) }
+func (s *arena[T]) empty() { empty(&s.block) }
 
-// keptByServer reports whether a part of the conversation is not in the
-// request.
-func (n *normaliser) keptByServer() bool {
+// partlyStored reports whether the server stores a part of the conversation that the
+// request does not contain.
+func (n *normalizer) partlyStored() bool {
 	for _, name := range n.limits.StoredBy {
 		if name == "previous_response_id" && n.req.PreviousResponseID != "" {
 			return true
@@ -274,9 +268,9 @@ func (n *normaliser) keptByServer() bool {
 	return false
 }
 
-// result is the request with the conversation as it is now.
-func (n *normaliser) result() *dragoman.Request {
-	tools, choice := n.declare()
+// result returns the normalized request.
+func (n *normalizer) result() *dragoman.Request {
+	tools, choice := n.declareTools()
 	changed := n.moved || tools != nil || n.thinking != n.req.Reasoning
 	for i := range n.ms {
 		changed = changed || n.ms[i].touched
@@ -284,8 +278,8 @@ func (n *normaliser) result() *dragoman.Request {
 	if !changed {
 		return n.req
 	}
-	// The sidecar stays: it mirrors another conversation by now, so that it is
-	// not replayed, but it tells encoders whose words the settings are.
+	// The request keeps its native form. It no longer matches the conversation, so it is not
+	// replayed, but encoders use it to find the dialect of the settings.
 	out := *n.req
 	out.Messages = make([]dragoman.Message, len(n.ms))
 	for i := range n.ms {

@@ -11,37 +11,37 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// media returns what stands for media in a message: itself, or a note where the
-// target would refuse the request for it (quirk D14). What came from the
-// target's own dialect is its client's affair, as long as the model can see.
-func (n *normaliser) media(d *draft, j int, m *dragoman.Media) dragoman.Part {
+// media returns the media itself, or a note if the target would refuse the request
+// because of it (quirk D14). Media from the target's own dialect is the client's
+// responsibility, if the model supports its kind.
+func (n *normalizer) media(d *draft, j int, m *dragoman.Media) dragoman.Part {
 	why := n.refuses(d, m)
 	if roles := n.limits.MediaRoles; why == "" && roles != nil && !n.own(d) && m.Text == "" && !slices.Contains(roles, d.Role) {
-		why = "no message of role " + string(d.Role) + " takes it"
+		why = "messages with role " + string(d.Role) + " cannot contain it"
 	}
 	if why == "" {
 		return m
 	}
-	n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s: %s; a note stands in for it", m.Media, why)
+	n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s: %s; a note replaces it", m.Media, why)
 	return note(m)
 }
 
-// refuses says why the target takes media of a message nowhere; empty means
-// that it does. A plain-text document is text, which every model can read.
-func (n *normaliser) refuses(d *draft, m *dragoman.Media) string {
+// refuses returns why the target does not accept the media, or "" if it does. A
+// plain-text document is text, which every model can read.
+func (n *normalizer) refuses(d *draft, m *dragoman.Media) string {
 	switch {
 	case m.Text != "":
 		return ""
 	case !n.target.Caps.TakesMedia(m.Media):
 		return "the model does not accept it"
 	case n.limits.MediaKinds != nil && !slices.Contains(n.limits.MediaKinds, m.Media):
-		return "the wire has no place for it"
+		return "the API does not support it"
 	case m.Base64 != "":
 		return ""
 	case m.URL != "":
 		return n.unreachable(d, m.URL)
 	case m.FileID != "" && n.limits.NoMediaFileID:
-		return "the wire takes content, not the ids of stored files"
+		return "the API accepts content, not file ids"
 	case m.FileID != "" && !n.stores(d):
 		return "the file is stored by another provider"
 	default:
@@ -49,9 +49,9 @@ func (n *normaliser) refuses(d *draft, m *dragoman.Media) string {
 	}
 }
 
-// unreachable says why the target cannot fetch from a URL; empty means that it
-// can. The storage of a provider is open to that provider only.
-func (n *normaliser) unreachable(d *draft, url string) string {
+// unreachable returns why the target cannot fetch a URL, or "" if it can. Only a
+// provider itself can read its storage.
+func (n *normalizer) unreachable(d *draft, url string) string {
 	begins := func(prefix string) bool {
 		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
 	}
@@ -61,20 +61,20 @@ func (n *normaliser) unreachable(d *draft, url string) string {
 	case slices.ContainsFunc(n.limits.StorageURLs, begins):
 		return ""
 	case n.limits.NoMediaURL:
-		return "the wire takes content, not URLs"
-	case n.own(d) && (open || !stored): // the scheme of another vendor's storage is never the client's affair
+		return "the API accepts content, not URLs"
+	case n.own(d) && (open || !stored): // a storage URL of another vendor is never accepted
 		return ""
 	case stored, !open:
-		return "the target cannot fetch from where it is stored"
+		return "the target cannot fetch its URL"
 	default:
 		return ""
 	}
 }
 
-// stores reports whether the ids of files in a message are the target's: from
-// the same vendor's wire and the same provider. An id in a message that nobody
-// sent us was put there for this target.
-func (n *normaliser) stores(d *draft) bool {
+// stores reports whether the file ids in a message belong to the target: the message
+// came from the same vendor's dialect and the same provider. A message without an
+// origin was written for this target.
+func (n *normalizer) stores(d *draft) bool {
 	if d.Origin == nil {
 		return true
 	}
@@ -89,19 +89,19 @@ func note(m *dragoman.Media) dragoman.Part {
 	return &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 }
 
-// resultMedia is media for the content of a result. Where results carry none
-// at all, the encoder moves what the model may see behind them (quirk D13).
-func (n *normaliser) resultMedia(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
+// resultMedia is like media, for the content of a result. If results cannot carry media
+// at all, the encoder moves accepted media after them (quirk D13).
+func (n *normalizer) resultMedia(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
 	return withNotes(res, func(m *dragoman.Media) bool {
 		why := n.refuses(d, m)
 		if why != "" {
-			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s in a result: %s; a note stands in for it", m.Media, why)
+			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s in a result: %s; a note replaces it", m.Media, why)
 		}
 		return why != ""
 	})
 }
 
-// withNotes is a result with notes in place of the media that is refused.
+// withNotes replaces the refused media of a result with notes.
 func withNotes(res *dragoman.ToolResult, refused func(*dragoman.Media) bool) *dragoman.ToolResult {
 	var content []dragoman.Part
 	for k, p := range res.Content {
@@ -122,10 +122,10 @@ func withNotes(res *dragoman.ToolResult, refused func(*dragoman.Media) bool) *dr
 	return &out
 }
 
-// few keeps each message of the wire within the number of images and files that
-// it takes: those in front stay, so that what was sent once stays as it was when
-// more come.
-func (n *normaliser) few() {
+// limitMedia keeps each message within the number of images and files that the wire
+// accepts. The first ones stay, so that sent content stays the same when more
+// follow.
+func (n *normalizer) limitMedia() {
 	images, files := 0, 0
 	for i := range n.ms {
 		d := &n.ms[i]
@@ -148,7 +148,7 @@ func (n *normaliser) few() {
 				return false
 			}
 			*count--
-			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(place), "%s: a message takes %d; a note stands in for it", m.Media, most)
+			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(place), "%s: a message can contain at most %d; a note replaces it", m.Media, most)
 			return true
 		}
 		d.edit(func(j int, p dragoman.Part) dragoman.Part {

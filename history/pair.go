@@ -6,50 +6,50 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// turn is a run of assistant messages, first to last, that stand together on
-// the wire, and what follows it up to the next one.
+// turn is a run of assistant messages, from first to last, that are together on the
+// wire, and the messages after it up to the next turn.
 type turn struct {
 	first, last, end int
 	slots            []*slot
-	// byName lists the calls of each tool, for results without an id: the first
-	// listed of slots, because few conversations have such results. unnamed are
-	// the calls that have no id themselves.
+	// byName indexes the calls of each tool, for results without an id. It covers
+	// the first listed slots and is filled on demand, because few conversations have
+	// such results. unnamed holds the calls without an id.
 	byName  map[toolName]*queue
 	listed  int
 	unnamed queue
-	// silent says that the whole run is left out.
-	silent bool
+	// omitted reports whether the whole run is omitted.
+	omitted bool
 }
 
 type toolName struct{ namespace, name string }
 
-// slot is a call and the result that answers it.
+// slot is a call with its result.
 type slot struct {
-	call *dragoman.ToolCall // nil for a call we cannot read
-	id   string             // on the way out
+	call *dragoman.ToolCall // nil for a call that is not modeled
+	id   string             // id in the normalized request
 	turn *turn
 	msg  int
 	part int
-	// free calls need no result of ours: a provider runs them, or nobody waits.
+	// free reports whether the call needs no result from us: a provider runs it, or it is asynchronous.
 	free bool
-	// hidden calls are kept by the server and not shown.
+	// hidden reports whether the server stores the call and the request does not contain it.
 	hidden bool
-	// first is where the result stands, last what it says: of several results
-	// the last counts, in the place of the first (quirk D6).
-	first, last *answer
-	// standIn answers an abandoned call.
-	standIn *dragoman.ToolResult
+	// first is the position of the result, last its content: of several results
+	// the last counts, in the position of the first (quirk D6).
+	first, last *placedResult
+	// placeholder is the synthesized result of a call without one.
+	placeholder *dragoman.ToolResult
 }
 
-// answer is a result in its place.
-type answer struct {
+// placedResult is a result with its position.
+type placedResult struct {
 	res  *dragoman.ToolResult
 	slot *slot // nil for an orphan
 	msg  int
 	part int
 }
 
-// queue hands out calls in order, each once.
+// queue returns calls in order, each once.
 type queue struct {
 	slots []*slot
 	next  int
@@ -67,32 +67,32 @@ func (q *queue) pop() *slot {
 	return nil
 }
 
-// callID is what is known of an id.
+// callID holds the calls of one id.
 type callID struct {
-	// open are its calls in the latest turn that has any: a result answers the call
-	// that came before it, and an id may come back (quirk B12).
+	// open holds its calls in the latest turn that has any. A result belongs to a
+	// call before it, and an id may be reused (quirk B12).
 	open queue
-	// used counts the calls that had it.
+	// used counts the calls with this id.
 	used int
 }
 
-// pairing is what is known while the conversation is walked.
+// pairing is the state of pair.
 type pairing struct {
-	*normaliser
-	// ids has every id of the request and every one made here.
+	*normalizer
+	// ids holds every id of the request and every synthesized one.
 	ids  map[string]*callID
 	turn *turn
 }
 
-// pair finds the turns of the conversation, their calls, and the result of each.
-func (n *normaliser) pair() {
-	p := pairing{normaliser: n, ids: n.lists.ids}
-	p.turn = n.begin(0, -1) // what stands before the first one
-	p.announce()
+// pair finds the turns of the conversation, their calls, and the result of each call.
+func (n *normalizer) pair() {
+	p := pairing{normalizer: n, ids: n.lists.ids}
+	p.turn = n.startTurn(0, -1) // messages before the first turn
+	p.reserveIDs()
 	for i := range n.ms {
 		d := &n.ms[i]
-		if d.assistant() && (p.turn.last != i-1 || len(n.turns) == 1 || n.apart(i-1, i)) {
-			p.turn = n.begin(i, i)
+		if d.assistant() && (p.turn.last != i-1 || len(n.turns) == 1 || n.writtenApart(i-1, i)) {
+			p.turn = n.startTurn(i, i)
 		}
 		if d.assistant() {
 			p.turn.last = i
@@ -113,22 +113,22 @@ func (n *normaliser) pair() {
 	}
 }
 
-// apart reports whether the encoder writes two assistant messages that follow
-// each other as two.
-func (n *normaliser) apart(i, k int) bool {
+// writtenApart reports whether the encoder keeps two consecutive assistant messages
+// separate.
+func (n *normalizer) writtenApart(i, k int) bool {
 	return n.limits.SeparateMessages && !n.target.Caps.Alternate && (n.own(&n.ms[i]) || n.own(&n.ms[k]))
 }
 
-// begin begins a turn.
-func (n *normaliser) begin(first, last int) *turn {
+// startTurn appends a turn.
+func (n *normalizer) startTurn(first, last int) *turn {
 	t := n.lists.turns.next(turn{first: first, last: last})
 	n.turns = append(n.turns, t)
 	n.lists.order = n.turns
 	return t
 }
 
-// announce collects the ids of the request, so that none is made again.
-func (p *pairing) announce() {
+// reserveIDs collects the ids of the request, so that no synthesized id equals one.
+func (p *pairing) reserveIDs() {
 	for i := range p.ms {
 		for _, part := range p.ms[i].Parts {
 			switch part := part.(type) {
@@ -141,7 +141,7 @@ func (p *pairing) announce() {
 	}
 }
 
-// id is what is known of an id, which is taken from now on.
+// id returns the entry of an id and reserves the id.
 func (p *pairing) id(id string) *callID {
 	known := p.ids[id]
 	if known == nil {
@@ -151,7 +151,7 @@ func (p *pairing) id(id string) *callID {
 	return known
 }
 
-// opened is the first call that is open under an id; nil: there is none.
+// opened returns the first open call of an id, or nil.
 func (c *callID) opened() *slot {
 	if c == nil || len(c.open.slots) == 0 {
 		return nil
@@ -159,24 +159,24 @@ func (c *callID) opened() *slot {
 	return c.open.slots[0]
 }
 
-// call enters a call. One that repeats another of its turn exactly is that
-// call; any other that shares an id gets one of its own (quirk B11).
+// call adds a call. An exact duplicate within a turn is dropped; any other call with
+// the same id gets a new one (quirk B11).
 func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
 	s := p.lists.slots.next(slot{call: c, id: c.ID, free: c.Hosted, msg: i, part: j})
 	known := p.id(c.ID)
 	if o := known.opened(); c.ID != "" && o != nil && o.turn == p.turn {
-		if same(o.call, c) {
-			p.rep.Addf(dragoman.Dropped, dragoman.Info, d.part(j), "call %.60q stands twice in its turn", c.ID)
+		if sameCall(o.call, c) {
+			p.rep.Addf(dragoman.Dropped, dragoman.Info, d.part(j), "call %.60q is a duplicate in its turn", c.ID)
 			d.drop(j)
 			return
 		}
-		s.id = p.fresh(c.ID)
+		s.id = p.freshID(c.ID)
 		p.rep.Addf(dragoman.Renamed, dragoman.Warn, d.part(j), "another call of the turn has the id %.60q; this one is now %q", c.ID, s.id)
 	} else if c.ID == "" {
-		s.id = p.fresh("")
+		s.id = p.freshID("")
 		p.rep.Addf(dragoman.Synthesized, dragoman.Info, d.part(j), "a call without an id gets the id %q", s.id)
 	} else if known.used > 0 && p.limits.UniqueIDs && !c.Hosted {
-		s.id = p.fresh(c.ID)
+		s.id = p.freshID(c.ID)
 		p.rep.Addf(dragoman.Renamed, dragoman.Info, d.part(j), "an earlier turn has a call with the id %.60q; this one is now %q", c.ID, s.id)
 	}
 	known.used++
@@ -186,24 +186,24 @@ func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
 	}
 }
 
-func same(a, b *dragoman.ToolCall) bool {
+func sameCall(a, b *dragoman.ToolCall) bool {
 	return a != nil && a.Name == b.Name && a.Namespace == b.Namespace && a.Payload == b.Payload &&
 		a.Arguments == b.Arguments && a.Hosted == b.Hosted
 }
 
-// fresh makes an id for the next of the calls that had this one: the same in
-// every request, however the conversation goes on.
-func (p *pairing) fresh(id string) string {
+// freshID returns an id for the next call of this id. It depends only on what precedes
+// the call, so it stays the same when the conversation grows.
+func (p *pairing) freshID(id string) string {
 	for try := 0; ; try++ {
-		made := wirekit.SyntheticID("call_", id, p.id(id).used, try)
-		if p.ids[made] == nil {
-			p.id(made)
-			return made
+		fresh := wirekit.SyntheticID("call_", id, p.id(id).used, try)
+		if p.ids[fresh] == nil {
+			p.id(fresh)
+			return fresh
 		}
 	}
 }
 
-// add enters a slot under the id by which results know it.
+// add adds a slot under the id that results use for it.
 func (p *pairing) add(d *draft, s *slot, id string) {
 	s.turn = p.turn
 	if p.turn.slots == nil {
@@ -225,13 +225,13 @@ func (p *pairing) add(d *draft, s *slot, id string) {
 	known.open = queue{slots: append(p.lists.calls.row(1)[:0], s)}
 }
 
-// result enters a result and finds its call.
+// result adds a result and finds its call.
 func (p *pairing) result(d *draft, i, j int, res *dragoman.ToolResult) {
-	a := p.lists.answers.next(answer{res: res, msg: i, part: j})
-	if d.answers == nil {
-		d.answers = p.lists.results.row(len(d.Parts))
+	a := p.lists.placed.next(placedResult{res: res, msg: i, part: j})
+	if d.placed == nil {
+		d.placed = p.lists.results.row(len(d.Parts))
 	}
-	d.answers[j] = a
+	d.placed[j] = a
 	a.slot = p.find(d, res)
 	if a.slot == nil && p.stored && res.CallID != "" {
 		a.slot = &slot{id: res.CallID, free: true, hidden: true, turn: p.turn}
@@ -241,26 +241,26 @@ func (p *pairing) result(d *draft, i, j int, res *dragoman.ToolResult) {
 	}
 	s := a.slot
 	if s != nil && res.CallID == "" {
-		p.rep.Addf(dragoman.Synthesized, dragoman.Info, d.part(j), "a result without an id answers call %.60q", s.id)
+		p.rep.Addf(dragoman.Synthesized, dragoman.Info, d.part(j), "a result without an id is matched to call %.60q", s.id)
 	}
 	switch {
 	case s == nil:
 	case s.first == nil:
 		s.first, s.last = a, a
 	default:
-		p.again(d, j, s, a)
+		p.addDuplicate(d, j, s, a)
 	}
 }
 
-// find returns the call that a result answers: by id, else in the order of the
-// calls of that tool in the turn before (quirk B15).
+// find returns the call of a result: by id, or else in the order of the calls of that
+// tool in the turn before (quirk B15).
 func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 	if res.CallID == "" {
 		if s := p.turn.unnamedOf(res); s != nil || res.Name == "" {
 			return s
 		}
 		if p.limits.LooseResults && p.own(d) {
-			return nil // this wire knows results of no call
+			return nil // this dialect allows results without a call
 		}
 		return p.turn.named(res).pop()
 	}
@@ -274,7 +274,7 @@ func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 	return known.open.slots[len(known.open.slots)-1]
 }
 
-// named are the calls of the tool that a result names; nil: there is none.
+// named returns the calls of the tool that a result names, or nil.
 func (t *turn) named(res *dragoman.ToolResult) *queue {
 	if t.byName == nil {
 		t.byName = map[toolName]*queue{}
@@ -293,7 +293,7 @@ func (t *turn) named(res *dragoman.ToolResult) *queue {
 	return t.byName[toolName{res.Namespace, res.Name}]
 }
 
-// unnamedOf finds the call for a result among those without an id.
+// unnamedOf returns the call of a result among the calls without an id.
 func (t *turn) unnamedOf(res *dragoman.ToolResult) *slot {
 	if len(t.unnamed.slots) == 0 {
 		return nil
@@ -304,8 +304,8 @@ func (t *turn) unnamedOf(res *dragoman.ToolResult) *slot {
 	return t.unnamed.pop()
 }
 
-// again enters a further result of a call.
-func (p *pairing) again(d *draft, j int, s *slot, a *answer) {
+// addDuplicate adds another result of a call.
+func (p *pairing) addDuplicate(d *draft, j int, s *slot, a *placedResult) {
 	was := s.last
 	gone, at := was.res, p.ms[was.msg].part(was.part)
 	if resultorder.Replaces(was.res, a.res) {
@@ -315,16 +315,16 @@ func (p *pairing) again(d *draft, j int, s *slot, a *answer) {
 	}
 	switch {
 	case gone.Synthetic && gone != s.last.res && !s.last.res.Synthetic:
-		p.rep.Addf(dragoman.Dropped, dragoman.Info, at, "what stood in for the result of call %.60q", s.id)
-	case alike(was.res, a.res):
-		p.rep.Addf(dragoman.Dropped, dragoman.Info, at, "the result of call %.60q stands twice", s.id)
+		p.rep.Addf(dragoman.Dropped, dragoman.Info, at, "the placeholder result of call %.60q", s.id)
+	case sameResult(was.res, a.res):
+		p.rep.Addf(dragoman.Dropped, dragoman.Info, at, "a duplicate result of call %.60q", s.id)
 	default:
-		p.rep.Addf(dragoman.Dropped, dragoman.Warn, at, "call %.60q has a later result, which says something else", s.id)
+		p.rep.Addf(dragoman.Dropped, dragoman.Warn, at, "call %.60q has another, different result", s.id)
 	}
 }
 
-// alike reports whether two results say the same.
-func alike(a, b *dragoman.ToolResult) bool {
+// sameResult reports whether two results have the same outcome and content.
+func sameResult(a, b *dragoman.ToolResult) bool {
 	m := dragoman.Message{Parts: a.Content}
 	o := dragoman.Message{Parts: b.Content}
 	return a.Outcome == b.Outcome && m.Fingerprint() == o.Fingerprint()

@@ -31,7 +31,7 @@ var codecs = []dialect.Codec{
 	openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}, cohere.Codec{},
 }
 
-// strictest is a target that asks for everything a target can ask for.
+// strictest returns limits with every requirement that a target can have.
 func strictest() targets.Limits {
 	return targets.Limits{
 		Dialect: "strict.test", GroupedResults: true, OrderedResults: true, ResultNames: true, UniqueIDs: true,
@@ -43,7 +43,7 @@ func strictest() targets.Limits {
 	}
 }
 
-// anyTarget draws options for any target, with any of its models' deviations.
+// anyTarget draws options for any target, with any capabilities of its models.
 func anyTarget(t *rapid.T) history.Options {
 	o := history.Options{
 		Abandon:         rapid.SampledFrom([]string{codes.AbandonAll, codes.AbandonPassed, codes.AbandonNone}).Draw(t, "abandon"),
@@ -69,8 +69,8 @@ func anyTarget(t *rapid.T) history.Options {
 	return o
 }
 
-// anyRequest makes a request whose conversation went through a lot: written by
-// several models, cut, shuffled, edited, cancelled.
+// anyRequest draws a request with a damaged conversation: written by several
+// models, cut, shuffled, edited, canceled.
 func anyRequest(t *rapid.T) *dragoman.Request {
 	req := gen.Options{}.Request().Draw(t, "request")
 	for range rapid.IntRange(0, 6).Draw(t, "mishaps") {
@@ -101,7 +101,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 	case 1:
 		ms = slices.Delete(ms, i, i+1)
 		return
-	case 2: // sent twice
+	case 2: // duplicated
 		ms = slices.Insert(ms, k, ms[i])
 		return
 	case 3:
@@ -119,9 +119,9 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 		if len(m.Parts) > 0 {
 			ms[k].Parts = append(slices.Clip(ms[k].Parts), m.Parts[part()])
 		}
-	case 7: // cancelled
+	case 7: // canceled
 		m.Status = codes.StatusIncomplete
-	case 8: // ids lost, or all the same
+	case 8: // ids lost, or all equal
 		id := rapid.SampledFrom([]string{"", "call_0"}).Draw(t, "new id")
 		for j, p := range m.Parts {
 			switch p := p.(type) {
@@ -139,7 +139,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 		m.Parts = nil
 	case 10:
 		m.Parts = append(m.Parts, &dragoman.Text{Text: " "})
-	case 11: // the name lost
+	case 11: // name lost
 		for j, p := range m.Parts {
 			if c, ok := p.(*dragoman.ToolCall); ok && !c.Hosted {
 				c := *c
@@ -147,10 +147,10 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 				m.Parts[j] = &c
 			}
 		}
-	case 12: // media in somebody's storage, and many of it
+	case 12: // many stored media
 		media := storedMedia(t, &m)
 		times := 1
-		if m.Origin == nil || m.Origin.Dialect != dialectname.Bedrock { // whose clients know how many it takes
+		if m.Origin == nil || m.Origin.Dialect != dialectname.Bedrock { // Bedrock clients know the limit
 			times = rapid.SampledFrom([]int{1, 1, 6, 21}).Draw(t, "times")
 		}
 		m.Parts = append(m.Parts, slices.Repeat([]dragoman.Part{media}, times)...)
@@ -163,15 +163,15 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 				m.Parts[j] = &r
 			}
 		}
-	case 14: // thinks with a budget
+	case 14: // a thinking budget
 		budget := int64(2048)
 		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: &budget, Effort: req.Verbosity}
 	}
 	ms[i] = m
 }
 
-// storedMedia is media where some providers keep it, of some type, for a message
-// that then came from there.
+// storedMedia draws media that a provider stores, and sets the origin of the message
+// accordingly.
 func storedMedia(t *rapid.T, from *dragoman.Message) *dragoman.Media {
 	m := &dragoman.Media{
 		Media: rapid.SampledFrom([]string{codes.MediaImage, codes.MediaFile}).Draw(t, "kind of media"),
@@ -194,7 +194,7 @@ func storedMedia(t *rapid.T, from *dragoman.Message) *dragoman.Media {
 	return m
 }
 
-// stored is the request as stored JSON: a picture of everything in it.
+// stored returns the request as stored JSON, for comparison of everything in it.
 func stored(t *rapid.T, req *dragoman.Request) string {
 	b, err := req.MarshalJSON()
 	if err != nil {
@@ -203,7 +203,7 @@ func stored(t *rapid.T, req *dragoman.Request) string {
 	return string(b)
 }
 
-func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
+func TestNormalizeIsPureAndIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, o := anyRequest(t), anyTarget(t)
 		before := stored(t, req)
@@ -222,21 +222,21 @@ func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
 		}
 		for _, l := range rep.Losses {
 			if !strings.HasPrefix(l.Path, "/messages") && l.Path != "/tools" && l.Path != "/tool_choice" && l.Path != "/reasoning/budget_tokens" {
-				t.Fatalf("a loss of no place: %s", l)
+				t.Fatalf("a loss without a path: %s", l)
 			}
 		}
 		if second, _, err := history.Normalize(req, o); err != nil || gen.Diff(out, second) != "" {
-			t.Fatalf("not the same twice: %v\n%s", err, gen.Diff(out, second))
+			t.Fatalf("not deterministic: %v\n%s", err, gen.Diff(out, second))
 		}
 		again, rep, err := history.Normalize(out, o)
 		if err != nil || again != out {
-			t.Fatalf("once was not enough: %v\n%s\n%s\n%s", err, rep, gen.Diff(out, again), before)
+			t.Fatalf("not idempotent: %v\n%s\n%s\n%s", err, rep, gen.Diff(out, again), before)
 		}
 	})
 }
 
-// Messages that need nothing keep their parts and their sidecar.
-func TestWhatNeedsNothingKeepsItsSidecar(t *testing.T) {
+// A message that needs no change keeps its parts and its native form.
+func TestUnchangedMessageKeepsItsNativeForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, o := anyRequest(t), anyTarget(t)
 		out, _, err := history.Normalize(req, o)
@@ -249,13 +249,13 @@ func TestWhatNeedsNothingKeepsItsSidecar(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(req.Messages, func(was dragoman.Message) bool { return reflect.DeepEqual(was, *m) }) {
-				t.Fatalf("message %d has a sidecar, but is none of those given", i)
+				t.Fatalf("message %d has a native form, but is not an input message", i)
 			}
 		}
 	})
 }
 
-// verdict says what is wrong with the calls and results of a conversation.
+// verdict describes what is wrong with the calls and results of a conversation, or returns "".
 func verdict(ms []dragoman.Message, loose, kept bool) string {
 	open := map[string]bool{}
 	seen := map[string]bool{}
@@ -264,7 +264,7 @@ func verdict(ms []dragoman.Message, loose, kept bool) string {
 			return ""
 		}
 		for id := range open {
-			return fmt.Sprintf("call %q has no result behind it", id)
+			return fmt.Sprintf("call %q has no result after it", id)
 		}
 		return ""
 	}
@@ -286,12 +286,12 @@ func verdict(ms []dragoman.Message, loose, kept bool) string {
 					continue
 				}
 				if seen[p.ID] || p.ID == "" {
-					return fmt.Sprintf("two calls %q in a turn", p.ID)
+					return fmt.Sprintf("duplicate call %q in a turn", p.ID)
 				}
 				seen[p.ID], open[p.ID] = true, true
 			case *dragoman.ToolResult:
 				if !open[p.CallID] && !kept {
-					return fmt.Sprintf("a result of %q, which waits for none", p.CallID)
+					return fmt.Sprintf("a result of %q, which is not open", p.CallID)
 				}
 				delete(open, p.CallID)
 			default:
@@ -307,10 +307,10 @@ func verdict(ms []dragoman.Message, loose, kept bool) string {
 	return waits()
 }
 
-func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
+func TestCallsAndResultsArePairedOneToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, o := anyRequest(t), anyTarget(t)
-		for i := range req.Messages { // what only one wire understands
+		for i := range req.Messages { // parts that only one dialect understands
 			for _, p := range req.Messages[i].Parts {
 				switch p := p.(type) {
 				case *dragoman.Opaque:
@@ -337,13 +337,13 @@ func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
 	})
 }
 
-// A conversation that is valid for the target comes back as it is. The three
-// wires that take any media and demand no signatures show it.
-func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
+// A conversation that is valid for the target is returned as it is. The test uses the three dialects
+// that accept any media and require no signatures.
+func TestValidConversationReturnsTheSamePointer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
 		c := rapid.SampledFrom(codecs[:3]).Draw(t, "codec")
-		req.Reasoning = nil // a budget would miss the reasoning that is taken out here
+		req.Reasoning = nil // the reasoning that a budget needs is removed below
 		for i := range req.Messages {
 			m := &req.Messages[i]
 			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
@@ -369,14 +369,14 @@ func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 	})
 }
 
-// honest takes away native JSON that the generator made up where it would stand
-// for something that nobody said: replayed bodies and messages, definitions of
-// hosted tools, records and identities of items. What it leaves is judged:
-// opaque parts, signatures, choices, settings, members of parts that are not modelled.
-func honest(req *dragoman.Request) {
+// withoutNative removes random native JSON of the generator where a replay would add content:
+// bodies and messages, definitions of hosted tools, and records and ids of
+// items. The test checks the rest: opaque parts, signatures, choices, settings and
+// unknown fields of parts.
+func withoutNative(req *dragoman.Request) {
 	req.Native = nil
 	if c := req.ToolChoice; c != nil && (c.Mode == codes.ChoiceOpaque || c.Mode == dragoman.ChoiceTool || c.Mode == dragoman.ChoiceRequired && c.Tools != nil) {
-		req.ToolChoice = nil // an encoder that cannot send what is forced refuses
+		req.ToolChoice = nil // an encoder refuses a forced tool that it cannot send
 	}
 	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(s dragoman.ToolSpec) bool { return s.Kind == codes.ToolHosted })
 	for i := range req.Tools {
@@ -384,18 +384,18 @@ func honest(req *dragoman.Request) {
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		m.Native, m.Extra = nil, nil // a member that nobody knows may be all that a message says
+		m.Native, m.Extra = nil, nil // an unknown field may be the only content of a message
 		media := func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 		if m.Role == "critic" || m.Role != dragoman.RoleUser && slices.ContainsFunc(m.Parts, media) {
-			m.Origin = nil // no dialect made that
+			m.Origin = nil // no dialect has this role
 		}
 		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p dragoman.Part) bool {
 			switch p := p.(type) {
 			case *dragoman.Opaque:
-				// Chat has no blocks that we do not know, and no system prompt has any.
+				// Neither Chat nor system prompts have unknown blocks.
 				return p.Dialect == dialectname.OpenAIChat || m.Role == dragoman.RoleSystem || m.Role == dragoman.RoleDeveloper
 			case *dragoman.ToolCall:
-				return p.Hosted // nobody reads one as a call
+				return p.Hosted // a hosted call is not decoded as a call
 			default:
 				return false
 			}
@@ -406,7 +406,7 @@ func honest(req *dragoman.Request) {
 				p.Details, p.ID = nil, ""
 			case *dragoman.ToolCall:
 				p.ItemID = ""
-				p.Synthetic = true // no provider mints such ids
+				p.Synthetic = true // no provider creates such ids
 			case *dragoman.ToolResult:
 				p.ItemID, p.Envelope = "", nil
 			}
@@ -414,14 +414,14 @@ func honest(req *dragoman.Request) {
 	}
 }
 
-// Decision 20: switch the provider at any turn of any conversation, and the
-// request is valid for the new target.
+// Decision 20: after a switch of provider at any turn of any conversation, the request is
+// valid for the new target.
 func TestAnyConversationIsValidForAnyTarget(t *testing.T) {
 	for _, c := range codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				req := anyRequest(t)
-				honest(req)
+				withoutNative(req)
 				o := history.Options{
 					Limits: c.Limits(), Abandon: codes.AbandonAll,
 					Target: targets.Target{Provider: rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")},

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// roles gives every message a role that the target knows at its place.
-func (n *normaliser) roles() {
+// fixRoles gives every message a role that the target accepts at its position.
+func (n *normalizer) fixRoles() {
 	leading := true
 	for i := range n.ms {
 		d := &n.ms[i]
@@ -35,9 +35,9 @@ func (n *normaliser) roles() {
 	}
 }
 
-// prune leaves out, or lowers, the parts that this target takes from nobody or
-// not from this origin.
-func (n *normaliser) prune() {
+// prune drops or lowers the parts that the target never accepts, or not from
+// this origin.
+func (n *normalizer) prune() {
 	for i := range n.ms {
 		d := &n.ms[i]
 		n.fields(d)
@@ -51,9 +51,9 @@ func (n *normaliser) prune() {
 				return n.reasoning(d, j, p)
 			case *dragoman.Text:
 				if n.foreign(d, p.Signature) || n.unsigned(p) {
-					n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
+					n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "reasoning state of another provider")
 					if p.Text == "" {
-						return nil // it was there to carry the signature (quirk B16)
+						return nil // it only carried the signature (quirk B16)
 					}
 					bare := *p
 					bare.Signature = ""
@@ -73,9 +73,9 @@ func (n *normaliser) prune() {
 			case *dragoman.Opaque:
 				switch {
 				case p.Dialect != n.limits.Dialect:
-					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
+					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s is not supported by the target", extra.A(p.Type), p.Dialect)
 					return nil
-				case p.Type == "item_reference": // the encoder refuses one that the server has not stored
+				case p.Type == "item_reference": // the encoder refuses a reference that the server has not stored
 				case !wirekit.MayReplayOpaque(&d.Message, p, &n.limits, &n.target):
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.A(p.Type))
 					return nil
@@ -86,9 +86,10 @@ func (n *normaliser) prune() {
 	}
 }
 
-// fields drops unknown fields that came from another provider of the same dialect. Most
-// servers refuse fields that they do not know. Empty values carry no content and stay.
-func (n *normaliser) fields(d *draft) {
+// fields drops unknown fields that came from another provider of the same dialect,
+// because most servers refuse fields that they do not know. Empty values carry no
+// content and stay.
+func (n *normalizer) fields(d *draft) {
 	if d.Origin == nil || d.Extra.For(n.limits.Dialect) == nil || targets.MatchProvider.Allows(d.Origin, n.target.Origin()) {
 		return
 	}
@@ -110,31 +111,31 @@ func (n *normaliser) fields(d *draft) {
 	}
 }
 
-// records are the signatures that reasoning of a router has of the calls of a
-// message (quirk B17), where the target takes such. The calls carry them on: the
-// reasoning is another origin's.
-func (n *normaliser) records(d *draft) *wirekit.Records {
+// records returns the call signatures that a router put in its reasoning details (quirk
+// B17), if the target accepts signatures. The calls take over the signatures,
+// because the reasoning belongs to another origin.
+func (n *normalizer) records(d *draft) *wirekit.Records {
 	if n.limits.DummySignature == "" || n.target.Caps.NoReasoning || n.own(d) {
 		return nil
 	}
 	return wirekit.RecordsOf(d.Parts)
 }
 
-// foreign reports whether a signature is state that this target did not write.
-func (n *normaliser) foreign(d *draft, signature string) bool {
+// foreign reports whether a signature is state that the target did not write.
+func (n *normalizer) foreign(d *draft, signature string) bool {
 	return signature != "" && (n.limits.DummySignature == "" || signature != n.limits.DummySignature) &&
 		!wirekit.MayReplayReasoning(&d.Message, nil, &n.limits, &n.target)
 }
 
-// unsigned reports whether a text says nothing but for a signature, of which the
-// wire has none on texts.
-func (n *normaliser) unsigned(t *dragoman.Text) bool {
+// unsigned reports whether a text is blank except for a signature, on a wire without
+// text signatures.
+func (n *normalizer) unsigned(t *dragoman.Text) bool {
 	return t.Signature != "" && n.limits.DummySignature == "" && strings.TrimSpace(t.Text) == ""
 }
 
-// call lets a client's call pass, without the state of another provider; one
-// that a provider ran goes back to that provider only (quirk B26).
-func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
+// call keeps a client's call and drops the state of another provider. A hosted call
+// returns only to the provider that ran it (quirk B26).
+func (n *normalizer) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 	switch {
 	case !d.assistant():
 		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "a call of %.80q outside an assistant message", c.Name)
@@ -145,11 +146,11 @@ func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 	}
 	signature, name := c.Signature, c.Name
 	if n.foreign(d, signature) {
-		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
+		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "reasoning state of another provider")
 		signature = ""
 	}
-	if name == "" && !c.Hosted { // quirk D15: definition, call and result have one name
-		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(j)+"/name", "a call without a name; %q written", unknownTool)
+	if name == "" && !c.Hosted { // quirk D15: definition, call and result share a name
+		n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.part(j)+"/name", "a call without a name gets the name %q", unknownTool)
 		name = unknownTool
 	}
 	if signature == c.Signature && name == c.Name {
@@ -160,9 +161,9 @@ func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 	return &out
 }
 
-// reasoning lets a model's thinking back to its origin only (quirks D23, D26,
-// D30), and only where it takes any (quirk G9).
-func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.Part {
+// reasoning keeps reasoning only for its origin (quirks D23, D26, D30), and only if
+// that accepts it (quirk G9).
+func (n *normalizer) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.Part {
 	caps := n.target.Caps
 	seen := visible(r)
 	why := ""
@@ -170,11 +171,11 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 	case !d.assistant():
 		why = "reasoning outside an assistant message"
 	case caps.NoReasoning:
-		why = "the server takes no reasoning back"
+		why = "the server does not accept reasoning in the history"
 	case r.Status != codes.StatusComplete:
-		why = "reasoning that was cut off" // quirk D9
+		why = "truncated reasoning" // quirk D9
 	case caps.ReasoningField != "" && strings.TrimSpace(seen) != "":
-		return r // its text has a place
+		return r // the dialect has a field for its text
 	case !wirekit.MayReplayReasoning(&d.Message, r, &n.limits, &n.target):
 		why = "reasoning of another origin"
 		if n.asText && strings.TrimSpace(seen) != "" {
@@ -182,7 +183,7 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 			return &dragoman.Text{Text: seen}
 		}
 	case n.limits.SignedReasoning && !signed(r):
-		why = "reasoning without its signature"
+		why = "reasoning without a signature"
 	default:
 		return r
 	}
@@ -190,8 +191,8 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 	return nil
 }
 
-// signed reports whether reasoning can prove where it is from: by signature,
-// or as something only its origin can read (quirks D24, G12).
+// signed reports whether reasoning can prove its origin: by a signature, or as data
+// that only its origin can read (quirks D24, G12).
 func signed(r *dragoman.Reasoning) bool {
 	if r.Redacted {
 		return r.Encrypted != ""
@@ -206,9 +207,9 @@ func visible(r *dragoman.Reasoning) string {
 	return strings.Join(r.Summary, "\n\n")
 }
 
-// unmix takes results out of messages that cannot hold any, those of the
-// assistant and of the system, and puts them behind.
-func (n *normaliser) unmix() {
+// extractResults moves results out of assistant and system messages, which cannot hold
+// them, to a message after them.
+func (n *normalizer) extractResults() {
 	misplaced := func(d *draft) bool { return (d.assistant() || d.system()) && d.hasResults() }
 	found := false
 	for i := range n.ms {
@@ -225,13 +226,13 @@ func (n *normaliser) unmix() {
 			continue
 		}
 		results, rest := d.results()
-		n.rep.Addf(dragoman.Moved, dragoman.Info, d.part(results[0]), "a result taken out of a message of role %s", d.Role)
+		n.rep.Addf(dragoman.Moved, dragoman.Info, d.part(results[0]), "a result moved out of a message with role %s", d.Role)
 		if len(rest) > 0 {
 			out = append(out, d.take(d.Role, rest))
 		}
-		answers := d.take(dragoman.RoleTool, results)
-		answers.bare()
-		out = append(out, answers)
+		extracted := d.take(dragoman.RoleTool, results)
+		extracted.clearFields()
+		out = append(out, extracted)
 	}
 	n.ms, n.moved = out, true
 }

@@ -10,49 +10,49 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
+func TestQuirkD14_UnsupportedMediaBecomesANote(t *testing.T) {
 	image := dragoman.Image("image/png", []byte("x"))
 	byURL := &dragoman.Media{Media: codes.MediaImage, URL: "http://x/y.png"}
 	file := &dragoman.Media{Media: codes.MediaFile, FileID: "file-1"}
 	film := &dragoman.Media{Media: codes.MediaVideo, Base64: "AA=="}
 	doc := &dragoman.Media{Media: codes.MediaFile, Text: "plain"}
-	shown := gets(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, text("seen")}})
+	shown := results(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, text("seen")}})
 	check(t, []row{
 		{
-			name: "a model that cannot see, but can read", o: history.Options{Target: caps(targets.Capabilities{NoImages: true})},
-			in: []dragoman.Message{say(dragoman.RoleUser, image, doc)}, want: `user "[image not shown]" media:file`, report: "dropped (serious) /messages/0/parts/0",
+			name: "a model without image support", o: history.Options{Target: caps(targets.Capabilities{NoImages: true})},
+			in: []dragoman.Message{message(dragoman.RoleUser, image, doc)}, want: `user "[image not shown]" media:file`, report: "dropped (serious) /messages/0/parts/0",
 		},
 		{
 			name: "in a result", o: history.Options{Target: caps(targets.Capabilities{NoImages: true})},
-			in: []dragoman.Message{asks("a"), shown}, want: "assistant call:a\ntool result:a=\"[image not shown]seen\"", report: "dropped (serious) /messages/1/parts/0",
+			in: []dragoman.Message{calls("a"), shown}, want: "assistant call:a\ntool result:a=\"[image not shown]seen\"", report: "dropped (serious) /messages/1/parts/0",
 		},
 		{
-			name: "a wire of few means",
+			name: "a wire with few media features",
 			o: history.Options{Limits: strict(func(l *targets.Limits) {
 				l.MediaKinds = []string{codes.MediaImage, codes.MediaFile}
 				l.NoMediaURL, l.NoMediaFileID = true, true
 			})},
-			in:   []dragoman.Message{say(dragoman.RoleUser, image, byURL, file, film)},
-			want: `user media:image "[image http://x/y.png not shown]" "[file file-1 not shown]" "[video not shown]"`, report: "takes content, not URLs",
+			in:   []dragoman.Message{message(dragoman.RoleUser, image, byURL, file, film)},
+			want: `user media:image "[image http://x/y.png not shown]" "[file file-1 not shown]" "[video not shown]"`, report: "accepts content, not URLs",
 		},
 		{
-			name: "only the user may show things", o: history.Options{Limits: strict(func(l *targets.Limits) { l.MediaRoles = []dragoman.Role{dragoman.RoleUser} })},
-			in:   []dragoman.Message{say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, image)},
+			name: "media only in user messages", o: history.Options{Limits: strict(func(l *targets.Limits) { l.MediaRoles = []dragoman.Role{dragoman.RoleUser} })},
+			in:   []dragoman.Message{message(dragoman.RoleUser, image), message(dragoman.RoleAssistant, image)},
 			want: "user media:image\nassistant \"[image not shown]\"", report: "/messages/1/parts/0",
 		},
 	})
 }
 
-func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
+func TestQuirkD38_FileIsNotSentAlone(t *testing.T) {
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.TextBesideFiles = true })}
 	file := &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}
 	check(t, []row{
-		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},
-		{name: "with words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text("read"), file)}, want: `user "read" media:file`},
+		{name: "alone", o: o, in: []dragoman.Message{message(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesized (info) /messages/0"},
+		{name: "with text", o: o, in: []dragoman.Message{message(dragoman.RoleUser, text("read"), file)}, want: `user "read" media:file`},
 	})
 }
 
-func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
+func TestMediaInForeignStorageBecomesANote(t *testing.T) {
 	at := func(url string) *dragoman.Media {
 		return &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", URL: url}
 	}
@@ -80,7 +80,7 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 		{dialectname.Anthropic, origin(dialectname.Gemini, ""), at(web), true},
 		{dialectname.Anthropic, origin(dialectname.OpenAIChat, ""), file, false},
 		{dialectname.OpenAIResponses, origin(dialectname.Anthropic, ""), file, false},
-		{dialectname.OpenAIResponses, origin(dialectname.OpenAIChat, ""), file, true}, // one store
+		{dialectname.OpenAIResponses, origin(dialectname.OpenAIChat, ""), file, true}, // the same storage
 		{dialectname.OpenAIResponses, origin(dialectname.OpenAIResponses, "azure"), file, false},
 		{dialectname.Anthropic, origin(dialectname.Anthropic, ""), file, true},
 		{dialectname.Anthropic, nil, file, true},
@@ -89,11 +89,11 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 			if c.Dialect() != tc.to {
 				continue
 			}
-			m := say(dragoman.RoleUser, text("q"), tc.media)
+			m := message(dragoman.RoleUser, text("q"), tc.media)
 			m.Origin = tc.origin
-			res := gets(&dragoman.ToolResult{CallID: "a", Name: "f_a", Content: []dragoman.Part{tc.media}})
+			res := results(&dragoman.ToolResult{CallID: "a", Name: "f_a", Content: []dragoman.Part{tc.media}})
 			res.Origin = tc.origin
-			req := &dragoman.Request{Messages: []dragoman.Message{m, asks("a"), res}, Tools: []dragoman.ToolSpec{{Name: "f_a"}}}
+			req := &dragoman.Request{Messages: []dragoman.Message{m, calls("a"), res}, Tools: []dragoman.ToolSpec{{Name: "f_a"}}}
 			out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits(), Target: targets.Target{Provider: "openai"}})
 			if err != nil {
 				t.Fatal(err)
@@ -108,22 +108,22 @@ func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
 	}
 }
 
-func TestAMessageHoldsNoMoreImagesAndFilesThanItMay(t *testing.T) {
+func TestMessageKeepsWithinMediaLimits(t *testing.T) {
 	image, file := &dragoman.Media{Media: codes.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: codes.MediaFile, Text: "x"}
 	shows := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, image}}
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
 	check(t, []row{
 		{
-			name: "the first ones stay", o: o, in: []dragoman.Message{say(dragoman.RoleUser, image, file, image, file, image)},
+			name: "the first ones stay", o: o, in: []dragoman.Message{message(dragoman.RoleUser, image, file, image, file, image)},
 			want: "user media:image media:file media:image \"[file not shown]\" \"[image not shown]\"", report: "dropped (serious) /messages/0/parts/3",
 		},
 		{
-			name: "those of results count", o: o, in: []dragoman.Message{asks("a"), gets(shows), say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, text("ok")), say(dragoman.RoleUser, image)},
+			name: "media of results counts", o: o, in: []dragoman.Message{calls("a"), results(shows), message(dragoman.RoleUser, image), message(dragoman.RoleAssistant, text("ok")), message(dragoman.RoleUser, image)},
 			want:   "assistant call:a\ntool result:a=\"\"\nuser \"[image not shown]\"\nassistant \"ok\"\nuser media:image",
 			report: "dropped (serious) /messages/2/parts/0",
 		},
 		{
-			name: "a message of the target's own is held to it too", o: o, in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleUser, image, image, image))},
+			name: "messages of the target's dialect too", o: o, in: []dragoman.Message{from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleUser, image, image, image))},
 			want: `user media:image media:image "[image not shown]"`, report: "dropped (serious) /messages/0/parts/2",
 		},
 	})

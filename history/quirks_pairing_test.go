@@ -18,90 +18,90 @@ import (
 
 func TestQuirkD1_ResultsDirectlyFollowTheirTurn(t *testing.T) {
 	loose := history.Options{Limits: targets.Limits{Dialect: "test", LooseResults: true}}
-	late := []dragoman.Message{asks("a"), user("hurry"), say(dragoman.RoleAssistant, text("yes")), gets(result("a", "1"))}
+	late := []dragoman.Message{calls("a"), user("hurry"), message(dragoman.RoleAssistant, text("yes")), results(result("a", "1"))}
 	check(t, []row{
 		{
-			name: "a late result goes back to its call", in: late,
+			name: "a late result moves to its call", in: late,
 			want:   "assistant call:a\ntool result:a=\"1\"\nuser \"hurry\"\nassistant \"yes\"",
 			report: "moved (info)",
 		},
 		{
-			name: "where any place will do it stays", o: loose, in: late,
+			name: "it stays if any place is allowed", o: loose, in: late,
 			want: "assistant call:a\nuser \"hurry\"\nassistant \"yes\"\ntool result:a=\"1\"",
 		},
 		{
-			name: "results that are in place stay, in several messages", in: []dragoman.Message{asks("a", "b"), gets(result("b", "2")), gets(result("a", "1")), user("q")},
+			name: "results in place stay, in several messages", in: []dragoman.Message{calls("a", "b"), results(result("b", "2")), results(result("a", "1")), user("q")},
 			want: "assistant call:a call:b\ntool result:b=\"2\"\ntool result:a=\"1\"\nuser \"q\"",
 		},
 	})
 }
 
-func TestQuirkD2_ResultsComeBeforeWords(t *testing.T) {
+func TestQuirkD2_ResultsComeBeforeText(t *testing.T) {
 	check(t, []row{
 		{
-			name: "in one message", in: []dragoman.Message{asks("a"), say(dragoman.RoleUser, text("by the way"), result("a", "1"))},
+			name: "in one message", in: []dragoman.Message{calls("a"), message(dragoman.RoleUser, text("by the way"), result("a", "1"))},
 			want: "assistant call:a\ntool result:a=\"1\"\nuser \"by the way\"", report: "/messages/1: the results of a turn",
 		},
 		{
-			name: "a reminder between results", in: []dragoman.Message{asks("a", "b"), gets(result("a", "1")), dragoman.SystemText("mind"), gets(result("b", "2"))},
+			name: "a reminder between results", in: []dragoman.Message{calls("a", "b"), results(result("a", "1")), dragoman.SystemText("mind"), results(result("b", "2"))},
 			want: "assistant call:a call:b\ntool result:a=\"1\"\ntool result:b=\"2\"\nsystem \"mind\"", report: "moved",
 		},
 	})
 }
 
-func TestQuirkD3_ThereAreAsManyResultsAsCalls(t *testing.T) {
+func TestQuirkD3_AsManyResultsAsCalls(t *testing.T) {
 	o := history.Options{Abandon: codes.AbandonAll}
 	check(t, []row{{
 		name: "one missing, one too many", o: o,
-		in:     []dragoman.Message{asks("a", "b"), gets(result("b", "2"), result("x", "3"))},
+		in:     []dragoman.Message{calls("a", "b"), results(result("b", "2"), result("x", "3"))},
 		want:   "assistant call:a call:b\ntool result:a=\"" + abandoned + "\"/f_a\ntool result:b=\"2\"",
-		report: "a result of call \"x\", which is not there",
+		report: "a result of unknown call \"x\"",
 	}})
 }
 
-func TestQuirkD4_ResultsStandInTheOrderOfTheirCallsWhereThatIsDemanded(t *testing.T) {
+func TestQuirkD4_ResultsFollowCallOrderIfRequired(t *testing.T) {
 	ordered := history.Options{Limits: strict(func(l *targets.Limits) { l.OrderedResults = true })}
-	in := []dragoman.Message{asks("a", "b", "c"), gets(result("c", "3"), result("a", "1")), gets(result("b", "2"))}
+	in := []dragoman.Message{calls("a", "b", "c"), results(result("c", "3"), result("a", "1")), results(result("b", "2"))}
 	for range 200 {
 		check(t, []row{
 			{
 				name: "demanded", o: ordered, in: in, report: "moved",
 				want: "assistant call:a call:b call:c\ntool result:a=\"1\"\ntool result:b=\"2\"\ntool result:c=\"3\"",
 			},
-			{name: "not demanded", in: in, want: "assistant call:a call:b call:c\ntool result:c=\"3\" result:a=\"1\"\ntool result:b=\"2\""},
+			{name: "not required", in: in, want: "assistant call:a call:b call:c\ntool result:c=\"3\" result:a=\"1\"\ntool result:b=\"2\""},
 		})
 	}
 }
 
-func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
+func TestQuirkD5_SplitCalls(t *testing.T) {
 	check(t, []row{{
 		name: "two calls", o: history.Options{Target: caps(targets.Capabilities{SplitCalls: true})},
 		in: []dragoman.Message{
-			say(dragoman.RoleAssistant, text("look"), call("a"), call("b")), gets(result("b", "2"), result("a", "1")), user("q"),
+			message(dragoman.RoleAssistant, text("look"), call("a"), call("b")), results(result("b", "2"), result("a", "1")), user("q"),
 		},
 		want:   "assistant \"look\" call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nuser \"q\"",
 		report: "a turn with 2 calls",
 	}, {
-		name: "whatever stands between, and wherever results may stand",
+		name: "other messages between, results anywhere",
 		o:    history.Options{Limits: targets.Limits{Dialect: "test", LooseResults: true}, Target: caps(targets.Capabilities{SplitCalls: true})},
-		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), user("q"), gets(result("a", "1"), result("b", "2"))},
+		in:   []dragoman.Message{calls("a", "b"), message(dragoman.RoleSystem), user("q"), results(result("a", "1"), result("b", "2"))},
 		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem\nuser \"q\"", report: "moved",
 	}, {
 		name: "an empty message between", o: history.Options{Target: caps(targets.Capabilities{SplitCalls: true})},
-		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), gets(result("a", "1"), result("b", "2"))},
+		in:   []dragoman.Message{calls("a", "b"), message(dragoman.RoleSystem), results(result("a", "1"), result("b", "2"))},
 		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem", report: "moved",
 	}})
 }
 
-// A file that was put into the conversation for this target stays the target's when
-// its result takes the place of one that another provider sent.
-func TestQuirkD6_AResultThatTakesThePlaceOfAForeignOneKeepsItsFile(t *testing.T) {
-	foreign := gets(result("a", "1"))
+// A file that was added for this target stays valid when its result replaces one from another
+// provider.
+func TestQuirkD6_ReplacingResultKeepsItsFile(t *testing.T) {
+	foreign := results(result("a", "1"))
 	foreign.Origin = &dragoman.Origin{Dialect: dialectname.Gemini, Provider: "google"}
 	file := &dragoman.Media{Media: codes.MediaFile, FileID: "file-1"}
 	late := result("a", "")
 	late.Content = []dragoman.Part{file}
-	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), foreign, gets(late)}}
+	req := &dragoman.Request{Messages: []dragoman.Message{calls("a"), foreign, results(late)}}
 	limits := strict()
 	limits.NoMediaFileID = false
 	o := history.Options{Limits: limits}
@@ -114,16 +114,16 @@ func TestQuirkD6_AResultThatTakesThePlaceOfAForeignOneKeepsItsFile(t *testing.T)
 		if m, ok := got[0].(*dragoman.Media); !ok || m.FileID != "file-1" {
 			t.Fatalf("%+v", got[0])
 		}
-		req = out // again: nothing more changes
+		req = out // the second run changes nothing
 	}
 }
 
-func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
+func TestQuirkD6_LastResultCountsAtTheFirstPosition(t *testing.T) {
 	made := result("a", "none")
 	made.Synthetic = true
 	cached := result("a", "2")
 	cached.Cache = &dragoman.CacheHint{TTL: "1h"}
-	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)}}
+	req := &dragoman.Request{Messages: []dragoman.Message{calls("a"), results(result("a", "1")), results(cached)}}
 	out, _, err := history.Normalize(req, history.Options{Limits: strict()})
 	if err != nil {
 		t.Fatal(err)
@@ -133,31 +133,31 @@ func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 	}
 	check(t, []row{
 		{
-			name: "disputed", in: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)},
+			name: "disputed", in: []dragoman.Message{calls("a"), results(result("a", "1")), results(cached)},
 			want: "assistant call:a\ntool result:a=\"2\"", report: "dropped (warn) /messages/1/parts/0",
 		},
 		{
-			name: "the same twice", in: []dragoman.Message{asks("a"), gets(result("a", "1"), result("a", "1"))},
+			name: "the same twice", in: []dragoman.Message{calls("a"), results(result("a", "1"), result("a", "1"))},
 			want: "assistant call:a\ntool result:a=\"1\"", report: "dropped (info) /messages/1/parts/0",
 		},
 		{
-			name: "late", in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("ok")), gets(result("a", "2")), user("q")},
-			want: "assistant call:a\ntool result:a=\"2\"\nassistant \"ok\"\nuser \"q\"", report: "says something else",
+			name: "late", in: []dragoman.Message{calls("a"), results(result("a", "1")), message(dragoman.RoleAssistant, text("ok")), results(result("a", "2")), user("q")},
+			want: "assistant call:a\ntool result:a=\"2\"\nassistant \"ok\"\nuser \"q\"", report: "different result",
 		},
 		{
-			name: "a made-up one gives way to a real one", in: []dragoman.Message{asks("a"), gets(made), user("q"), gets(result("a", "1"))},
-			want: "assistant call:a\ntool result:a=\"1\"\nuser \"q\"", report: "what stood in for the result",
+			name: "a real result replaces a placeholder", in: []dragoman.Message{calls("a"), results(made), user("q"), results(result("a", "1"))},
+			want: "assistant call:a\ntool result:a=\"1\"\nuser \"q\"", report: "the placeholder result",
 		},
 		{
-			name: "a real one stays", in: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(made)},
-			want: "assistant call:a\ntool result:a=\"1\"", report: "dropped (info) /messages/2/parts/0: what stood in",
+			name: "a real result stays", in: []dragoman.Message{calls("a"), results(result("a", "1")), results(made)},
+			want: "assistant call:a\ntool result:a=\"1\"", report: "dropped (info) /messages/2/parts/0: the placeholder result",
 		},
 	})
 }
 
-func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
+func TestQuirkD7_AbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	passed := history.Options{Abandon: codes.AbandonPassed}
-	in := []dragoman.Message{asks("a"), user("never mind")}
+	in := []dragoman.Message{calls("a"), user("never mind")}
 	check(t, []row{{
 		name: "passed", o: passed, in: in,
 		want:   "assistant call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"never mind\"",
@@ -169,7 +169,7 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	}
 	res := out.Messages[1].Parts[0].(*dragoman.ToolResult)
 	if want := resultorder.Abandoned(call("a")); !res.Synthetic || res.Outcome != codes.OutcomeError || res.Text() != want.Text() {
-		t.Errorf("got %+v, want what a log would store: %+v", res, want)
+		t.Errorf("got %+v, want the same as Abandoned: %+v", res, want)
 	}
 	problem := call("a")
 	problem.Problem = &dragoman.CallProblem{Code: codes.ProblemInvalidJSON, Message: "no JSON"}
@@ -177,76 +177,76 @@ func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
 	later.Async = true
 	check(t, []row{
 		{
-			name: "a call that can never run is abandoned by itself", in: []dragoman.Message{say(dragoman.RoleAssistant, problem)},
+			name: "a call that can never run is abandoned automatically", in: []dragoman.Message{message(dragoman.RoleAssistant, problem)},
 			want: "assistant call:a\ntool result:a=\"no JSON\"/f_a", report: "synthesized",
 		},
 		{
-			name: "a call nobody waits for, where everybody waits", in: []dragoman.Message{say(dragoman.RoleAssistant, later)},
-			want: "assistant call:a\ntool result:a=\"The call runs in the background; there is no result yet.\"/f_a", report: "a note stands in",
+			name: "an async call without async support", in: []dragoman.Message{message(dragoman.RoleAssistant, later)},
+			want: "assistant call:a\ntool result:a=\"The call runs in the background; there is no result yet.\"/f_a", report: "a note is sent",
 		},
 		{
-			name: "a call nobody waits for", o: history.Options{Limits: strict(func(l *targets.Limits) { l.AsyncCalls = true })},
-			in: []dragoman.Message{say(dragoman.RoleAssistant, later)}, want: "assistant call:a",
+			name: "an async call", o: history.Options{Limits: strict(func(l *targets.Limits) { l.AsyncCalls = true })},
+			in: []dragoman.Message{message(dragoman.RoleAssistant, later)}, want: "assistant call:a",
 		},
 		{
-			name: "a call that its provider runs is never answered", in: []dragoman.Message{
-				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "s", Hosted: true})),
+			name: "a hosted call needs no result", in: []dragoman.Message{
+				from(dragoman.Origin{Dialect: "test"}, message(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "s", Hosted: true})),
 			},
 			want: "assistant call:s",
 		},
 	})
 }
 
-func TestQuirkI15_HalfOfAHostedCallIsDroppedOnceTheUserSpeaks(t *testing.T) {
+func TestQuirkI15_UnfinishedHostedCallIsDroppedAfterUserMessage(t *testing.T) {
 	own := dragoman.Origin{Dialect: "test"}
 	half := func(id, typ string) *dragoman.Opaque {
 		return &dragoman.Opaque{Dialect: "test", Type: typ, CallID: id, Hosted: true, JSON: []byte(`{}`)}
 	}
-	open := by(own, say(dragoman.RoleAssistant, text("looking"), half("s", "use")))
-	rest := by(own, say(dragoman.RoleAssistant, half("s", "result"), text("found")))
+	open := from(own, message(dragoman.RoleAssistant, text("looking"), half("s", "use")))
+	rest := from(own, message(dragoman.RoleAssistant, half("s", "result"), text("found")))
 	noPrefill := history.Options{Target: caps(targets.Capabilities{NoPrefill: true})}
 	stored := history.Options{Limits: strict(func(l *targets.Limits) { l.StoredBy = []string{"kept"} })}
 	check(t, []row{
 		{
-			name: "the user speaks", in: []dragoman.Message{user("q"), open, user("more")},
-			want: "user \"q\"\nassistant \"looking\"\nuser \"more\"", report: `dropped (warn) /messages/1/parts/1: a use "s" has no other half`,
+			name: "a user message follows", in: []dragoman.Message{user("q"), open, user("more")},
+			want: "user \"q\"\nassistant \"looking\"\nuser \"more\"", report: `dropped (warn) /messages/1/parts/1: a use "s" has no matching call or result`,
 		},
 		{
-			name: "a turn of nothing else", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, half("s", "use"))), user("more")},
+			name: "a turn with only the call", in: []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, half("s", "use"))), user("more")},
 			want: "user \"q\"\nuser \"more\"", report: "dropped (warn) /messages/1/parts/0",
 		},
 		{
-			name: "a modeled call", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, text("a"), &dragoman.ToolCall{ID: "s", Name: "n", Hosted: true})), user("more")},
+			name: "a modeled call", in: []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, text("a"), &dragoman.ToolCall{ID: "s", Name: "n", Hosted: true})), user("more")},
 			want: "user \"q\"\nassistant \"a\"\nuser \"more\"", report: "dropped (warn) /messages/1/parts/1",
 		},
 		{name: "a pause is continued", in: []dragoman.Message{user("q"), open}, want: "user \"q\"\nassistant \"looking\" opaque"},
-		{name: "also by a model that continues no text", o: noPrefill, in: []dragoman.Message{user("q"), open}, want: "user \"q\"\nassistant \"looking\" opaque"},
+		{name: "also by a model that continues no assistant text", o: noPrefill, in: []dragoman.Message{user("q"), open}, want: "user \"q\"\nassistant \"looking\" opaque"},
 		{
 			name: "a continued pause", in: []dragoman.Message{user("q"), open, rest, user("more")},
 			want: "user \"q\"\nassistant \"looking\" opaque\nassistant opaque \"found\"\nuser \"more\"",
 		},
 		{
-			name: "results of other calls are no words",
-			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, half("s", "use"), call("a"))), gets(result("a", "1"))},
+			name: "results of other calls do not count",
+			in:   []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, half("s", "use"), call("a"))), results(result("a", "1"))},
 			want: "user \"q\"\nassistant opaque call:a\ntool result:a=\"1\"",
 		},
 		{
-			name: "a server that stores has the rest", o: stored,
+			name: "a server that stores the conversation", o: stored,
 			in: []dragoman.Message{
-				by(own, say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", Type: "kept", JSON: []byte(`{}`)})), open, user("more"),
+				from(own, message(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", Type: "kept", JSON: []byte(`{}`)})), open, user("more"),
 			},
 			want: "user opaque\nassistant \"looking\" opaque\nuser \"more\"",
 		},
 	})
 }
 
-func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
+func TestQuirkD39_PendingCallsAreAnErrorWithTheirNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		abandon string
 		in      []dragoman.Message
 	}{
-		"the last turn waits":            {codes.AbandonPassed, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1"))}},
-		"new input while calls are open": {codes.AbandonNone, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1")), user("more")}},
+		"the last turn is pending":       {codes.AbandonPassed, []dragoman.Message{user("q"), calls("a", "b"), results(result("a", "1"))}},
+		"new input while calls are open": {codes.AbandonNone, []dragoman.Message{user("q"), calls("a", "b"), results(result("a", "1")), user("more")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, _, err := history.Normalize(&dragoman.Request{Messages: tc.in}, history.Options{Limits: strict(), Abandon: tc.abandon})
@@ -259,7 +259,7 @@ func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
 				t.Errorf("got %+v, want %+v", unsettled.Calls, want)
 			}
 			if !strings.Contains(err.Error(), `"b" of f_b at /messages/1/parts/1`) {
-				t.Errorf("the error does not say which: %v", err)
+				t.Errorf("the error does not name the call: %v", err)
 			}
 		})
 	}
@@ -269,115 +269,115 @@ func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
 	}
 }
 
-func TestQuirkD8_AResultWithoutACallIsDroppedOrTold(t *testing.T) {
-	orphan := []dragoman.Message{user("q"), gets(result("x", "1"))}
-	told := &dragoman.ToolResult{Name: "clock", Content: []dragoman.Part{text("noon")}}
+func TestQuirkD8_ResultWithoutCallIsDroppedOrWrittenAsText(t *testing.T) {
+	orphan := []dragoman.Message{user("q"), results(result("x", "1"))}
+	unmatched := &dragoman.ToolResult{Name: "clock", Content: []dragoman.Part{text("noon")}}
 	loose := targets.Limits{Dialect: "test", LooseResults: true}
 	check(t, []row{
-		{name: "of a call that is gone", in: orphan, want: `user "q"`, report: "dropped (serious) /messages/1/parts/0"},
-		{name: "of no call at all", in: []dragoman.Message{user("q"), gets(told)}, want: "user \"q\"\nuser \"[result of clock: noon]\"", report: "lowered"},
+		{name: "of an unknown call", in: orphan, want: `user "q"`, report: "dropped (serious) /messages/1/parts/0"},
+		{name: "without a call id", in: []dragoman.Message{user("q"), results(unmatched)}, want: "user \"q\"\nuser \"[result of clock: noon]\"", report: "lowered"},
 		{
-			name: "of no call, on a wire that knows such", o: history.Options{Limits: loose},
-			in:   []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, gets(told))},
+			name: "without a call id, if the dialect allows it", o: history.Options{Limits: loose},
+			in:   []dragoman.Message{from(dragoman.Origin{Dialect: "test"}, results(unmatched))},
 			want: "tool result:=\"noon\"/clock",
 		},
 		{
-			name: "inside the assistant's own message", in: []dragoman.Message{say(dragoman.RoleAssistant, call("a"), result("a", "1"), text("so"))},
-			want: "assistant call:a \"so\"\ntool result:a=\"1\"", report: "taken out of a message of role assistant",
+			name: "inside an assistant message", in: []dragoman.Message{message(dragoman.RoleAssistant, call("a"), result("a", "1"), text("so"))},
+			want: "assistant call:a \"so\"\ntool result:a=\"1\"", report: "moved out of a message with role assistant",
 		},
 		{
-			name: "a call of the user's takes its result along", in: []dragoman.Message{say(dragoman.RoleUser, text("q"), call("a")), gets(result("a", "1"))},
+			name: "a call in a user message, with its result", in: []dragoman.Message{message(dragoman.RoleUser, text("q"), call("a")), results(result("a", "1"))},
 			want: `user "q"`, report: "outside an assistant message",
 		},
 	})
 }
 
-func TestQuirkD29_AResultMayAnswerACallThatTheServerKeeps(t *testing.T) {
+func TestQuirkD29_ResultMayBelongToAStoredCall(t *testing.T) {
 	l := strict(func(l *targets.Limits) { l.StoredBy = []string{"previous_response_id", "thread", "item_reference"} })
-	orphan := gets(result("x", "1"))
+	orphan := results(result("x", "1"))
 	for name, req := range map[string]*dragoman.Request{
 		"by id":        {PreviousResponseID: "r", Messages: []dragoman.Message{orphan}},
-		"by a member":  {Extra: &dragoman.Extra{Dialect: "test", Fields: []dragoman.Field{{Path: "/thread", Value: []byte(`{}`)}}}, Messages: []dragoman.Message{orphan}},
-		"by reference": {Messages: []dragoman.Message{say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "test", Type: "item_reference", JSON: []byte(`{}`)}), orphan}},
+		"by a field":   {Extra: &dragoman.Extra{Dialect: "test", Fields: []dragoman.Field{{Path: "/thread", Value: []byte(`{}`)}}}, Messages: []dragoman.Message{orphan}},
+		"by reference": {Messages: []dragoman.Message{message(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "test", Type: "item_reference", JSON: []byte(`{}`)}), orphan}},
 	} {
 		if out, rep, err := history.Normalize(req, history.Options{Limits: l}); err != nil || out != req {
 			t.Errorf("%s: %v\n%s", name, err, rep)
 		}
 		if out, _, _ := history.Normalize(req, history.Options{Limits: strict()}); out == req {
-			t.Errorf("%s: kept for a server that keeps nothing", name)
+			t.Errorf("%s: the result is kept for a server without storage", name)
 		}
 	}
 }
 
-func TestQuirkD9_WhatWasCutOffIsNotReplayed(t *testing.T) {
+func TestQuirkD9_TruncatedPartsAreNotReplayed(t *testing.T) {
 	cut := call("a")
 	cut.Status = codes.StatusIncomplete
-	cancelled := say(dragoman.RoleAssistant, text("Let me"), call("a"))
-	cancelled.Status = codes.StatusIncomplete
+	canceled := message(dragoman.RoleAssistant, text("Let me"), call("a"))
+	canceled.Status = codes.StatusIncomplete
 	own := dragoman.Origin{Dialect: "test"}
 	check(t, []row{
 		{
-			name: "a cut call goes, and the thinking that led to it; visible text stays",
-			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, text("Let me"), &dragoman.Reasoning{Text: "t"}, cut))},
-			want: "user \"q\"\nassistant \"Let me\"", report: "cut off and never answered",
+			name: "a truncated call and its reasoning are dropped; visible text stays",
+			in:   []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, text("Let me"), &dragoman.Reasoning{Text: "t"}, cut))},
+			want: "user \"q\"\nassistant \"Let me\"", report: "was truncated and has no result",
 		},
 		{
-			name: "a cut call that was answered stays", in: []dragoman.Message{say(dragoman.RoleAssistant, cut), gets(result("a", "cut off"))},
+			name: "a truncated call with a result stays", in: []dragoman.Message{message(dragoman.RoleAssistant, cut), results(result("a", "cut off"))},
 			want: "assistant call:a\ntool result:a=\"cut off\"",
 		},
 		{
-			name: "a whole call of a cancelled turn is answered", in: []dragoman.Message{cancelled, user("stop")},
+			name: "a complete call of a canceled turn gets a result", in: []dragoman.Message{canceled, user("stop")},
 			want: "assistant \"Let me\" call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"stop\"", report: "synthesized",
 		},
 		{
-			name: "thinking that was cut off goes", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: codes.StatusIncomplete}, text("a")))},
-			want: "user \"q\"\nassistant \"a\"", report: "reasoning that was cut off",
+			name: "truncated reasoning is dropped", in: []dragoman.Message{user("q"), from(own, message(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: codes.StatusIncomplete}, text("a")))},
+			want: "user \"q\"\nassistant \"a\"", report: "truncated reasoning",
 		},
 	})
 }
 
-func TestQuirkD10_ConversationsAreCutBetweenCallsAndResultsNever(t *testing.T) {
+func TestQuirkD10_CutPointsNeverSplitCallsAndResults(t *testing.T) {
 	ms := []dragoman.Message{
-		user("q"), asks("a"), gets(result("a", "1")), asks("b"), user("hurry"), gets(result("b", "2")),
-		say(dragoman.RoleAssistant, text("x")), say(dragoman.RoleAssistant, text("y")), user("q"), asks("c"), gets(), user("r"),
+		user("q"), calls("a"), results(result("a", "1")), calls("b"), user("hurry"), results(result("b", "2")),
+		message(dragoman.RoleAssistant, text("x")), message(dragoman.RoleAssistant, text("y")), user("q"), calls("c"), results(), user("r"),
 	}
 	if got, want := fmt.Sprint(history.CutPoints(ms)), "[0 1 3 6 8 9]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, at := range history.CutPoints(ms) {
 		_, rep, err := history.Normalize(&dragoman.Request{Messages: ms[at:]}, history.Options{Limits: strict(), Abandon: codes.AbandonAll})
-		if err != nil || strings.Contains(rep.String(), "which is not there") {
+		if err != nil || strings.Contains(rep.String(), "unknown call") {
 			t.Errorf("cut at %d: %v\n%s", at, err, rep)
 		}
 	}
 	if got := history.CutPoints([]dragoman.Message{{Parts: []dragoman.Part{nil}}, user("q")}); len(got) != 1 {
-		t.Errorf("of a nil part: %v", got)
+		t.Errorf("for a nil part: %v", got)
 	}
 	if got := history.CutPoints(nil); got != nil {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("for no messages: %v", got)
 	}
 }
 
-func TestQuirkD15_AResultCarriesTheNameOfItsTool(t *testing.T) {
+func TestQuirkD15_ResultCarriesTheNameOfItsTool(t *testing.T) {
 	wrong := result("a", "1")
 	wrong.Name = "other"
 	nameless := call("n")
 	nameless.Name = ""
 	named := history.Options{Limits: strict(func(l *targets.Limits) { l.ResultNames = true })}
 	check(t, []row{
-		{name: "by the call", o: named, in: []dragoman.Message{asks("a", "b"), gets(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "named"},
+		{name: "by the call", o: named, in: []dragoman.Message{calls("a", "b"), results(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "the name of its tool"},
 		{
-			name: "of a call without a name", o: named, in: []dragoman.Message{say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))},
+			name: "of a call without a name", o: named, in: []dragoman.Message{message(dragoman.RoleAssistant, nameless), results(result("n", "1"))},
 			want: "assistant call:n\ntool result:n=\"1\"/unknown_tool", report: "synthesized (warn) /messages/0/parts/0/name",
 		},
-		{name: "where nobody asks it stays away", in: []dragoman.Message{asks("b"), gets(result("b", "2"))}, want: "assistant call:b\ntool result:b=\"2\""},
+		{name: "no name if not required", in: []dragoman.Message{calls("b"), results(result("b", "2"))}, want: "assistant call:b\ntool result:b=\"2\""},
 	})
 }
 
-func TestQuirkB11_CallsOfOneTurnThatShareAnIDArePairedInOrder(t *testing.T) {
+func TestQuirkB11_CallsWithTheSameIDArePairedInOrder(t *testing.T) {
 	other := call("a")
 	other.Arguments = `{"n":2}`
-	req := &dragoman.Request{Messages: []dragoman.Message{say(dragoman.RoleAssistant, call("a"), other, call("a")), gets(result("a", "1"), result("a", "2"))}}
+	req := &dragoman.Request{Messages: []dragoman.Message{message(dragoman.RoleAssistant, call("a"), other, call("a")), results(result("a", "1"), result("a", "2"))}}
 	out, rep, err := history.Normalize(req, history.Options{Limits: strict()})
 	if err != nil {
 		t.Fatal(err)
@@ -393,8 +393,8 @@ func TestQuirkB11_CallsOfOneTurnThatShareAnIDArePairedInOrder(t *testing.T) {
 	}
 }
 
-func TestQuirkB12_AnIDMayComeBackUnlessTheTargetForbidsIt(t *testing.T) {
-	in := []dragoman.Message{asks("0"), gets(result("0", "1")), asks("0"), gets(result("0", "2"))}
+func TestQuirkB12_IDMayBeReusedUnlessForbidden(t *testing.T) {
+	in := []dragoman.Message{calls("0"), results(result("0", "1")), calls("0"), results(result("0", "2"))}
 	check(t, []row{{name: "allowed", in: in, want: "assistant call:0\ntool result:0=\"1\"\nassistant call:0\ntool result:0=\"2\""}})
 	o := history.Options{Limits: strict(func(l *targets.Limits) { l.UniqueIDs = true })}
 	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, o)
@@ -405,7 +405,7 @@ func TestQuirkB12_AnIDMayComeBackUnlessTheTargetForbidsIt(t *testing.T) {
 	if first.ID != "0" || second.ID == "0" || out.Messages[3].Parts[0].(*dragoman.ToolResult).CallID != second.ID {
 		t.Error(script(out.Messages))
 	}
-	grown, _, err := history.Normalize(&dragoman.Request{Messages: append(in, asks("0"), gets(result("0", "3")))}, o)
+	grown, _, err := history.Normalize(&dragoman.Request{Messages: append(in, calls("0"), results(result("0", "3")))}, o)
 	if err != nil || script(grown.Messages[:4]) != script(out.Messages) {
 		t.Errorf("the ids changed when the conversation grew: %v\n%s", err, script(grown.Messages))
 	}
@@ -418,7 +418,7 @@ func TestQuirkB15_WithoutIDsResultsPairByNameAndOrder(t *testing.T) {
 		r.Name = name
 		return r
 	}
-	req := &dragoman.Request{Messages: []dragoman.Message{say(dragoman.RoleAssistant, f1, f2, g), gets(res("g", "3"), res("f", "1"), res("f", "2"))}}
+	req := &dragoman.Request{Messages: []dragoman.Message{message(dragoman.RoleAssistant, f1, f2, g), results(res("g", "3"), res("f", "1"), res("f", "2"))}}
 	out, _, err := history.Normalize(req, history.Options{Limits: strict(func(l *targets.Limits) { l.OrderedResults = true })})
 	if err != nil {
 		t.Fatal(err)
@@ -435,20 +435,20 @@ func TestQuirkB15_WithoutIDsResultsPairByNameAndOrder(t *testing.T) {
 	}
 }
 
-func TestAResultIsOfTheKindOfItsCall(t *testing.T) {
+func TestResultHasTheKindOfItsCall(t *testing.T) {
 	res := result("a", "1")
 	res.Payload = codes.PayloadText
-	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(res)}}, history.Options{Limits: strict()})
+	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{calls("a"), results(res)}}, history.Options{Limits: strict()})
 	if err != nil || out.Messages[1].Parts[0].(*dragoman.ToolResult).Payload != codes.PayloadObject || res.Payload != codes.PayloadText {
 		t.Errorf("%v %+v", err, out.Messages[1].Parts[0])
 	}
 }
 
-// On a wire that never joins its own messages, results follow the message with
-// their calls, not the run around it.
-func TestResultsFollowTheMessageThatStandsAlone(t *testing.T) {
+// If the wire keeps consecutive messages separate, results follow the message with their calls, not
+// the whole run.
+func TestResultsFollowTheirSeparateMessage(t *testing.T) {
 	own := dragoman.Origin{Dialect: "test"}
-	in := []dragoman.Message{by(own, asks("a")), by(own, say(dragoman.RoleAssistant, text("so"))), gets(result("a", "1"))}
+	in := []dragoman.Message{from(own, calls("a")), from(own, message(dragoman.RoleAssistant, text("so"))), results(result("a", "1"))}
 	check(t, []row{
 		{
 			name: "alone", o: history.Options{Limits: strict(func(l *targets.Limits) { l.SeparateMessages = true })}, in: in,
@@ -458,13 +458,13 @@ func TestResultsFollowTheMessageThatStandsAlone(t *testing.T) {
 	})
 }
 
-// A call without a name has one name wherever its tool is named.
-func TestQuirkD15_ACallWithoutANameHasOneNameEverywhere(t *testing.T) {
+// A call without a name gets the same name in the definition, the call and the result.
+func TestQuirkD15_NamelessCallHasOneNameEverywhere(t *testing.T) {
 	nameless := call("n")
 	nameless.Name = ""
 	for _, c := range codecs {
-		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))}}
-		req.Tools = []dragoman.ToolSpec{{Parameters: []byte(`{"type":"object"}`)}} // of which none can be sent
+		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("q"), message(dragoman.RoleAssistant, nameless), results(result("n", "1"))}}
+		req.Tools = []dragoman.ToolSpec{{Parameters: []byte(`{"type":"object"}`)}} // this tool cannot be sent
 		out, _, err := history.Normalize(req, history.Options{Limits: c.Limits()})
 		if err != nil {
 			t.Fatal(err)
@@ -481,7 +481,7 @@ func TestQuirkD15_ACallWithoutANameHasOneNameEverywhere(t *testing.T) {
 			want = 2
 		}
 		if n := strings.Count(string(enc.Body), `"unknown_tool"`); n != want {
-			t.Errorf("%s: the name stands %d times, want %d: %s", c.Dialect(), n, want, enc.Body)
+			t.Errorf("%s: the name occurs %d times, want %d: %s", c.Dialect(), n, want, enc.Body)
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// say is a message in one line, script a conversation.
-func say(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
+// message returns a message with parts.
+func message(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	return dragoman.Message{Role: role, Parts: parts}
 }
 
 func user(text string) dragoman.Message { return dragoman.UserText(text) }
 
-func asks(ids ...string) dragoman.Message {
+func calls(ids ...string) dragoman.Message {
 	m := dragoman.Message{Role: dragoman.RoleAssistant}
 	for _, id := range ids {
 		m.Parts = append(m.Parts, call(id))
@@ -29,7 +29,9 @@ func call(id string) *dragoman.ToolCall {
 	return &dragoman.ToolCall{ID: id, Name: "f_" + id, Arguments: "{}"}
 }
 
-func gets(results ...*dragoman.ToolResult) dragoman.Message { return dragoman.ToolResults(results...) }
+func results(results ...*dragoman.ToolResult) dragoman.Message {
+	return dragoman.ToolResults(results...)
+}
 
 func result(id, text string) *dragoman.ToolResult {
 	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}
@@ -37,26 +39,26 @@ func result(id, text string) *dragoman.ToolResult {
 
 func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
 
-// by is a message of an origin.
-func by(o dragoman.Origin, m dragoman.Message) dragoman.Message {
+// from sets the origin of a message.
+func from(o dragoman.Origin, m dragoman.Message) dragoman.Message {
 	m.Origin = &o
 	return m
 }
 
-// script tells a conversation, one message a line.
+// script formats a conversation, one message per line.
 func script(ms []dragoman.Message) string {
 	var lines []string
 	for i := range ms {
 		line := string(ms[i].Role)
 		for _, p := range ms[i].Parts {
-			line += " " + tell(p)
+			line += " " + format(p)
 		}
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func tell(p dragoman.Part) string {
+func format(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.Text:
 		s := fmt.Sprintf("%q", p.Text)
@@ -85,7 +87,7 @@ func tell(p dragoman.Part) string {
 	}
 }
 
-// strict are the limits of a wire where results directly follow their turn.
+// strict returns limits of a wire where results directly follow their turn.
 func strict(more ...func(*targets.Limits)) targets.Limits {
 	l := targets.Limits{Dialect: "test", GroupedResults: true, Replay: targets.ReplayRules{
 		Messages: targets.MatchDialect, Reasoning: targets.MatchDialect | targets.MatchProvider,
@@ -98,13 +100,13 @@ func strict(more ...func(*targets.Limits)) targets.Limits {
 
 func caps(c targets.Capabilities) targets.Target { return targets.Target{Caps: c} }
 
-// row is one conversation and what becomes of it.
+// row is a conversation and its expected normalized form.
 type row struct {
 	name string
 	o    history.Options
 	in   []dragoman.Message
 	want string
-	// report is a part of the report; empty means that nothing is done.
+	// report is a part of the report; empty means that nothing changes.
 	report string
 }
 
@@ -126,10 +128,10 @@ func check(t *testing.T, rows []row) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if r.report == "" && out != req {
-				t.Errorf("a conversation that needs nothing was changed:\n%s", rep)
+				t.Errorf("a valid conversation was changed:\n%s", rep)
 			}
 			if !strings.Contains(rep.String(), r.report) {
-				t.Errorf("the report does not say %q:\n%s", r.report, rep)
+				t.Errorf("the report does not contain %q:\n%s", r.report, rep)
 			}
 		})
 	}

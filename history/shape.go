@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// Words that stand where a target demands some and nobody said any.
+// Texts that are added if a target requires text that the conversation lacks.
 const (
 	opening  = "(conversation continues)"
 	goOn     = "(continue)"
@@ -16,9 +16,9 @@ const (
 	seeMedia = "(see the attachment below)"
 )
 
-// shape meets the demands of a target on the list as a whole, each of which is
-// asked for by name.
-func (n *normaliser) shape() {
+// shape meets the requirements of a target for the list as a whole. Each has its own
+// limit or capability.
+func (n *normalizer) shape() {
 	caps := n.target.Caps
 	if n.limits.TextBesideFiles {
 		n.labelFiles()
@@ -30,18 +30,18 @@ func (n *normaliser) shape() {
 		n.bridgeTools()
 	}
 	if n.limits.UserFirst {
-		n.open()
+		n.ensureUserFirst()
 	}
 	if caps.NoPrefill {
-		n.close()
+		n.ensureUserLast()
 	}
 	if caps.Alternate {
-		n.join()
+		n.joinRoles()
 	}
 }
 
-// relist replaces the list by what f writes for each message.
-func (n *normaliser) relist(f func(i int, d draft, put func(draft))) {
+// relist replaces the list with the messages that f writes for each message.
+func (n *normalizer) relist(f func(i int, d draft, put func(draft))) {
 	out := make([]draft, 0, len(n.ms))
 	for i := range n.ms {
 		f(i, n.ms[i], func(d draft) { out = append(out, d) })
@@ -50,8 +50,8 @@ func (n *normaliser) relist(f func(i int, d draft, put func(draft))) {
 	n.ms = out
 }
 
-// labelFiles puts a text beside files that stand alone (quirk D38).
-func (n *normaliser) labelFiles() {
+// labelFiles adds a text to messages that contain only files (quirk D38).
+func (n *normalizer) labelFiles() {
 	for i := range n.ms {
 		d := &n.ms[i]
 		file := func(p dragoman.Part) bool {
@@ -78,12 +78,12 @@ func (d *draft) append(p dragoman.Part) {
 	d.at = append(at, max(0, len(at)-1))
 }
 
-// splitCalls gives each call of a turn a message of its own, its result
-// directly behind it (quirk D5). What else the turn says stays with the first.
-func (n *normaliser) splitCalls() {
-	calls := 0 // of the run of assistant messages at hand
+// splitCalls gives each call of a turn its own message, directly followed by its result
+// (quirk D5). The other content of the turn stays with the first.
+func (n *normalizer) splitCalls() {
+	calls := 0 // in the current run of assistant messages
 	results := map[string]draft{}
-	take := func(i int) { // the results that follow the run
+	take := func(i int) { // collect the results that follow the run
 		clear(results)
 		for i < len(n.ms) && n.ms[i].assistant() {
 			i++
@@ -120,7 +120,7 @@ func (n *normaliser) splitCalls() {
 			return
 		}
 		if len(d.clientCalls()) == 0 {
-			n.piece(d, put)
+			n.writePiece(d, put)
 			return
 		}
 		start := 0
@@ -130,32 +130,32 @@ func (n *normaliser) splitCalls() {
 				which = append(which, k)
 			}
 			start = j + 1
-			n.piece(d.take(dragoman.RoleAssistant, which), put)
+			n.writePiece(d.take(dragoman.RoleAssistant, which), put)
 			if res, ok := results[d.Parts[j].(*dragoman.ToolCall).ID]; ok {
 				put(res)
 			}
 		}
-		if start < len(d.Parts) { // words behind the last call
+		if start < len(d.Parts) { // content after the last call
 			which := make([]int, 0, len(d.Parts)-start)
 			for k := start; k < len(d.Parts); k++ {
 				which = append(which, k)
 			}
-			n.piece(d.take(dragoman.RoleAssistant, which), put)
+			n.writePiece(d.take(dragoman.RoleAssistant, which), put)
 		}
 	})
 }
 
-// piece writes a part of a turn that is a turn of its own by now, if there is
-// anything in it.
-func (n *normaliser) piece(d draft, put func(draft)) {
+// writePiece writes a part of a turn that is now a turn of its own, unless it is
+// empty.
+func (n *normalizer) writePiece(d draft, put func(draft)) {
 	thinks := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
-	says := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindReasoning && !blank(p) })
+	hasContent := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindReasoning && !blank(p) })
 	switch {
-	case thinks && !says:
-		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.path(), "reasoning that led to nothing")
+	case thinks && !hasContent:
+		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.path(), "reasoning without content after it")
 		return
 	case n.limits.NoBlankText && !thinks:
-		n.unblank(&d)
+		n.dropBlankText(&d)
 	}
 	if len(d.Parts) > 0 || !n.limits.NoBlankText {
 		put(d)
@@ -172,22 +172,22 @@ func (d *draft) clientCalls() []int {
 	return calls
 }
 
-// bridgeTools puts words of the assistant between results and a user who speaks
-// after them (quirk D19). Media that results cannot carry follows the bridge.
-func (n *normaliser) bridgeTools() {
-	after := false // results stand directly before
+// bridgeTools adds an assistant message between results and a following user message
+// (quirk D19). Media that results cannot carry follows the added message.
+func (n *normalizer) bridgeTools() {
+	after := false // the previous message has results
 	var media []draft
-	say := func(put func(draft), d draft) {
+	write := func(put func(draft), d draft) {
 		if after {
 			n.rep.Addf(dragoman.Synthesized, dragoman.Warn, d.path(), "the API requires an assistant message after tool results; %q added", bridge)
-			put(made(dragoman.RoleAssistant, &dragoman.Text{Text: bridge}))
+			put(synthesized(dragoman.RoleAssistant, &dragoman.Text{Text: bridge}))
 		}
 		after = false
 		put(d)
 	}
 	flush := func(put func(draft)) {
 		for _, d := range media {
-			say(put, d)
+			write(put, d)
 		}
 		media = nil
 	}
@@ -200,7 +200,7 @@ func (n *normaliser) bridgeTools() {
 				after = false
 				put(d)
 			} else {
-				say(put, d)
+				write(put, d)
 			}
 			return
 		}
@@ -208,22 +208,22 @@ func (n *normaliser) bridgeTools() {
 		only := d
 		if len(rest) > 0 {
 			only = d.take(dragoman.RoleTool, results)
-			only.bare()
+			only.clearFields()
 		}
-		media = append(media, n.spill(&only)...)
+		media = append(media, n.extractMedia(&only)...)
 		put(only)
 		after = true
 		if len(rest) > 0 {
 			flush(put)
-			say(put, d.take(dragoman.RoleUser, rest))
+			write(put, d.take(dragoman.RoleUser, rest))
 		}
 	})
 	flush(func(d draft) { n.ms = append(n.ms, d) })
 }
 
-// spill takes the media out of results that cannot carry any, for a message of
-// the user's.
-func (n *normaliser) spill(d *draft) []draft {
+// extractMedia removes the media from results that cannot carry any, and returns user
+// messages with it.
+func (n *normalizer) extractMedia(d *draft) []draft {
 	if n.limits.ResultMedia {
 		return nil
 	}
@@ -233,19 +233,19 @@ func (n *normaliser) spill(d *draft) []draft {
 		if !ok || !slices.ContainsFunc(res.Content, isMedia) {
 			return p
 		}
-		n.rep.Add(dragoman.Moved, dragoman.Warn, d.part(j), "media of a result moved to a user message behind the batch")
-		told := made(dragoman.RoleUser, &dragoman.Text{Text: "Attached to the result of call " + res.CallID + ":"})
+		n.rep.Add(dragoman.Moved, dragoman.Warn, d.part(j), "media of a result moved to a user message after the results")
+		attached := synthesized(dragoman.RoleUser, &dragoman.Text{Text: "Attached to the result of call " + res.CallID + ":"})
 		bare := *res
 		bare.Content = nil
 		for _, c := range res.Content {
 			if isMedia(c) {
-				told.Parts = append(told.Parts, c)
+				attached.Parts = append(attached.Parts, c)
 			} else {
 				bare.Content = append(bare.Content, c)
 			}
 		}
 		bare.Content = append(bare.Content, &dragoman.Text{Text: seeMedia})
-		out = append(out, told)
+		out = append(out, attached)
 		return &bare
 	})
 	return out
@@ -253,10 +253,10 @@ func (n *normaliser) spill(d *draft) []draft {
 
 func isMedia(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 
-// open makes the user speak first (quirks D17, D38). A conversation that the
-// server continues or compacted, or that a client sent in the target's own
-// dialect, starts as it likes.
-func (n *normaliser) open() {
+// ensureUserFirst adds a user message at the start (quirks D17, D38). It does nothing for
+// a conversation that the server stores or compacted, or that a client sent in
+// the target's own dialect.
+func (n *normalizer) ensureUserFirst() {
 	first := 0
 	for first < len(n.ms) && n.ms[first].system() {
 		first++
@@ -275,12 +275,12 @@ func (n *normaliser) open() {
 		return
 	}
 	n.rep.Add(dragoman.Synthesized, dragoman.Warn, "/messages", "the API requires a user message first; one is added")
-	n.ms = slices.Insert(n.ms, first, made(dragoman.RoleUser, &dragoman.Text{Text: opening}))
+	n.ms = slices.Insert(n.ms, first, synthesized(dragoman.RoleUser, &dragoman.Text{Text: opening}))
 	n.moved = true
 }
 
-// close makes the user speak last, where the assistant may not.
-func (n *normaliser) close() {
+// ensureUserLast adds a user message at the end if the target refuses a final assistant message.
+func (n *normalizer) ensureUserLast() {
 	last := len(n.ms) - 1
 	for last >= 0 && n.ms[last].system() {
 		last--
@@ -291,48 +291,48 @@ func (n *normaliser) close() {
 	if parts := n.ms[last].Parts; len(parts) > 0 && continues(parts[len(parts)-1]) {
 		return
 	}
-	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue text of the assistant; the user message %q is added after it", goOn)
-	n.ms = append(n.ms, made(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
+	n.rep.Addf(dragoman.Synthesized, dragoman.Warn, n.ms[last].path(), "the model does not continue assistant text; user message %q added after it", goOn)
+	n.ms = append(n.ms, synthesized(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
 	n.moved = true
 }
 
 // continues reports whether a part is a call or a result of a tool that the provider
-// runs. The provider continues a turn that ends with one, and refuses words after an open
-// call (quirk I15).
+// runs. The provider continues a turn that ends with one, and refuses text after an
+// open call (quirk I15).
 func continues(p dragoman.Part) bool {
 	o, ok := p.(*dragoman.Opaque)
 	return ok && o.Hosted && o.CallID != "" || isHosted(p)
 }
 
-// join makes one message of neighbours that have one role (quirk D18).
-func (n *normaliser) join() {
+// joinRoles merges consecutive messages of one role (quirk D18).
+func (n *normalizer) joinRoles() {
 	n.relist(func(_ int, d draft, put func(draft)) {
 		results, rest := d.results()
 		if len(results) == 0 || len(rest) == 0 {
 			put(d)
 			return
 		}
-		n.rep.Add(dragoman.Moved, dragoman.Info, d.part(rest[0]), "words beside results written as a message of their own")
+		n.rep.Add(dragoman.Moved, dragoman.Info, d.part(rest[0]), "text next to results written as a separate message")
 		only := d.take(dragoman.RoleTool, results)
-		only.bare()
+		only.clearFields()
 		put(only)
 		put(d.take(dragoman.RoleUser, rest))
 	})
 	out := make([]draft, 0, len(n.ms))
-	joins := false  // whether the last message may take in another
-	hosted := false // whether it holds a call that its provider runs
+	joins := false  // whether the next message may be merged into the last
+	hosted := false // whether the last message has a hosted call
 	for i := range n.ms {
 		d := n.ms[i]
 		words := (d.assistant() || d.Role == dragoman.RoleUser) && !d.hasResults()
 		hosts := slices.ContainsFunc(d.Parts, isHosted)
 		last := len(out) - 1
-		// A call that only one origin understands must keep it.
+		// A call that only one origin understands must keep that origin.
 		if !joins || !words || out[last].Role != d.Role || (hosted || hosts) && !sameOrigin(&out[last], &d) {
 			out = append(out, d)
 			joins, hosted = words, hosts
 			continue
 		}
-		n.rep.Add(dragoman.Moved, dragoman.Info, d.path(), "written into the message before, which has the same role")
+		n.rep.Add(dragoman.Moved, dragoman.Info, d.path(), "merged into the previous message, which has the same role")
 		n.absorb(&out[last], &d)
 		hosted = hosted || hosts
 	}
@@ -345,16 +345,16 @@ func isHosted(p dragoman.Part) bool {
 	return ok && c.Hosted
 }
 
-// absorb adds the parts of another message. Two origins make none: what is
-// bound to one is left behind, but for reasoning, which can say its own.
-func (n *normaliser) absorb(d, o *draft) {
+// absorb adds the parts of another message. Merging two origins removes both, so
+// state bound to an origin is dropped, except reasoning, which carries its own origin.
+func (n *normalizer) absorb(d, o *draft) {
 	if !sameOrigin(d, o) {
 		n.unbind(d)
 		n.unbind(o)
 	}
 	if !d.joined {
 		d.touch()
-		d.joined, d.at = true, make([]int, len(d.Parts)) // of no one message any more
+		d.joined, d.at = true, make([]int, len(d.Parts)) // no longer from one message
 		d.Parts = slices.Clone(d.Parts)
 	}
 	d.Parts = append(d.Parts, o.Parts...)
@@ -372,10 +372,10 @@ func sameOrigin(d, o *draft) bool {
 }
 
 // unbind makes a message independent of its origin.
-func (n *normaliser) unbind(d *draft) {
+func (n *normalizer) unbind(d *draft) {
 	origin := d.Origin
 	if origin == nil {
-		return // it has no state that is bound
+		return // it has no bound state
 	}
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
 		switch p := p.(type) {
@@ -387,17 +387,17 @@ func (n *normaliser) unbind(d *draft) {
 			}
 		case *dragoman.Text:
 			if p.Signature != "" {
-				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the text is joined with that of another model")
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the text is merged with text of another model")
 				t := *p
 				t.Signature = ""
 				if n.limits.NoBlankText && blank(&t) {
-					return nil // it was there for the signature
+					return nil // it only carried the signature
 				}
 				return &t
 			}
 		case *dragoman.ToolCall:
 			if dummy := n.limits.DummySignature; p.Signature != "" && p.Signature != dummy {
-				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the call is joined with those of another model")
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the call is merged with calls of another model")
 				c := *p
 				c.Signature = dummy
 				return &c

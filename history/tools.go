@@ -8,17 +8,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// stubDescription is what a model reads of a tool that is declared only because
-// the conversation has calls of it.
+// stubDescription describes a tool that is declared only because the conversation has
+// calls of it.
 const stubDescription = "Used earlier in this conversation. Not available now."
 
-// unknownTool is the tool of a call that names none.
+// unknownTool is the name given to a call without one.
 const unknownTool = "unknown_tool"
 
-// declare returns the tools that the conversation's calls demand where the
-// request declares none that reaches the target, in the order of their first use, and the choice that
-// keeps the model from calling them (quirk D21). Nil means that none are needed.
-func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
+// declareTools returns declarations for the tools of earlier calls, in order of first use,
+// and a choice that forbids them, if the target requires declarations and the
+// request declares no tool that the target can get (quirk D21). Otherwise it returns
+// nil.
+func (n *normalizer) declareTools() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	if !n.limits.ToolsForHistory || n.target.Caps.NoTools {
 		return nil, nil
 	}
@@ -50,11 +51,11 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	return slices.Concat(n.req.Tools, tools), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
 }
 
-// allowNone keeps the tools of a conversation with calls where the choice allows
-// none of those that reach the target: an encoder that can only leave tools out
-// would leave out all. Nil means that the choice allows some, or that no calls
-// are there.
-func (n *normaliser) allowNone() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
+// allowNone keeps the declared tools of a conversation with calls if the tool choice
+// allows none of the tools that the target can get: an encoder that can only omit tools
+// would omit all of them. Nil means that the choice allows some, or that there are no
+// calls.
+func (n *normalizer) allowNone() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	c := n.req.ToolChoice
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
 		return nil, nil
@@ -67,27 +68,27 @@ func (n *normaliser) allowNone() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	if c.Mode == dragoman.ChoiceRequired {
 		severity = dragoman.Serious
 	}
-	n.rep.Addf(dragoman.Lowered, severity, "/tool_choice", "%s of tools that are not there written as none", c.Mode)
+	n.rep.Addf(dragoman.Lowered, severity, "/tool_choice", "%s of tools that are not sent written as none", c.Mode)
 	return n.req.Tools, &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
 }
 
-// allows reports whether a choice among some tools names one.
+// allows reports whether a choice names the tool.
 func allows(c *dragoman.ToolChoice, s *dragoman.ToolSpec) bool {
 	return slices.ContainsFunc(c.Tools, func(r dragoman.ToolRef) bool {
 		return r.Native == nil && r.Name == s.Name && r.Namespace == s.Namespace
 	})
 }
 
-// reaches reports whether a tool has a form for the target: one that another
-// provider runs has none, nor has one without a name.
-func (n *normaliser) reaches(s dragoman.ToolSpec) bool {
+// reaches reports whether the target can get a tool. It cannot get a tool that another
+// provider runs, or one without a name.
+func (n *normalizer) reaches(s dragoman.ToolSpec) bool {
 	return s.Kind != codes.ToolHosted && s.Name != "" || s.Kind == codes.ToolHosted && s.Source != nil &&
 		strings.HasPrefix(string(s.Source.Format), string(n.limits.Dialect)+".")
 }
 
-// flatten tells the tool history of a conversation in words, for a model that
-// has no tools at all.
-func (n *normaliser) flatten() {
+// flattenTools writes the calls and results of a conversation as text, for a model
+// without tool support.
+func (n *normalizer) flattenTools() {
 	if !n.target.Caps.NoTools {
 		return
 	}
@@ -101,16 +102,16 @@ func (n *normaliser) flatten() {
 				if p.Hosted {
 					return p
 				}
-				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model has no tools; the call is told in words")
+				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model does not support tools; the call is written as text")
 				return &dragoman.Text{Text: "[called " + p.QualifiedName() + ": " + p.Arguments + "]"}
 			case *dragoman.ToolResult:
-				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model has no tools; the result is told in words")
+				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model does not support tools; the result is written as text")
 				for _, c := range p.Content {
 					if isMedia(c) {
 						media = append(media, c)
 					}
 				}
-				return &dragoman.Text{Text: toldResult(p)}
+				return &dragoman.Text{Text: resultAsText(p)}
 			default:
 				return p
 			}
@@ -118,7 +119,7 @@ func (n *normaliser) flatten() {
 		if results {
 			d.Role = dragoman.RoleUser
 			if n.limits.NoBlankText {
-				n.unblank(d) // the words of a user are held to more than those beside results
+				n.dropBlankText(d) // blank text is refused in user messages, not next to results
 			}
 		}
 		for _, m := range media {
@@ -127,8 +128,8 @@ func (n *normaliser) flatten() {
 	}
 }
 
-// toldResult is a result in words.
-func toldResult(res *dragoman.ToolResult) string {
+// resultAsText returns a result as text.
+func resultAsText(res *dragoman.ToolResult) string {
 	what := "result"
 	if res.Outcome == codes.OutcomeError {
 		what = "error"

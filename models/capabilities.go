@@ -25,7 +25,7 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 	var c targets.Capabilities
 	chatlike := d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses
 	c.NoThinkLevels = d == dialectname.Ollama
-	c.NoThinkingBudgets = chatlike // so that an effort is found that the model takes
+	c.NoThinkingBudgets = chatlike // the budget is mapped to an effort that the model accepts
 	if m.How == codes.NotFound {
 		if chatlike {
 			c.Efforts, c.Refuses = safeEfforts, effortNone
@@ -33,11 +33,11 @@ func (m Model) Capabilities(d dragoman.Dialect) targets.Capabilities {
 		return c
 	}
 	if d == dialectname.Gemini && m.Provider == atGemini {
-		m.Resold = false // only the vendor's own wire has that form
+		m.Resold = false // only the vendor's own dialect has that form
 	}
 	m.reasoning(&c, d)
 	if m.Resold && !slices.Contains(closed, m.Provider) {
-		return c // what an open model refuses is up to its server
+		return c // the server decides what an open model refuses
 	}
 	m.refusals(&c, d)
 	c.RefusesMedia = m.refusedMedia(d)
@@ -126,7 +126,7 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 	case m.How == codes.FoundByFamily && len(words) > 0:
 		words = strings.Fields(safeEfforts)
 		if d == dialectname.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
-			words = append([]string{"none"}, words...) // the only way to call tools
+			words = append([]string{"none"}, words...) // tools require reasoning off
 		}
 	case len(words) == 0 && (d == dialectname.OpenAIChat || d == dialectname.OpenAIResponses):
 		words = strings.Fields(safeEfforts)
@@ -134,7 +134,7 @@ func (m Model) reasoning(c *targets.Capabilities, d dragoman.Dialect) {
 	case d == dialectname.Ollama:
 		c.NoThinkLevels = false
 	case r.Off != "" && (d == dialectname.Anthropic || d == dialectname.Bedrock || m.Resold) && !slices.Contains(words, "none"):
-		words = append([]string{"none"}, words...) // it can be switched off
+		words = append([]string{"none"}, words...) // reasoning can be switched off
 	}
 	c.Efforts = strings.Join(words, " ")
 	if b := r.Budget; b != nil && !m.Resold {
@@ -161,8 +161,7 @@ const effortNone = "reasoning_effort=none"
 // effortOff means that an effort above high is refused while reasoning is off.
 const effortOff = "reasoning_effort=xhigh+off"
 
-// settings are words of [targets.Capabilities.Refuses] that the table has as
-// well.
+// settings lists words of [targets.Capabilities.Refuses] that the table has as well.
 var settings = []string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
 	"logit_bias", "logprobs", "top_logprobs", "response_format", "reasoning_format",
@@ -189,7 +188,7 @@ func (m Model) refusals(c *targets.Capabilities, d dragoman.Dialect) {
 	c.Refuses, c.RefusesThinking = strings.Join(refuses, " "), strings.Join(thinking, " ")
 }
 
-// refusal applies a word that is more than the name of a setting.
+// refusal applies a word that is not the name of a setting.
 func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string, refuses *[]string) {
 	if m.Resold {
 		return
@@ -232,8 +231,8 @@ func (m Model) refusal(c *targets.Capabilities, d dragoman.Dialect, word string,
 	case "file_parts":
 		c.NoFiles = true
 	case "tools":
-		// The labels of Ollama are those of its library, and local models may
-		// differ; the server refuses tools itself.
+		// The Ollama labels describe its library, and local models may differ; the
+		// server refuses tools itself.
 		c.NoTools = d != dialectname.Ollama
 	}
 }

@@ -17,8 +17,8 @@ import (
 //go:embed data
 var data embed.FS
 
-// Catalog is a table of models. It is safe for concurrent use, and does not
-// change. The entries of a provider are parsed when they are first needed.
+// Catalog is an immutable table of models. It is safe for concurrent use. The entries
+// of a provider are parsed when they are first needed.
 type Catalog struct {
 	rules     rules
 	providers map[string]func() *provider
@@ -30,22 +30,22 @@ type rules struct {
 	AsOf     string `json:"as_of"`
 	PricesOn string `json:"prices_on"`
 	Unit     string `json:"unit"`
-	// Providers are those that have a file.
+	// Providers lists the providers that have a file.
 	Providers []string `json:"providers"`
 	// Prefixes maps the prefixes of model names at resellers to providers.
 	Prefixes map[string]string `json:"prefixes"`
-	// Regions are the prefixes of the names of inference profiles, by provider. The names of
+	// Regions lists the region prefixes of inference profile names, by provider. The names of
 	// such a provider may also be ARNs.
 	Regions map[string][]string `json:"regions"`
-	// Libraries are prefixes that a provider's names may have, and that mean nothing.
+	// Libraries maps providers to a prefix of names that has no meaning.
 	Libraries map[string]string `json:"libraries"`
-	// Dashed are the providers that write versions with dashes, where resellers write dots.
+	// Dashed lists the providers that write versions with dashes; resellers write dots.
 	Dashed   []string `json:"dashed"`
 	Families []family `json:"families"`
 	Sources  []source `json:"sources"`
 }
 
-// family covers names without an entry: they get the reasoning, refusals and tools of
+// family covers names without an entry: they get the reasoning settings, refusals and tools of
 // another entry.
 type family struct {
 	Match     []string `json:"match"`
@@ -53,7 +53,7 @@ type family struct {
 	Like      string   `json:"like"`
 }
 
-// source names where facts come from.
+// source names an origin of facts.
 type source struct {
 	Name    string `json:"name"`
 	Repo    string `json:"repo"`
@@ -141,8 +141,8 @@ func (p *provider) add(name string, e *Entry) error {
 	return nil
 }
 
-// find looks a name up: exactly, then by the pattern with the most text outside
-// its stars.
+// find looks up a name: exactly, then by the pattern with the most characters other than
+// stars.
 func (p *provider) find(name string) (*Entry, string) {
 	if e := p.exact[name]; e != nil {
 		return e, codes.FoundByName
@@ -155,7 +155,7 @@ func (p *provider) find(name string) (*Entry, string) {
 	return nil, codes.NotFound
 }
 
-// find looks a name up at a provider that is in the table.
+// find looks up a name at a provider of the table.
 func (c *Catalog) find(provider, name string) (*Entry, string) {
 	if p := c.providers[provider]; p != nil {
 		return p().find(name)
@@ -166,8 +166,8 @@ func (c *Catalog) find(provider, name string) (*Entry, string) {
 // AsOf returns the date of the newest source, YYYY-MM-DD.
 func (c *Catalog) AsOf() string { return c.rules.AsOf }
 
-// PricesOn returns the date on which the prices are valid, YYYY-MM-DD. Record it with what
-// you compute from them.
+// PricesOn returns the date on which the prices are valid, YYYY-MM-DD. Store it with the
+// results that you compute from them.
 func (c *Catalog) PricesOn() string { return c.rules.PricesOn }
 
 // Providers returns the names of the providers in the table.
@@ -182,7 +182,7 @@ func (c *Catalog) Entries() []*Entry {
 	return all
 }
 
-// Entry returns the entry with an id, or nil if there is none.
+// Entry returns the entry with an id, or nil.
 func (c *Catalog) Entry(id string) *Entry {
 	name, _, _ := strings.Cut(id, "/")
 	p := c.providers[name]

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// The words that an entry may have, so that a misspelled one is an error and not a
-// rule that never applies.
+// The words that an entry may have. A misspelled word is an error, not a rule that never
+// applies.
 var (
 	refusalWords = []string{
 		"cache_points", "call_ids", "dummy_signature", "effort", "file_parts", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "n",
@@ -30,7 +30,7 @@ var (
 	fieldWords  = []string{"", "reasoning_effort", "reasoningConfig"}
 )
 
-// The bounds of a limit in tokens.
+// The range of a limit in tokens.
 const (
 	leastLimit = 1 << 10
 	mostLimit  = 12 << 20

@@ -2,13 +2,13 @@ package models
 
 import "fmt"
 
-// Entry holds the facts about one model as one provider serves it. Entries are
-// shared: do not change one.
+// Entry holds the facts about one model as one provider serves it. Entries are shared: do not
+// change them.
 type Entry struct {
 	// ID is "provider/name". It is unique.
 	ID string `json:"id"`
-	// Provider serves the model, by the name of the built-in provider where
-	// there is one. Vendor made the model.
+	// Provider serves the model; it is the name of the built-in provider, if there
+	// is one. Vendor made the model.
 	Provider string `json:"provider"`
 	Vendor   string `json:"vendor,omitempty"`
 	// Match lists names in the provider's spelling; * matches any text.
@@ -17,18 +17,18 @@ type Entry struct {
 	Aliases []string `json:"aliases,omitempty"`
 
 	// Limits in tokens; 0 means unknown. Context covers prompt and response
-	// together, ContextBeta the same behind a beta header. Input bounds the
-	// prompt where that is less than Context. Output bounds the response,
-	// reasoning included.
+	// together, ContextBeta the same with a beta header. Input limits the
+	// prompt if that is less than Context. Output limits the response,
+	// including reasoning.
 	Context     int64 `json:"context,omitempty"`
 	ContextBeta int64 `json:"context_beta,omitempty"`
 	Input       int64 `json:"input,omitempty"`
 	Output      int64 `json:"output,omitempty"`
 
-	// Inputs are the kinds of input: text, image, audio, video, pdf.
+	// Inputs lists the kinds of input: text, image, audio, video, pdf.
 	Inputs []string `json:"inputs,omitempty"`
-	// Tools: the model calls functions. Parallel: several at once, and it takes
-	// the flag for that. Strict: it takes strict on a tool. Schema: it takes a
+	// Tools: the model calls functions. Parallel: it calls several at once and accepts
+	// the flag for that. Strict: it accepts strict on a tool. Schema: it accepts a
 	// JSON Schema for its response.
 	Tools    Fact `json:"tools,omitzero"`
 	Parallel Fact `json:"parallel,omitzero"`
@@ -37,27 +37,30 @@ type Entry struct {
 	// Reasoning describes whether and how the model reasons; nil means unknown.
 	Reasoning *Reasoning `json:"reasoning,omitempty"`
 
-	// Refuses lists request fields that the server answers with an error, and
-	// RefusesReasoning those that it refuses while the model reasons.
-	// RefusesTogether lists combinations, as in "temperature+top_p". Ignores and
-	// IgnoresReasoning list fields that have no effect. "field=value" means that
-	// value only, "prefill" an assistant turn at the end, "call_ids" the ids of calls
-	// and results, "result_media" media in results, "dummy_signature" a placeholder
-	// signature on calls that have none, "open_schemas" JSON Schema beyond the closed
-	// subset of the dialect, "tool_search" the tool search of the provider, "chat:" OpenAI
-	// Chat only.
+	// Refuses lists request fields that the server refuses, and RefusesReasoning those
+	// that it refuses while the model reasons. RefusesTogether lists combinations, as in
+	// "temperature+top_p". Ignores and IgnoresReasoning list fields that have no effect.
+	// Special words:
+	//   - "field=value": only that value
+	//   - "prefill": an assistant turn at the end
+	//   - "call_ids": the ids of calls and results
+	//   - "result_media": media in results
+	//   - "dummy_signature": a placeholder signature on unsigned calls
+	//   - "open_schemas": JSON Schema beyond the closed subset of the dialect
+	//   - "tool_search": the tool search of the provider
+	//   - prefix "chat:": OpenAI Chat only
 	Refuses          []string `json:"refuses,omitempty"`
 	RefusesReasoning []string `json:"refuses_reasoning,omitempty"`
 	RefusesTogether  []string `json:"refuses_together,omitempty"`
 	Ignores          []string `json:"ignores,omitempty"`
 	IgnoresReasoning []string `json:"ignores_reasoning,omitempty"`
-	// ForcedChoice is "never" or "without_thinking": when the model accepts a
-	// tool choice that forces a call. Empty means always.
+	// ForcedChoice states when the model accepts a tool choice that forces a call:
+	// "never" or "without_thinking". Empty means always.
 	ForcedChoice string `json:"forced_choice,omitempty"`
-	// Temperature is [min, max] where that is not [0, 2].
+	// Temperature is [min, max] if that is not [0, 2].
 	Temperature []float64 `json:"temperature,omitempty"`
 
-	// Floating: the name moves to newer models.
+	// Floating: the name may refer to newer models later.
 	Floating bool `json:"floating,omitempty"`
 	// Status is current, deprecated or retired. Retires is the announced date,
 	// YYYY-MM-DD.
@@ -65,7 +68,7 @@ type Entry struct {
 	Retires string `json:"retires,omitempty"`
 	// Price is nil if it is unknown.
 	Price *Price `json:"price,omitempty"`
-	// Sources name where the facts come from.
+	// Sources names the origins of the facts.
 	Sources []string `json:"sources,omitempty"`
 }
 
@@ -117,13 +120,13 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// Reasoning says how a model reasons.
+// Reasoning describes how a model reasons.
 type Reasoning struct {
 	Supported bool `json:"supported"`
-	// Words are the efforts on the wire, including "none" if the model accepts it;
+	// Words lists the efforts on the wire, including "none" if the model accepts it;
 	// empty means that they are unknown or that the model has no efforts.
 	Words []string `json:"words,omitempty"`
-	// Budget bounds a thinking budget; nil means that it is unknown, or that the
+	// Budget limits a thinking budget; nil means that it is unknown, or that the
 	// model accepts no budget.
 	Budget *Budget `json:"budget,omitempty"`
 	// Off is the setting that switches reasoning off, such as "none",
@@ -133,7 +136,7 @@ type Reasoning struct {
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
 	Adaptive bool `json:"adaptive,omitempty"`
-	// Field is the field that takes the effort, on a server whose models differ in that:
+	// Field is the field for the effort, on a server whose models differ in that:
 	// "reasoning_effort" or "reasoningConfig" in additionalModelRequestFields. Empty means the
 	// form of Claude for its models, and unknown for others.
 	Field string `json:"field,omitempty"`
@@ -149,7 +152,7 @@ func (r *Reasoning) ByDefault() bool {
 	return r != nil && r.Supported && (r.AlwaysOn || r.Default != "" && r.Default != "off" && r.Default != "none")
 }
 
-// Budget bounds a thinking budget in tokens. Max is 0 if only the bound of the response
+// Budget limits a thinking budget in tokens. Max is 0 if only the output limit
 // applies.
 type Budget struct {
 	Min int64 `json:"min"`
@@ -162,15 +165,15 @@ type Price struct {
 	Out *float64 `json:"out"`
 	// CacheRead is the price of cached prompt tokens. CacheWrite is the price of
 	// writing to a cache, for five minutes if the provider has several lifetimes;
-	// CacheWrite1h that for an hour.
+	// CacheWrite1h is the price for an hour.
 	CacheRead    *float64 `json:"cache_read,omitempty"`
 	CacheWrite   *float64 `json:"cache_write,omitempty"`
 	CacheWrite1h *float64 `json:"cache_write_1h,omitempty"`
 	AudioIn      *float64 `json:"audio_in,omitempty"`
-	// Tiers replace the prices of a whole request with a long prompt, in rising
+	// Tiers replace the prices of a whole request with a long prompt, in ascending
 	// order.
 	Tiers []Tier `json:"tiers,omitempty"`
-	// Factors on every token price. Do not multiply them with each other.
+	// Factors apply to every token price. Do not multiply them with each other.
 	Batch    *float64 `json:"batch,omitempty"`
 	Flex     *float64 `json:"flex,omitempty"`
 	Priority *float64 `json:"priority,omitempty"`
@@ -189,9 +192,9 @@ type Tier struct {
 	CacheWrite *float64 `json:"cache_write,omitempty"`
 }
 
-// For returns the prices of a request with a prompt of so many tokens: those of
-// the highest tier that the prompt exceeds. A price that the tier does not have
-// is unknown there.
+// For returns the prices of a request with a prompt of that many tokens: those of the
+// highest tier that the prompt exceeds. A price that the tier does not have is unknown
+// there.
 func (p *Price) For(prompt int64) *Price {
 	if p == nil {
 		return nil

@@ -10,38 +10,39 @@ import (
 
 // Model holds the result of a lookup.
 type Model struct {
-	// Entry holds the facts. It is empty where nothing is known.
+	// Entry holds the facts. It is empty if nothing is known.
 	Entry
-	// How says how the name was found: "name" if the entry has the name, or an alias,
-	// "pattern" if a pattern of the entry matches, and "family" if no entry matches, but the
-	// family is known: the facts are those of its newest known model, without limits and
-	// price. It is empty if nothing was found.
+	// How states how the name was found:
+	//   - "name": the entry has the name or an alias.
+	//   - "pattern": a pattern of the entry matches.
+	//   - "family": no entry matches, but the family is known. The facts are those of its
+	//     newest known model, without limits and price.
+	//   - empty: nothing was found.
 	How string
 	// Resold: a server other than Entry.Provider serves the model, under its own rules
 	// and prices.
 	Resold bool
 }
 
-// The providers of which the code knows more than the table.
+// Providers for which the code has special rules.
 const (
 	atOpenAI = "openai"
 	atGemini = "gemini"
 	atVertex = "vertex"
 )
 
-// closed are the providers whose model names mean the same model on every server. The
+// closed lists the providers whose model names mean the same model on every server. The
 // name of an open model may mean a different one on each server.
 var closed = []string{atOpenAI, "anthropic", atGemini, "xai"}
 
-// Lookup returns the facts about a model by the provider that serves it and the
-// provider's name for it. The provider is a built-in one ("openai", "vertex");
-// "openai-chat" and custom names are not. ok is false if nothing is known.
+// Lookup returns the facts about a model by the provider that serves it and the provider's
+// name for it. The provider is a built-in one ("openai", "vertex"); "openai-chat" and
+// custom names are not. ok is false if nothing is known.
 //
-// The order: the exact name or an alias, the pattern with the most text outside
-// its stars, the family, nothing. Names are compared without case. Paths, regions
-// and the prefixes of resellers are removed first; a fine-tuned
-// model is looked up by its base. A provider that is not in the table is treated as a
-// reseller.
+// Lookup tries, in order: the exact name or an alias, the pattern with the most characters
+// other than stars, the family. It ignores case. It removes paths, regions and the prefixes
+// of resellers first, and looks up a fine-tuned model by its base. A provider that is not
+// in the table is treated as a reseller.
 func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if name == "" {

@@ -30,7 +30,7 @@ func TestDataEntriesPassTheirChecks(t *testing.T) {
 		}
 		if p := e.Price; p != nil && p.CacheWrite != nil && *p.In > 0 && e.Provider != "minimax" {
 			if f := *p.CacheWrite / *p.In; f < 0.9 || f > 2.1 {
-				t.Errorf("%s: writing to the cache costs %v of in", e.ID, f)
+				t.Errorf("%s: cache_write is %v of in", e.ID, f)
 			}
 		}
 	}
@@ -58,20 +58,20 @@ func TestDataHasNoUnknownFields(t *testing.T) {
 	}
 	for _, fam := range Default().rules.Families {
 		if Default().Entry(fam.Like) == nil {
-			t.Errorf("the family %v is like %q, which does not exist", fam.Match, fam.Like)
+			t.Errorf("the family %v refers to %q, which does not exist", fam.Match, fam.Like)
 		}
 	}
 }
 
-// Each name that an entry states leads to that entry, and no two patterns of equal
-// weight match one.
-func TestDataNamesLeadToTheirEntries(t *testing.T) {
+// Each name of an entry is looked up to that entry, and no two patterns of equal weight match one
+// name.
+func TestDataNamesResolveToTheirEntries(t *testing.T) {
 	c := Default()
 	for _, e := range c.Entries() {
 		for _, name := range slices.Concat(e.Match, e.Aliases) {
 			sample := strings.ReplaceAll(strings.Replace(name, "*.", "us.", 1), "*", "0101")
 			if m, _ := c.Lookup(e.Provider, sample); m.ID != e.ID {
-				t.Errorf("%s of %s leads to %q", sample, e.ID, m.ID)
+				t.Errorf("%s of %s resolves to %q", sample, e.ID, m.ID)
 			}
 			for _, p := range c.providers[e.Provider]().patterns {
 				if p.entry != e && p.weight() == (pattern{text: name}).weight() && glob.MatchStars(p.text, strings.ToLower(sample)) {
@@ -139,15 +139,15 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s %q: %q by %q, %v; want %q by %q", tc.provider, tc.name, m.ID, m.How, ok, tc.id, tc.how)
 		}
 		if (m.How == codes.FoundByFamily || m.Resold || strings.HasPrefix(tc.name, "ft:") || strings.Contains(tc.name, ":custom-model/")) && m.Price != nil {
-			t.Errorf("%s %q has a price that is not its own", tc.provider, tc.name)
+			t.Errorf("%s %q has the price of another model", tc.provider, tc.name)
 		}
 		if m.How == codes.FoundByFamily && (m.Context != 0 || m.Output != 0 || m.Input != 0) {
-			t.Errorf("%s %q has limits that are not its own", tc.provider, tc.name)
+			t.Errorf("%s %q has the limits of another model", tc.provider, tc.name)
 		}
 	}
 }
 
-// The rules for models that an earlier version knew by their names.
+// The rules for models that an earlier version recognized by name.
 func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 	c := Default()
 	for model, old := range map[string]bool{
@@ -169,7 +169,7 @@ func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
 		}
 	}
 	if m, _ := c.Lookup("unknown", "google/gemini-2.5-flash"); !m.Resold || !m.Capabilities(dialectname.Gemini).NoCallIDs || m.Capabilities(dialectname.OpenAIChat).NoCallIDs {
-		t.Error("the rules of the Gemini API hold in its own dialect only")
+		t.Error("the rules of the Gemini API must apply only in its own dialect")
 	}
 	for model, want := range map[string]targets.Capabilities{
 		"us.amazon.nova-pro-v1:0":        {ClosedSchemas: true},
@@ -245,7 +245,7 @@ func TestOverrideFileErrorsNameLineAndReason(t *testing.T) {
 		"version: 1\nmodels:\n  - id: openai/x\n    context: 5":                                  "context: 5 is not between",
 		"version: 1\nmodels:\n  - id: openai/x\n    tools: maybe":                                "tools: ",
 		"version: 1\nmodels:\n  - id: openai/x\n    like: openai/y":                              `unknown entry "openai/y"`,
-		"version: 1\nmodels:\n  - id: openai/x\n  - id: openai/x":                                "is in the file twice",
+		"version: 1\nmodels:\n  - id: openai/x\n  - id: openai/x":                                "duplicate entry",
 		"version: 1\nmodels:\n  - id: openai/x\n    match: [gpt-4.1]":                            `"gpt-4.1" names both openai/gpt-4.1 and openai/x`,
 		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: -1, out: 2}":                     "price: in: -1 is not a price",
 		"version: 1\nmodels:\n  - id: openai/x\n    price: {in: 1}":                              "in and out are both needed",

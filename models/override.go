@@ -27,10 +27,10 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Reason)
 }
 
-// With returns the table with the entries of an override file, in YAML or JSON. An
-// entry whose id is in the table changes the fields that it has, and null makes a
-// fact unknown. Any other id adds an entry. The name is for messages; each error is
-// a [*FileError].
+// With returns the table with the entries of an override file, in YAML or JSON. An entry
+// whose id is in the table replaces the fields that it has; null makes a fact
+// unknown. Any other id adds an entry. The name is used in messages; each error is a
+// [*FileError].
 //
 //	version: 1
 //	models:
@@ -42,8 +42,8 @@ func (e *FileError) Error() string {
 //	    reasoning: {supported: true, words: [low, medium, high]}
 //	    refuses: [top_k]
 //
-// The provider of an id is a built-in one, which for a provider of a config file is
-// its type.
+// The provider of an id is a built-in one; for a provider in a config file it is the
+// provider's type.
 func (c *Catalog) With(name string, data []byte) (*Catalog, error) {
 	o := override{base: c, entries: map[string][]*Entry{}, seen: map[string]bool{}}
 	if len(data) > maxFile {
@@ -70,12 +70,12 @@ func (c *Catalog) With(name string, data []byte) (*Catalog, error) {
 type override struct {
 	filetree.Reader
 	base *Catalog
-	// entries are those of the providers that the file changes.
+	// entries holds the entries of the providers that the file changes.
 	entries map[string][]*Entry
 	seen    map[string]bool
 }
 
-// catalog returns the table with the providers that were changed.
+// catalog returns the table with the changed providers.
 func (o *override) catalog(root *filetree.Node) *Catalog {
 	c := &Catalog{rules: o.base.rules, providers: maps.Clone(o.base.providers)}
 	c.rules.Providers = slices.Clone(c.rules.Providers)
@@ -114,7 +114,7 @@ func (o *override) read(root *filetree.Node) {
 	}
 }
 
-// entry reads one entry over what the table has.
+// entry reads one entry on top of the table's entry.
 func (o *override) entry(n *filetree.Node) {
 	if !o.Want(n, filetree.Map, "models") {
 		return
@@ -136,7 +136,7 @@ func (o *override) entry(n *filetree.Node) {
 		return
 	}
 	if o.seen[id.Text] {
-		o.Bad(id, "id: %q is in the file twice", id.Text)
+		o.Bad(id, "id: duplicate entry %q", id.Text)
 		return
 	}
 	o.seen[id.Text] = true
@@ -191,7 +191,7 @@ func (o *override) decode(n *filetree.Node, e *Entry) {
 	readers := map[string]func(*filetree.Node){"id": func(*filetree.Node) {}, "like": func(*filetree.Node) {}}
 	for key, to := range fields {
 		readers[key] = func(v *filetree.Node) {
-			reflect.ValueOf(to).Elem().SetZero() // what is there is shared
+			reflect.ValueOf(to).Elem().SetZero() // the old value is shared
 			d := json.NewDecoder(bytes.NewReader(o.JSON(v, key)))
 			d.DisallowUnknownFields()
 			if err := d.Decode(to); err != nil {

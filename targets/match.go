@@ -2,11 +2,11 @@ package targets
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// Match says which fields of an origin must agree before something minted by
-// it may be replayed.
+// Match selects the fields of an origin that must agree before state from that origin may be
+// replayed.
 type Match uint8
 
-// The fields a Match can ask for; combine them with |.
+// The fields of a [Match]. Combine them with |.
 const (
 	MatchDialect Match = 1 << iota
 	MatchProvider
@@ -14,14 +14,15 @@ const (
 	MatchModel
 )
 
-// Allows reports whether what o minted may be replayed to target: whether the fields in m
-// agree. A nil origin was authored here and is never allowed.
+// Allows reports whether state from o may be replayed to target: whether the fields in m agree. An
+// empty provider, scope or model agrees with any. A nil origin means that the state was authored
+// here; it is never allowed.
 func (m Match) Allows(o *dragoman.Origin, target dragoman.Origin) bool {
 	if o == nil {
 		return false
 	}
 	agree := func(bit Match, a, b string) bool { return m&bit == 0 || a == "" || b == "" || a == b }
-	// The dialect is never unknown when it matters: an empty one is no match.
+	// An empty dialect does not match, because the dialect is always known when it matters.
 	if m&MatchDialect != 0 && o.Dialect != target.Dialect {
 		return false
 	}

@@ -12,38 +12,37 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/charset"
 )
 
-// Target is what a request is encoded for: a dialect and what the model and
-// server behind it can do. The zero Capabilities are those of the dialect's
-// own vendor.
+// Target describes the recipient of a request: a dialect, and the capabilities of the model and
+// its server. The zero Capabilities are those of the dialect's own vendor.
 type Target struct {
 	Dialect dragoman.Dialect
-	// Provider and Scope say who serves the model, as those of an [dragoman.Origin] do;
+	// Provider and Scope identify the server of the model, as in [dragoman.Origin];
 	// empty means unknown.
 	Provider string
 	Scope    string
-	// Model is whom the request goes to, which decides what of the history may be
-	// replayed; empty means [dragoman.Request].Model. It does not name the model in the
-	// request: Request.Model does. Nor does it set Caps; package models has the
-	// capabilities of known models.
+	// Model is the model that receives the request. It decides which parts of the history
+	// may be replayed; empty means [dragoman.Request].Model. It does not set the model in
+	// the request (Request.Model does) or Caps; package models has the capabilities
+	// of known models.
 	Model string
 	Caps  Capabilities
 }
 
-// Origin returns the origin of what this target mints.
+// Origin returns the origin of state that this target creates.
 func (t Target) Origin() dragoman.Origin {
 	return dragoman.Origin{Dialect: t.Dialect, Provider: t.Provider, Scope: t.Scope, Model: t.Model}
 }
 
-// Capabilities are deviations of one model or server from its dialect, as
-// data. The zero value means the dialect's vendor at its current version; each
-// field says what it turns on or off.
+// Capabilities describe how a model or server deviates from its dialect. The zero value means
+// the dialect's vendor at its current version; each field documents what it turns on or
+// off.
 type Capabilities struct {
 	// NoTools: the model cannot call tools.
 	NoTools bool
 	// NoStrict: the server rejects a strict flag; none is sent.
 	NoStrict bool
-	// StrictTools: the model takes a strict flag where the models of its dialect
-	// differ in that; otherwise none is sent there (quirk A31).
+	// StrictTools: the model accepts a strict flag, in a dialect whose models differ
+	// in that. Without it, no flag is sent there (quirk A31).
 	StrictTools bool
 	// NoCustomTools: freeform tools are sent as functions.
 	NoCustomTools bool
@@ -57,21 +56,21 @@ type Capabilities struct {
 	NoDeveloperRole bool
 	// NoImages: the model accepts no media of any kind. Each is replaced by a note.
 	NoImages bool
-	// RefusesMedia lists the kinds of media that the model does not accept, with spaces
-	// between them: image, audio, video, file. Each is replaced by a note (quirk D14).
+	// RefusesMedia lists the kinds of media that the model does not accept, separated by
+	// spaces: image, audio, video, file. Each is replaced by a note (quirk D14).
 	RefusesMedia string
-	// NoFiles: the server takes no files, although its dialect has them. Each file is
+	// NoFiles: the server accepts no files, although its dialect has them. Each file is
 	// replaced by a note; plain-text documents are sent as text.
 	NoFiles bool
 	// NoParallelFlag: the parallel flag is not sent.
 	NoParallelFlag bool
 	// NoStructuredOutput: no output schema is sent.
 	NoStructuredOutput bool
-	// NoOutputSchema: the server takes JSON as an output format, but no schema of
-	// it; that is asked for in the instructions instead.
+	// NoOutputSchema: the server accepts JSON as an output format, but no schema; the
+	// schema is sent in the instructions instead.
 	NoOutputSchema bool
-	// NoOutputWithTools: the model refuses an output format beside tools, or
-	// breaks one after tool turns; it is asked for in the instructions instead
+	// NoOutputWithTools: the model refuses an output format together with tools, or
+	// violates it after tool turns; the format is sent in the instructions instead
 	// (quirks F1, F8, F9).
 	NoOutputWithTools bool
 	// NoOutputSchemaStreamed: the server refuses an output schema in a streamed request;
@@ -80,19 +79,20 @@ type Capabilities struct {
 	// NoMixedTools: functions cannot be combined with tools that the provider
 	// runs; only functions are sent (quirk A44).
 	NoMixedTools bool
-	// Refuses lists request settings that the model rejects or ignores, with spaces
-	// between them; they are dropped. RefusesThinking lists those that it rejects while
-	// it reasons. The words: temperature, top_p, top_k, frequency_penalty,
-	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
-	// response_format, reasoning_format, max_tokens (max_completion_tokens is sent instead),
-	// prefill (in RefusesThinking only: a thinking budget is dropped if the conversation ends
-	// with assistant text),
-	// reasoning_effort=none (a request to switch reasoning off is dropped), and
-	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
+	// Refuses lists request settings that the model rejects or ignores, separated by spaces;
+	// they are dropped. RefusesThinking lists those that it rejects while it reasons. The
+	// words:
+	//   - temperature, top_p, top_k, frequency_penalty, presence_penalty, stop, seed, n,
+	//     logit_bias, logprobs, top_logprobs, response_format, reasoning_format
+	//   - max_tokens: max_completion_tokens is sent instead
+	//   - prefill (in RefusesThinking only): a thinking budget is dropped if the
+	//     conversation ends with assistant text
+	//   - reasoning_effort=none: a request to switch reasoning off is dropped
+	//   - reasoning_effort=xhigh+off: with reasoning off, xhigh and max become high
 	Refuses         string
 	RefusesThinking string
 	// Temperature is the range of temperatures that the model accepts, such as "0 1.5";
-	// other values are moved into it. Empty means the range of the dialect.
+	// other values are clamped to it. Empty means the range of the dialect.
 	Temperature string
 	// TopK: the server accepts top_k, although the vendor of its dialect does not.
 	TopK bool
@@ -101,78 +101,75 @@ type Capabilities struct {
 	AnyMedia bool
 	// NoSampling: the model rejects temperature and the like.
 	NoSampling bool
-	// OneSampler: the model takes temperature or top_p, and not both. Of two that differ
-	// from what holds without them, temperature is kept.
+	// OneSampler: the model accepts temperature or top_p, but not both. If both differ from
+	// their defaults, temperature is kept.
 	OneSampler bool
 	// NoStreamOptions: the server rejects stream_options.
 	NoStreamOptions bool
 	// NoCacheBreakpoints: the model rejects cache breakpoints; none is sent.
 	NoCacheBreakpoints bool
-	// DefaultMaxTokens is the bound of an answer that is written where a request has none
-	// and the wire demands one; zero means the dialect's. The model takes at least that.
+	// DefaultMaxTokens is the output limit that is written if a request sets no limit and the
+	// wire requires one; zero means the dialect's default. The model accepts at least that.
 	DefaultMaxTokens int64
-	// LegacyMaxTokens: max_tokens instead of max_completion_tokens.
+	// LegacyMaxTokens: max_tokens is sent instead of max_completion_tokens.
 	LegacyMaxTokens bool
-	// ForcedChoice says when the model accepts a tool choice that forces a call: empty
-	// means always; else "without_thinking" or "never".
+	// ForcedChoice states when the model accepts a tool choice that forces a call: empty
+	// means always; the other values are "without_thinking" and "never".
 	ForcedChoice string
-	// ReasoningField is the member in which this server takes reasoning back
-	// ("reasoning_content", "reasoning"). Empty means none, except that
-	// reasoning goes back to the server that wrote it in the member it used.
+	// ReasoningField is the field in which this server accepts reasoning in the history
+	// ("reasoning_content", "reasoning"). Empty means none, except that reasoning
+	// returns to the server that wrote it in the field that it used.
 	ReasoningField string
-	// ReasoningFieldAlways writes the member on every assistant message with
-	// calls, empty where there is no reasoning.
+	// ReasoningFieldAlways writes the field on every assistant message with
+	// calls, empty if there is no reasoning.
 	ReasoningFieldAlways bool
 	// ToolResultName: tool messages carry the tool's name.
 	ToolResultName bool
-	// CacheBreakpoints: the model takes explicit cache breakpoints where its
-	// dialect makes them optional.
+	// CacheBreakpoints: the model accepts explicit cache breakpoints, in a dialect
+	// that makes them optional.
 	CacheBreakpoints bool
-	// MidSystem: the model takes system messages inside the conversation where
-	// its dialect makes that optional.
+	// MidSystem: the model accepts system messages inside the conversation, in a
+	// dialect that makes that optional.
 	MidSystem bool
-	// NoReasoning: the server takes no reasoning back, not even its own.
+	// NoReasoning: the server does not accept reasoning in the history, not even its own.
 	NoReasoning bool
-	// NoOldReasoning: reasoning from before the last user message is not sent
-	// back.
+	// NoOldReasoning: reasoning from before the last user message is not sent.
 	NoOldReasoning bool
-	// NoPrefill: a conversation may not end with the assistant's words.
+	// NoPrefill: a conversation must not end with an assistant message.
 	NoPrefill bool
-	// Alternate: messages of user and assistant must take turns even where the
-	// dialect lets neighbours have one role.
+	// Alternate: user and assistant messages must alternate, even if the dialect
+	// allows consecutive messages of one role.
 	Alternate bool
-	// SplitCalls: each call stands in a message of its own, its result directly
-	// behind it.
+	// SplitCalls: each call has its own message, directly followed by its result.
 	SplitCalls bool
 	// AssistantAfterTools: only an assistant message may follow tool results.
 	AssistantAfterTools bool
-	// NoDummySignature: calls without a signature pass as they are where the
-	// dialect otherwise demands one (Limits.DummySignature).
+	// NoDummySignature: calls without a signature are accepted, although the dialect
+	// otherwise requires one (Limits.DummySignature).
 	NoDummySignature bool
-	// ClosedSchemas: the server takes tool and output schemas only in the closed
+	// ClosedSchemas: the server accepts tool and output schemas only in the closed
 	// subset of its dialect, such as "gemini.parameters" (quirk A2).
 	ClosedSchemas bool
-	// ToolSchema names the subset of JSON Schema that the server takes in a tool
-	// where that is not the dialect's, such as "moonshot.tool": all.Profile gives
-	// the rules behind it. A name that nothing has is reported, and changes
-	// nothing.
+	// ToolSchema names the subset of JSON Schema that the server accepts in a tool, if
+	// it is not the dialect's, such as "moonshot.tool"; all.Profile returns its rules.
+	// An unknown name is reported and has no effect.
 	ToolSchema string
-	// NoCallIDs: calls and results carry no ids; they pair by name and order.
+	// NoCallIDs: calls and results carry no ids; they are matched by name and order.
 	NoCallIDs bool
-	// NoResultMedia: tool results carry no media, where those of the dialect
-	// may; it stands beside them.
+	// NoResultMedia: tool results carry no media, although the dialect allows it; the
+	// media is sent next to them.
 	NoResultMedia bool
-	// ThinkingBudgets: the model takes a thinking budget and no effort, where
-	// newer models of its dialect take an effort.
+	// ThinkingBudgets: the model accepts a thinking budget but no effort, in a dialect
+	// whose newer models accept an effort.
 	ThinkingBudgets bool
-	// NoThinkingBudgets: the model takes no thinking budget; an effort is sent
+	// NoThinkingBudgets: the model accepts no thinking budget; an effort is sent
 	// instead.
 	NoThinkingBudgets bool
-	// NoReasoningWithTools: the model calls no tools while it reasons; where there
-	// are tools, reasoning is switched off (quirk E12).
+	// NoReasoningWithTools: the model does not call tools while it reasons; reasoning is
+	// switched off for requests with tools (quirk E12).
 	NoReasoningWithTools bool
-	// NoThinking: the model does not reason, or takes no settings for it; reasoning
-	// settings are dropped.
+	// NoThinking: the model does not reason, or accepts no reasoning settings; they are
+	// dropped.
 	NoThinking bool
 	// ThinksByDefault: the model reasons for requests that do not set reasoning.
 	ThinksByDefault bool
@@ -183,24 +180,24 @@ type Capabilities struct {
 	// server that does not use the effort none for that, such as
 	// "thinking.type=disabled" or "enable_thinking=false".
 	ReasoningOff string
-	// NoThinkLevels: the model accepts true or false for think, but no level, where the
-	// models of its dialect differ in that.
+	// NoThinkLevels: the model accepts true or false for think, but no level, in a dialect
+	// whose models differ in that.
 	NoThinkLevels bool
 	// MinThinkingBudget and MaxThinkingBudget bound a thinking budget in tokens; zero
 	// means the bounds of the dialect.
 	MinThinkingBudget int64
 	MaxThinkingBudget int64
-	// Efforts are the efforts that the model takes, with spaces between them:
-	// "none" is that reasoning can be switched off. Another is sent as the nearest of
-	// them (quirk G10). Empty means all that the dialect has.
+	// Efforts lists the efforts that the model accepts, separated by spaces; "none" means
+	// that reasoning can be switched off. Other efforts are sent as the nearest of them
+	// (quirk G10). Empty means all efforts of the dialect.
 	Efforts string
-	// EffortField is the field of additionalModelRequestFields that takes the effort, where
-	// the models of a dialect differ in that: "reasoning_effort" or "reasoningConfig". Empty
-	// means the form of Claude.
+	// EffortField is the field of additionalModelRequestFields for the effort, in a dialect
+	// whose models differ in that: "reasoning_effort" or "reasoningConfig". Empty means
+	// the form of Claude.
 	EffortField string
-	// ID overrides the dialect's rule for call ids; nil keeps it.
+	// ID overrides the dialect's rule for call ids; nil means no override.
 	ID *IDRule
-	// Name overrides the dialect's rule for tool names; nil keeps it.
+	// Name overrides the dialect's rule for tool names; nil means no override.
 	Name *NameRule
 }
 
@@ -218,18 +215,18 @@ func (c *Capabilities) TakesMedia(kind string) bool {
 	return true
 }
 
-// NameRule says which tool names a wire accepts.
+// NameRule describes the tool names that a wire accepts.
 type NameRule struct {
 	// First and Rest list the characters allowed at the start and after it, as
 	// ranges ("a-zA-Z_"). An empty First means the same as Rest; an empty Rest
 	// allows everything.
 	First string
 	Rest  string
-	// Max is the greatest length in bytes; 0 means no limit.
+	// Max is the maximum length in bytes; 0 means no limit.
 	Max int
 }
 
-// Allows reports whether the wire accepts a tool name as it is.
+// Allows reports whether the wire accepts a tool name unchanged.
 func (r NameRule) Allows(name string) bool {
 	if name == "" || (r.Max > 0 && len(name) > r.Max) {
 		return false
@@ -250,22 +247,21 @@ func (r NameRule) Allows(name string) bool {
 	return true
 }
 
-// IDRule says which call ids a wire accepts.
+// IDRule describes the call ids that a wire accepts.
 type IDRule struct {
-	// Chars lists the characters allowed, as ranges; empty allows everything.
+	// Chars lists the allowed characters, as ranges; empty allows everything.
 	Chars string
-	// Max is the greatest length in bytes; 0 means no limit.
+	// Max is the maximum length in bytes; 0 means no limit.
 	Max int
 	// Exact is the only length allowed; 0 means any up to Max.
 	Exact int
-	// Numbered: an id says which call of the conversation it is, as
-	// "functions.<name>:<n>" with n from 0. Ids that the target did not mint
-	// itself are written so, because its model was trained on nothing else
-	// (Kimi K2).
+	// Numbered: ids have the form "functions.<name>:<n>", where n counts the calls of
+	// the conversation from 0. Ids that the target did not create are rewritten to
+	// this form, because its model was trained on nothing else (Kimi K2).
 	Numbered bool
 }
 
-// Allows reports whether the wire accepts a call id as it is.
+// Allows reports whether the wire accepts a call id unchanged.
 func (r IDRule) Allows(id string) bool {
 	if id == "" || (r.Max > 0 && len(id) > r.Max) || (r.Exact > 0 && len(id) != r.Exact) {
 		return false
@@ -278,32 +274,30 @@ func (r IDRule) Allows(id string) bool {
 	return true
 }
 
-// Limits are a dialect's rules as data that other packages read.
+// Limits describe the rules of a dialect for other packages.
 type Limits struct {
 	Dialect dragoman.Dialect
 	Name    NameRule
 	ID      IDRule
 	// ModelInURL: a request names its model in the URL, not in its body.
 	ModelInURL bool
-	// SchemaFormats are the schema formats the wire takes as they are.
+	// SchemaFormats lists the schema formats that the wire accepts unchanged.
 	SchemaFormats []dragoman.Format
-	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes
-	// in a tool, and in one that asks for constrained decoding; all.Profile
-	// gives the rules behind the name. A wire without such tools has no
-	// StrictSchema.
+	// ToolSchema and StrictSchema name the subsets of JSON Schema that the wire accepts
+	// in a tool, and in a tool with constrained decoding; all.Profile returns their
+	// rules. StrictSchema is empty if the wire has no such tools.
 	ToolSchema   string
 	StrictSchema string
-	// MediaRoles are the roles whose messages may carry media.
+	// MediaRoles lists the roles whose messages may carry media.
 	MediaRoles []dragoman.Role
-	// MaxTools is the greatest number of tools; 0 means unknown.
+	// MaxTools is the maximum number of tools; 0 means unknown.
 	MaxTools int
-	// MaxStopSequences is the greatest number of stop sequences; 0 means none
-	// is known.
+	// MaxStopSequences is the maximum number of stop sequences; 0 means unknown.
 	MaxStopSequences int
-	// MaxCacheBreakpoints is the greatest number of explicit breakpoints; 0
-	// means the wire has none.
+	// MaxCacheBreakpoints is the maximum number of explicit breakpoints; 0 means
+	// that the wire does not support them.
 	MaxCacheBreakpoints int
-	// Replay says which fields of an origin must match to send native
+	// Replay defines which fields of an origin must match to send native
 	// messages, item ids and opaque reasoning back.
 	Replay ReplayRules
 	// ResultMedia: tool results may carry media.
@@ -313,78 +307,77 @@ type Limits struct {
 	ErrorFlag bool
 	// ArgumentsAsString: call arguments are JSON in a string, not an object.
 	ArgumentsAsString bool
-	// GroupedResults: all results of a turn stand in one message, first.
+	// GroupedResults: all results of a turn are in one message, before other content.
 	GroupedResults bool
-	// LooseResults: a result may stand anywhere behind its call; otherwise the
-	// results of a turn follow it directly, before anything else.
+	// LooseResults: a result may be anywhere after its call. Otherwise the results of a
+	// turn directly follow it.
 	LooseResults bool
-	// OrderedResults: the results of a turn stand in the order of its calls;
-	// otherwise in any.
+	// OrderedResults: the results of a turn have the order of its calls. Otherwise any
+	// order is allowed.
 	OrderedResults bool
-	// SeparateMessages: messages that came from this dialect are never joined, so
-	// that results stand behind the one message with their calls; otherwise
-	// behind the run of assistant messages around it.
+	// SeparateMessages: messages that came from this dialect are never merged, so
+	// results follow the single message with their calls. Otherwise they follow the
+	// whole run of assistant messages.
 	SeparateMessages bool
-	// ResultNames: a result carries the name of the tool it came from.
+	// ResultNames: a result carries the name of its tool.
 	ResultNames bool
-	// UniqueIDs: no call id may come back in a later turn.
+	// UniqueIDs: a call id must not be reused in a later turn.
 	UniqueIDs bool
-	// AsyncCalls: the wire knows calls whose result the model does not wait for.
+	// AsyncCalls: the wire has calls whose result the model does not wait for.
 	AsyncCalls bool
-	// ToolsForHistory: calls and results in the conversation demand that tools
-	// are declared.
+	// ToolsForHistory: a conversation with calls and results requires declared
+	// tools.
 	ToolsForHistory bool
-	// NoBlankText: a text of nothing but white space is refused, and so is a
-	// message without content.
+	// NoBlankText: the API refuses a text of only white space, and a message
+	// without content.
 	NoBlankText bool
-	// UserFirst: the first message behind the system's must be the user's.
+	// UserFirst: the first message after system messages must be a user message.
 	UserFirst bool
-	// NoMidSystem: system messages stand before the conversation only, unless
-	// the model takes others (Capabilities.MidSystem).
+	// NoMidSystem: system messages are allowed only before the conversation, unless
+	// the model accepts others (Capabilities.MidSystem).
 	NoMidSystem bool
-	// SignedReasoning: reasoning goes back only with its signature, or as the
-	// encrypted form of one that was withheld.
+	// SignedReasoning: reasoning is sent back only with its signature or, if it was
+	// redacted, in its encrypted form.
 	SignedReasoning bool
-	// ReasoningLeads: reasoning goes back only with something behind it in its
+	// ReasoningLeads: reasoning is sent back only if other content follows it in its
 	// turn.
 	ReasoningLeads bool
-	// ReasoningInLoop: with a thinking budget, a turn whose calls are being
-	// answered begins with its reasoning; without it no budget may be asked for.
+	// ReasoningInLoop: with a thinking budget, a turn whose calls have new results must
+	// start with its reasoning. Without that reasoning no budget may be requested.
 	ReasoningInLoop bool
-	// DummySignature is what the first call of a model's turn carries where it
-	// has no signature and the wire demands one; empty where it does not. Such
-	// a signature has no origin: an encoder writes it as it is.
+	// DummySignature is the signature of the first call of an unsigned turn, if the
+	// wire requires one; empty if it does not. It has no origin: an encoder writes it
+	// unchanged.
 	DummySignature string
-	// MediaKinds are the kinds of media the wire has a place for; nil means that
-	// the encoder knows.
+	// MediaKinds lists the kinds of media that the wire supports; nil means that the
+	// encoder decides.
 	MediaKinds []string
-	// NoMediaURL and NoMediaFileID: media is sent with its content, not by URL,
-	// nor by the id of a file that a provider stores.
+	// NoMediaURL and NoMediaFileID: media is sent with its content, not by URL or by the
+	// id of a stored file.
 	NoMediaURL    bool
 	NoMediaFileID bool
-	// StorageURLs are what the URLs of this provider's own storage begin with
-	// ("s3://"): only it can fetch from there, and it can even where the wire
-	// takes no other URL.
+	// StorageURLs lists the prefixes of URLs in this provider's own storage ("s3://").
+	// The provider can fetch them even if the wire accepts no other URLs; other
+	// providers cannot.
 	StorageURLs []string
-	// MaxImages and MaxDocuments are the greatest numbers of images and of files
-	// in one message of the wire, its results included; 0 means that none is
-	// known.
+	// MaxImages and MaxDocuments are the maximum numbers of images and of files in one
+	// message of the wire, including its results; 0 means unknown.
 	MaxImages    int
 	MaxDocuments int
-	// TextBesideFiles: a user message with a file needs a text.
+	// TextBesideFiles: a user message with a file must have text.
 	TextBesideFiles bool
-	// StoredBy names the members of a request, and the types of opaque parts,
-	// that bring in conversation kept by the server: where there is one, a
-	// result may answer a call that the request does not show.
+	// StoredBy names the request fields, and the types of opaque parts, that refer to a
+	// conversation stored by the server. If a request has one of them, a result may
+	// belong to a call that the request does not contain.
 	StoredBy []string
-	// StrippedOnReplay lists native members that are never sent back.
+	// StrippedOnReplay lists native fields that are never sent back.
 	StrippedOnReplay []string
-	// GrowthExceptions lists where appending to a conversation may change an
+	// GrowthExceptions lists the cases in which appending to a conversation may change an
 	// earlier element of the encoded list, each with its reason.
 	GrowthExceptions []string
 }
 
-// ReplayRules says what must match before native state goes back.
+// ReplayRules define what must match before native state is sent back.
 type ReplayRules struct {
 	Messages  Match
 	ItemIDs   Match

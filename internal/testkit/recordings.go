@@ -14,19 +14,19 @@ import (
 	"testing"
 )
 
-// Exchange is one recorded exchange over HTTP.
+// Exchange is one recorded HTTP exchange.
 type Exchange struct {
 	Repo, Path string
 	I          int
 	Status     int
-	CT         string // the content type of the answer
+	CT         string // content type of the response
 	Req, Resp  *string
 }
 
-// ID names the exchange as the recordings' own index does.
+// ID returns the name of the exchange in the index of the recordings.
 func (x *Exchange) ID() string { return fmt.Sprintf("%s:%s#%d", x.Repo, x.Path, x.I) }
 
-// Request returns the body that was sent, if it was recorded and is an object.
+// Request returns the request body, if it was recorded and is an object.
 func (x *Exchange) Request() ([]byte, bool) {
 	if x.Req == nil || !strings.HasPrefix(strings.TrimSpace(*x.Req), "{") {
 		return nil, false
@@ -34,8 +34,8 @@ func (x *Exchange) Request() ([]byte, bool) {
 	return []byte(*x.Req), true
 }
 
-// Response returns the body that came back; nil where none was recorded. What
-// is no text was recorded in base64, with or without a mark.
+// Response returns the response body, or nil if none was recorded. Binary bodies are
+// recorded in Base64, with or without a marker.
 func (x *Exchange) Response() ([]byte, error) {
 	if x.Resp == nil {
 		return nil, nil
@@ -46,8 +46,8 @@ func (x *Exchange) Response() ([]byte, error) {
 	return []byte(*x.Resp), nil
 }
 
-// Shared returns a path in the folder beside the module with recorded traffic and official
-// documents. They are not ours to copy: tests that need them skip where they are absent.
+// Shared returns a path in the shared folder next to the module, which has recorded traffic and
+// official documents. They may not be copied into the module, so tests skip if they are absent.
 func Shared(t testing.TB, path ...string) string {
 	t.Helper()
 	root, err := RepoRoot()
@@ -57,12 +57,13 @@ func Shared(t testing.TB, path ...string) string {
 	return filepath.Join(append([]string{root, "..", "shared"}, path...)...)
 }
 
-// Recordings returns every exchange of a file such as "openai_chat", or skips.
+// Recordings returns every exchange of a file such as "openai_chat". It skips the test if the file
+// does not exist.
 func Recordings(t testing.TB, file string) []Exchange {
 	t.Helper()
 	f, err := os.Open(Shared(t, "recorded", file+".jsonl.gz"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no recorded traffic beside the module: %v", err)
+		t.Skipf("no recorded traffic: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Module is the path of the module.
+// Module is the module path.
 const Module = "github.com/dragoman-go/dragoman"
 
-// RepoRoot returns the module's directory, found upward from the working
+// RepoRoot returns the module's directory. It searches upward from the working
 // directory.
 func RepoRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -34,8 +34,8 @@ func RepoRoot() (string, error) {
 
 // RepoPackage is a directory with Go files.
 type RepoPackage struct {
-	// Path is relative to the module with forward slashes; the root package's
-	// is empty.
+	// Path is relative to the module, with forward slashes; empty for the root
+	// package.
 	Path string
 	// Files and Tests are the names of its source and test files, sorted.
 	Files, Tests []string
@@ -77,8 +77,8 @@ func RepoPackages(root string) ([]RepoPackage, error) {
 	return pkgs, nil
 }
 
-// RepoFiles lists the files below root whose names end in one of the suffixes,
-// nested modules and testdata included, as sorted paths with forward slashes.
+// RepoFiles lists the files below root whose names end in one of the suffixes, including
+// nested modules and testdata, as sorted paths with forward slashes.
 func RepoFiles(root string, suffixes ...string) ([]string, error) {
 	var files []string
 	err := walk(root, true, func(rel string) error {

@@ -18,11 +18,11 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// What agent programs send that other providers refuse, as .ci/agents/run has shown it.
+// Agent programs send values that other providers refuse; .ci/agents/run found these cases.
 
-func TestALongUserIdIsHashedForOpenAIWhichRefusesIt(t *testing.T) {
+func TestLongUserIDIsHashedForOpenAI(t *testing.T) {
 	const short = "user-1"
-	long := strings.Repeat("ü", 65) // Claude Code's is a JSON object with three ids
+	long := strings.Repeat("ü", 65) // Claude Code sends a JSON object with three ids
 	for _, to := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
 		write := func(user string) string {
 			out, _ := crosstest.Carried(t, anthropic.Codec{}, to, `{"model":"m","max_tokens":9,"metadata":{"user_id":"`+user+`"},"messages":[{"role":"user","content":"hi"}]}`)
@@ -40,7 +40,7 @@ func TestALongUserIdIsHashedForOpenAIWhichRefusesIt(t *testing.T) {
 	}
 }
 
-func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
+func TestClaudeThinkingDropsRefusedSampling(t *testing.T) {
 	body := func(config string) string {
 		return `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":20000,` + config + `}}`
 	}
@@ -64,7 +64,8 @@ func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
 	}
 }
 
-func TestWhereAModelTakesTemperatureOrTopPTheOneThatSaysMoreIsSent(t *testing.T) {
+// If a model takes temperature or top_p but not both, the more specific one is sent.
+func TestOneSamplerKeepsTheMoreSpecificValue(t *testing.T) {
 	one := targets.Target{Caps: targets.Capabilities{OneSampler: true}}
 	for _, tc := range []struct{ temperature, topP, written, lost string }{
 		{"0.2", "", "0.2 -", ""},
@@ -109,7 +110,7 @@ func TestWhereAModelTakesTemperatureOrTopPTheOneThatSaysMoreIsSent(t *testing.T)
 	}
 }
 
-func TestBedrockIsAskedWhichStopSequenceEndedTheAnswer(t *testing.T) {
+func TestBedrockRequestAsksForTheStopSequence(t *testing.T) {
 	for stop, want := range map[string]string{`["END"]`: `["/stop_sequence"]`, `[""]`: "", `[]`: ""} {
 		out, _ := crosstest.Carried(t, openaichat.Codec{}, bedrock.Codec{}, `{"messages":[{"role":"user","content":"hi"}],"stop":`+stop+`}`)
 		if got := string(out["additionalModelResponseFieldPaths"]); got != want {
@@ -118,7 +119,7 @@ func TestBedrockIsAskedWhichStopSequenceEndedTheAnswer(t *testing.T) {
 	}
 }
 
-func TestTheRoleOfASystemInstructionIsNoLoss(t *testing.T) {
+func TestRoleOfSystemInstructionIsNoLoss(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"role":"user","parts":[{"text":"Be kind."}]}}`
 	for _, to := range crosstest.Codecs {
 		_, rep := crosstest.Carried(t, gemini.Codec{}, to, body)

@@ -1,4 +1,3 @@
-// Package losses has the tests that each conversion writes or reports what it was given: no
-// part of a request, a response or a stream is dropped in silence, and each report points to
-// its place.
+// Package losses tests that every conversion writes or reports what it is given: no part of a
+// request, response or stream is dropped silently, and each loss points to its place.
 package losses

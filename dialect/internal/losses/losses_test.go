@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// What an answer says beside its content, toward every dialect, whole and
-// streamed: each thing is written or has its line.
+// The tests below encode the fields of a response other than its content for every dialect, whole
+// and streamed. Each field is written or reported.
 
-// bothWays encodes an answer whole and as a stream.
+// bothWays encodes a response whole and as a stream.
 func bothWays(t *testing.T, c dialect.Codec, resp *dragoman.Response, check func(t *testing.T, body string, rep dragoman.Report)) {
 	t.Helper()
 	o := dialect.EncodeOptions{Seed: "s", StreamUsage: true}
@@ -36,7 +36,7 @@ func bothWays(t *testing.T, c dialect.Codec, resp *dragoman.Response, check func
 	})
 }
 
-// eventsOf is a response as a stream without fragments.
+// eventsOf returns a response as a stream without deltas.
 func eventsOf(resp *dragoman.Response) []dragoman.Event {
 	head := *resp
 	head.Output, head.Stop, head.Usage, head.Alternatives = nil, dragoman.Stop{}, dragoman.Usage{}, nil
@@ -68,36 +68,36 @@ func reported(rep dragoman.Report, path string) (at []dragoman.Loss) {
 	return at
 }
 
-// once fails unless one loss of a kind, of no more than form, has a pointer.
-func once(t *testing.T, rep dragoman.Report, kind dragoman.LossKind, path string) {
+// reportedOnce checks that path has exactly one loss, of the given kind and severity info.
+func reportedOnce(t *testing.T, rep dragoman.Report, kind dragoman.LossKind, path string) {
 	t.Helper()
 	if at := reported(rep, path); len(at) != 1 || at[0].Kind != kind || at[0].Severity != dragoman.Info {
 		t.Errorf("want one %s (info) at %s:\n%s", kind, path, rep)
 	}
 }
 
-func never(t *testing.T, rep dragoman.Report, path string) {
+func notReported(t *testing.T, rep dragoman.Report, path string) {
 	t.Helper()
 	if at := reported(rep, path); len(at) > 0 {
 		t.Errorf("at %s:\n%s", path, rep)
 	}
 }
 
-func TestR11_TheRecordThatExplainsAStopIsWrittenOrReported(t *testing.T) {
+func TestR11_StopDetailsAreWrittenOrReported(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, reason := range []dragoman.StopReason{dragoman.StopEnd, dragoman.StopLength, dragoman.StopRefusal} {
 			resp := crosstest.AskedResponse()
 			resp.Stop = dragoman.Stop{Reason: reason, Details: &dragoman.Native{Format: "nobody.why", JSON: []byte(`{"why":"because"}`)}}
 			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
-				once(t, rep, dragoman.Dropped, "/stop/details")
+				reportedOnce(t, rep, dragoman.Dropped, "/stop/details")
 			})
 		}
 	}
 }
 
-func TestR11_TheRecordOfAStopThatNoLongerStandsIsReported(t *testing.T) {
-	// A call that must not run takes the place of the stop, and with it of what
-	// explained it.
+func TestR11_DetailsOfReplacedStopAreReported(t *testing.T) {
+	// A blocked call replaces the stop reason, and with it the details that
+	// explain the original one.
 	for _, c := range crosstest.Codecs {
 		resp := crosstest.AskedResponse()
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls, Details: &dragoman.Native{Format: "nobody.why", JSON: []byte(`{"why":"because"}`)}}
@@ -105,12 +105,12 @@ func TestR11_TheRecordOfAStopThatNoLongerStandsIsReported(t *testing.T) {
 			ID: "c", Name: "f", Payload: codes.PayloadObject, Arguments: "{}", Problem: &dragoman.CallProblem{Code: codes.ProblemStopped, Offset: -1},
 		}}
 		bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
-			once(t, rep, dragoman.Dropped, "/stop/details")
+			reportedOnce(t, rep, dragoman.Dropped, "/stop/details")
 		})
 	}
 }
 
-func TestR11_TheRecordThatExplainsAStopGoesBackToItsDialect(t *testing.T) {
+func TestR11_StopDetailsReturnToTheirDialect(t *testing.T) {
 	const why = `{"type":"refusal","category":"bio"}`
 	resp := crosstest.AskedResponse()
 	resp.Origin = &dragoman.Origin{Dialect: dialectname.Anthropic}
@@ -118,64 +118,64 @@ func TestR11_TheRecordThatExplainsAStopGoesBackToItsDialect(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
 			if c.Dialect() != dialectname.Anthropic {
-				once(t, rep, dragoman.Dropped, "/stop/details")
+				reportedOnce(t, rep, dragoman.Dropped, "/stop/details")
 				return
 			}
-			if never(t, rep, "/stop/details"); !strings.Contains(body, why) {
+			if notReported(t, rep, "/stop/details"); !strings.Contains(body, why) {
 				t.Errorf("not written: %s", body)
 			}
 		})
 	}
 }
 
-func TestR11_AnIDThatWeMadeIsReportedOnce(t *testing.T) {
+func TestR11_SynthesizedIDIsReportedOnce(t *testing.T) {
 	bare := crosstest.AskedResponse()
 	bare.ID = ""
 	for _, c := range crosstest.Codecs {
 		bothWays(t, c, bare, func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
-			case dialectname.Ollama, dialectname.Bedrock: // whose answers have none
-				never(t, rep, "/id")
+			case dialectname.Ollama, dialectname.Bedrock: // responses have no id
+				notReported(t, rep, "/id")
 			default:
-				once(t, rep, dragoman.Synthesized, "/id")
+				reportedOnce(t, rep, dragoman.Synthesized, "/id")
 			}
 		})
 		bothWays(t, c, crosstest.AskedResponse(), func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
-			case dialectname.OpenAIResponses: // ids of items, and one that clients may send to OpenAI
-				once(t, rep, dragoman.Synthesized, "/id")
+			case dialectname.OpenAIResponses: // item ids, and one that clients may send to OpenAI
+				reportedOnce(t, rep, dragoman.Synthesized, "/id")
 			case dialectname.Ollama, dialectname.Bedrock:
-				once(t, rep, dragoman.Dropped, "/id")
+				reportedOnce(t, rep, dragoman.Dropped, "/id")
 			default:
-				never(t, rep, "/id")
+				notReported(t, rep, "/id")
 			}
 		})
 	}
 }
 
-func TestR11_ATimeThatNobodyToldIsReportedWhereOneIsWritten(t *testing.T) {
+func TestR11_SynthesizedTimeIsReported(t *testing.T) {
 	timeless := crosstest.AskedResponse()
 	timeless.Created = time.Time{}
 	for _, c := range crosstest.Codecs {
 		bothWays(t, c, timeless, func(t *testing.T, body string, rep dragoman.Report) {
 			switch c.Dialect() {
 			case dialectname.OpenAIChat, dialectname.OpenAIResponses, dialectname.Ollama:
-				once(t, rep, dragoman.Synthesized, "/created")
-			default: // no member of these needs one
-				never(t, rep, "/created")
+				reportedOnce(t, rep, dragoman.Synthesized, "/created")
+			default: // these dialects require no time
+				notReported(t, rep, "/created")
 			}
 		})
 		bothWays(t, c, crosstest.AskedResponse(), func(t *testing.T, body string, rep dragoman.Report) {
 			for _, l := range reported(rep, "/created") {
 				if l.Kind == dragoman.Synthesized {
-					t.Errorf("it was told: %s", l)
+					t.Errorf("the time was known: %s", l)
 				}
 			}
 		})
 	}
 }
 
-func TestR11_TheIdentityOfAnItemIsReportedWhereTheWireHasNone(t *testing.T) {
+func TestR11_DroppedItemIDIsReported(t *testing.T) {
 	resp := crosstest.AskedResponse()
 	resp.Origin = &dragoman.Origin{Dialect: dialectname.OpenAIResponses}
 	own := &dragoman.Origin{Dialect: dialectname.OpenAIResponses}
@@ -193,7 +193,7 @@ func TestR11_TheIdentityOfAnItemIsReportedWhereTheWireHasNone(t *testing.T) {
 			if c.Dialect() == dialectname.OpenAIResponses {
 				for _, id := range []string{"msg_1", "fc_1"} {
 					if !strings.Contains(body, `"`+id+`"`) {
-						t.Errorf("%s is gone: %s", id, body)
+						t.Errorf("%s is missing: %s", id, body)
 					}
 				}
 				if len(rep.Losses) > 0 && slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool { return strings.Contains(l.Path, "id") }) {
@@ -201,13 +201,13 @@ func TestR11_TheIdentityOfAnItemIsReportedWhereTheWireHasNone(t *testing.T) {
 				}
 				return
 			}
-			once(t, rep, dragoman.Dropped, "/output/0/id")
-			once(t, rep, dragoman.Dropped, "/output/1/parts/0/item_id")
+			reportedOnce(t, rep, dragoman.Dropped, "/output/0/id")
+			reportedOnce(t, rep, dragoman.Dropped, "/output/1/parts/0/item_id")
 		})
 	}
 }
 
-func TestR11_AResponseThatFailedLeavesNothingOutUnreported(t *testing.T) {
+func TestR11_FailedResponseReportsWhatItOmits(t *testing.T) {
 	failed := crosstest.AskedResponse()
 	failed.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	failed.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom"}
@@ -220,23 +220,23 @@ func TestR11_AResponseThatFailedLeavesNothingOutUnreported(t *testing.T) {
 			}
 			enc, err := c.EncodeResponse(&resp, dialect.EncodeOptions{Seed: "s"})
 			if err != nil || !strings.Contains(string(enc.Body), "boom") && len(reported(enc.Report, "/error")) == 0 {
-				t.Errorf("%s: the error is gone: %s, %v", c.Dialect(), enc.Body, err)
+				t.Errorf("%s: the error is missing: %s, %v", c.Dialect(), enc.Body, err)
 			}
 			if c.Dialect() == dialectname.OpenAIResponses || c.Dialect() == dialectname.OpenAIChat && output {
-				continue // which have a place for the rest, or say that the error has none
+				continue // these can write the rest, or report the error
 			}
-			once(t, enc.Report, dragoman.Moved, "/error")
+			reportedOnce(t, enc.Report, dragoman.Moved, "/error")
 			for _, path := range []string{"/id", "/model", "/created", "/usage", "/service_tier"} {
-				once(t, enc.Report, dragoman.Dropped, path)
+				reportedOnce(t, enc.Report, dragoman.Dropped, path)
 			}
 			if at := reported(enc.Report, "/output"); output != (len(at) == 1 && at[0].Severity == dragoman.Serious) {
-				t.Errorf("%s: what was said: %s", c.Dialect(), enc.Report)
+				t.Errorf("%s: output: %s", c.Dialect(), enc.Report)
 			}
 		}
 	}
 }
 
-func TestR11_WhatAStreamThatFailedCostIsWrittenOrReported(t *testing.T) {
+func TestR11_UsageOfFailedStreamIsWrittenOrReported(t *testing.T) {
 	head := *crosstest.AskedResponse()
 	head.Output, head.Usage = nil, dragoman.Usage{}
 	for _, c := range crosstest.Codecs {
@@ -248,13 +248,13 @@ func TestR11_WhatAStreamThatFailedCostIsWrittenOrReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(body), "4711") {
-			once(t, rep, dragoman.Dropped, "/usage")
+			reportedOnce(t, rep, dragoman.Dropped, "/usage")
 		}
 	}
 }
 
-func TestR11_AServiceTierOfAnotherAPIIsWrittenInTheWordsOfTheTargetOrReported(t *testing.T) {
-	// The word that is written, by target; empty means that there is none.
+func TestR11_ServiceTierIsTranslatedOrReported(t *testing.T) {
+	// The tier that is written, by target; empty if the target has no tier for it.
 	for tier, want := range map[string]map[dragoman.Dialect]string{
 		"priority":  {dialectname.OpenAIChat: "priority", dialectname.OpenAIResponses: "priority", dialectname.Anthropic: "priority", dialectname.Gemini: "priority", dialectname.Bedrock: "priority"},
 		"default":   {dialectname.OpenAIChat: "default", dialectname.OpenAIResponses: "default", dialectname.Anthropic: "standard", dialectname.Gemini: "standard", dialectname.Bedrock: "default"},
@@ -272,29 +272,29 @@ func TestR11_AServiceTierOfAnotherAPIIsWrittenInTheWordsOfTheTargetOrReported(t 
 				}
 				switch word {
 				case tier:
-					never(t, rep, "/service_tier")
+					notReported(t, rep, "/service_tier")
 				case "":
-					once(t, rep, dragoman.Dropped, "/service_tier")
+					reportedOnce(t, rep, dragoman.Dropped, "/service_tier")
 					if strings.Contains(body, tier) {
-						t.Errorf("%s was written: %s", tier, body)
+						t.Errorf("%s is written: %s", tier, body)
 					}
 				default:
-					once(t, rep, dragoman.Lowered, "/service_tier")
+					reportedOnce(t, rep, dragoman.Lowered, "/service_tier")
 				}
 			})
 		}
 	}
 }
 
-func TestR11_AServiceTierOfOneServerGoesBackToItsDialect(t *testing.T) {
+func TestR11_UnknownServiceTierReturnsToItsDialect(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		if d := c.Dialect(); d == dialectname.Ollama || d == dialectname.Bedrock || d == "cohere.chat" {
-			continue // two have none, the other none that it does not name
+			continue // two have no service tier, the third only known ones
 		}
 		resp := crosstest.AskedResponse()
 		resp.ServiceTier, resp.Origin = "on_demand", &dragoman.Origin{Dialect: c.Dialect()}
 		bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
-			if never(t, rep, "/service_tier"); !strings.Contains(body, `"on_demand"`) {
+			if notReported(t, rep, "/service_tier"); !strings.Contains(body, `"on_demand"`) {
 				t.Errorf("not written: %s", body)
 			}
 		})

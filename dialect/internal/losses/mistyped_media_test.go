@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// Blocks that are not what they promise: each holds the word "mark".
+// mistypedBlocks lists blocks whose content does not match their type. Each holds the word "mark".
 var mistypedBlocks = map[dragoman.Dialect][]string{
 	dialectname.Anthropic: {
 		`{"type":"image","source":"mark"}`,
@@ -33,8 +33,8 @@ var mistypedBlocks = map[dragoman.Dialect][]string{
 	},
 }
 
-// requestWith is a request with a block in one of the places for it; at is where
-// its canonical form has it.
+// requestWith returns a request with a block in the given place, and the pointer
+// to the block in the canonical form.
 func requestWith(d dragoman.Dialect, place, block string) (body, at string) {
 	if d == dialectname.Bedrock {
 		switch place {
@@ -57,7 +57,7 @@ func requestWith(d dragoman.Dialect, place, block string) (body, at string) {
 	return head + `"messages":[{"role":"user","content":[{"type":"text","text":"hi"},` + block + `]}]}`, "/messages/0/parts/1"
 }
 
-func TestR11_ABlockThatIsNotWhatItPromisesSurvivesAtHomeAndIsReportedElsewhere(t *testing.T) {
+func TestR11_MistypedBlockSurvivesInItsDialectOrIsReported(t *testing.T) {
 	for d, blocks := range mistypedBlocks {
 		for _, place := range []string{"message", "system", "result"} {
 			if place == "system" && d == dialectname.Anthropic {
@@ -79,10 +79,10 @@ func TestR11_ABlockThatIsNotWhatItPromisesSurvivesAtHomeAndIsReportedElsewhere(t
 					}
 					kept := bytes.Contains(enc.Body, []byte("mark"))
 					if c.Dialect() == d && (!kept || strings.Contains(enc.Report.String(), at)) {
-						t.Errorf("%s, %s in a %s does not survive: %s\n%s", d, block, place, enc.Body, enc.Report)
+						t.Errorf("%s, %s in a %s is lost: %s\n%s", d, block, place, enc.Body, enc.Report)
 					}
 					if c.Dialect() != d && !reportedAt(enc.Report, at) {
-						t.Errorf("%s, %s in a %s, to %s without a line at %s: %s\n%s", d, block, place, c.Dialect(), at, enc.Body, enc.Report)
+						t.Errorf("%s, %s in a %s, to %s: no loss reported at %s: %s\n%s", d, block, place, c.Dialect(), at, enc.Body, enc.Report)
 					}
 				}
 			}
@@ -90,8 +90,7 @@ func TestR11_ABlockThatIsNotWhatItPromisesSurvivesAtHomeAndIsReportedElsewhere(t
 	}
 }
 
-// reportedAt reports whether a report tells of something lost at a place, or in
-// it.
+// reportedAt reports whether rep has a loss at a pointer or below it.
 func reportedAt(rep dragoman.Report, at string) bool {
 	for _, l := range rep.Losses {
 		if l.Severity >= dragoman.Warn && (l.Path == at || strings.HasPrefix(l.Path, at+"/")) {

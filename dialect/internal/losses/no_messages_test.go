@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// No codec writes a request without a message, or invents one.
+// No codec writes a request without messages, or invents a message.
 func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 	fields := map[dialect.Codec]string{
 		openaichat.Codec{}: "messages", openairesponses.Codec{}: "input", anthropic.Codec{}: "messages",
@@ -27,13 +27,13 @@ func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 	tool := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	for codec, field := range fields {
 		for about, req := range map[string]*dragoman.Request{
-			"nothing":               {Model: "m"},
-			"tools":                 {Model: "m", Tools: []dragoman.ToolSpec{tool}},
-			"a message without any": {Model: "m", Messages: []dragoman.Message{{Role: dragoman.RoleAssistant}}},
+			"nothing":                 {Model: "m"},
+			"tools":                   {Model: "m", Tools: []dragoman.ToolSpec{tool}},
+			"a message without parts": {Model: "m", Messages: []dragoman.Message{{Role: dragoman.RoleAssistant}}},
 		} {
 			enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-			if about == "a message without any" && err == nil && strings.Contains(string(enc.Body), `"role"`) {
-				continue // it is written
+			if about == "a message without parts" && err == nil && strings.Contains(string(enc.Body), `"role"`) {
+				continue // the empty message is written
 			}
 			if !errors.Is(err, dragoman.ErrInvalid) || !strings.Contains(err.Error(), field+": at least one message is required") || enc.Body != nil {
 				t.Errorf("%s, %s: %v, %s", codec.Dialect(), about, err, enc.Body)
@@ -41,7 +41,7 @@ func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 		}
 		native := `{"model":"m","` + field + `":[]}`
 		if codec.Dialect() == dialectname.Ollama {
-			continue // which loads the model
+			continue // an empty request loads the model
 		}
 		req, _, err := codec.DecodeRequest([]byte(native), dialect.DecodeOptions{})
 		if err != nil {
@@ -54,7 +54,7 @@ func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 	}
 }
 
-// Instructions can be answered by themselves, and a stored conversation goes on.
+// Instructions alone are a valid request. The continuation of a stored conversation is one too.
 func TestA7_RequestsThatNeedNoMessageAreWritten(t *testing.T) {
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}} {
 		req := &dragoman.Request{Model: "m", Instructions: []dragoman.Part{&dragoman.Text{Text: "Say hello."}}}

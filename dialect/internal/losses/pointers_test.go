@@ -14,12 +14,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// What Loss.Path promises of an encoder: the pointer leads into the stored JSON
-// of the canonical value. A member that is not modelled stands under its native
-// name in the object that held it, and one that was invented has its place
-// there, empty.
+// Loss.Path of an encoder points into the stored JSON of the canonical value. An unknown field has
+// its native name in the object that held it. A synthesized value has a pointer to the place
+// where it would be.
 
-func TestR11_EveryPointerOfAWrittenResponseLeadsIntoTheResponse(t *testing.T) {
+func TestR11_ResponsePointersResolve(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		resp := gen.Options{Tidy: true}.Response().Draw(t, "response")
 		enc, _ := c.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Rebuild: rapid.Bool().Draw(t, "rebuild")})
@@ -27,7 +26,7 @@ func TestR11_EveryPointerOfAWrittenResponseLeadsIntoTheResponse(t *testing.T) {
 	})
 }
 
-func TestR11_EveryPointerOfAWrittenRequestLeadsIntoTheRequest(t *testing.T) {
+func TestR11_RequestPointersResolve(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		req := gen.Options{Tidy: true}.Request().Draw(t, "request")
 		enc, _ := c.EncodeRequest(req, dialect.EncodeOptions{Seed: "s", Target: crosstest.DrawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild")})
@@ -35,7 +34,7 @@ func TestR11_EveryPointerOfAWrittenRequestLeadsIntoTheRequest(t *testing.T) {
 	})
 }
 
-func TestR11_EveryPointerOfAWrittenStreamLeadsIntoTheResponseItCollectsTo(t *testing.T) {
+func TestR11_StreamPointersResolveInCollectedResponse(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		evs := crosstest.WithoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events"))
 		var col dragoman.Collector
@@ -48,9 +47,9 @@ func TestR11_EveryPointerOfAWrittenStreamLeadsIntoTheResponseItCollectsTo(t *tes
 	})
 }
 
-// A second item under an index that is taken stands behind the others, and so
-// does what is said of it.
-func TestR11_ThePointersOfAnItemUnderATakenIndexLeadToIt(t *testing.T) {
+// A second item with the index of an earlier one is appended, and its losses point to its new
+// position.
+func TestR11_PointersOfItemWithDuplicateIndexResolve(t *testing.T) {
 	d := crosstest.CodecOf(dialectname.OpenAIResponses).NewStreamDecoder(dialect.DecodeOptions{})
 	wire := crosstest.OnWire(t, dialectname.OpenAIResponses, []string{
 		`{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","created_at":1,"model":"m","status":"in_progress","output":[]}}`,
@@ -71,7 +70,7 @@ func TestR11_ThePointersOfAnItemUnderATakenIndexLeadToIt(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		_, rep := crosstest.Crossed(crosstest.CodecOf(dialectname.OpenAIResponses), c, wire)
 		if len(rep.Losses) == 0 {
-			t.Errorf("%s: nothing is said of it", c.Dialect())
+			t.Errorf("%s: no loss is reported", c.Dialect())
 		}
 		for _, l := range rep.Losses {
 			if strings.HasPrefix(l.Path, "/output/") && !strings.HasPrefix(l.Path, "/output/0") && !strings.HasPrefix(l.Path, "/output/1") {

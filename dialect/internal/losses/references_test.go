@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A reference that the target cannot resolve is an error that names it, never a loss
-// (decision 74): the model would miss part of the conversation.
+// A reference that the target cannot resolve is an error that names it, not a loss (decision 74):
+// without it, the model would miss part of the conversation.
 func TestUnresolvedReferencesAreErrors(t *testing.T) {
 	for _, tc := range []struct {
 		from       dragoman.Dialect
@@ -51,7 +51,7 @@ func TestUnresolvedReferencesAreErrors(t *testing.T) {
 	}
 }
 
-// Null fields refer to nothing.
+// A null field references nothing.
 func TestEmptyReferencesAreIgnored(t *testing.T) {
 	for from, body := range map[dragoman.Dialect]string{
 		dialectname.OpenAIResponses: `{"model":"m","input":"q","conversation":null,"prompt":null,"previous_response_id":null}`,

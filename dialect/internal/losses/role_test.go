@@ -10,9 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// Whose words they are decides what they may do; "" is nobody's.
-func TestR7_AMessageThatDoesNotSayWhoseItIsIsAnErrorWithItsPlaceOrTheUsers(t *testing.T) {
-	type want struct{ absent, mistyped string } // where the error is; empty for the user's
+// The role of a message decides what its text may do, so it must be known. Without a role, a
+// message is an error, or a user message if the API defines it so.
+func TestR7_MissingOrMistypedRole(t *testing.T) {
+	type want struct{ absent, mistyped string } // pointer of the error; empty means that the role is user
 	for d, tc := range map[dragoman.Dialect]struct {
 		before, after string
 		want          want

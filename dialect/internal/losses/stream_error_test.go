@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// countedStreams are streams that tell their usage and then have no end.
+// countedStreams are streams that report usage and then break off.
 var countedStreams = map[dragoman.Dialect][]string{
 	dialectname.OpenAIChat: {
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"hi"},"finish_reason":null}],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}`,
@@ -34,9 +34,9 @@ var countedStreams = map[dragoman.Dialect][]string{
 	},
 }
 
-// What a broken stream cost is told with its error, and the first part of its
+// The error of a broken stream carries the usage reported so far, and the first part of its
 // message has the header that [dragoman.PartStart] promises, in every dialect.
-func TestAStreamThatBreaksTellsWhatWasCounted(t *testing.T) {
+func TestBrokenStreamReportsUsage(t *testing.T) {
 	for d, events := range countedStreams {
 		wire := crosstest.OnWire(t, d, events)
 		if d == dialectname.OpenAIChat {
@@ -57,14 +57,13 @@ func TestAStreamThatBreaksTellsWhatWasCounted(t *testing.T) {
 	}
 }
 
-// The place of an error counts from the beginning of the stream, so that whoever
-// has the bytes finds it.
-func TestTheErrorOfAStreamSaysWhereInItItIs(t *testing.T) {
+// The offset of an error counts from the start of the stream, so that it can be found in the bytes.
+func TestStreamErrorHasOffset(t *testing.T) {
 	for d, events := range crosstest.TwinStreams {
 		if d == dialectname.Bedrock {
-			continue // its frames have lengths; see its own tests
+			continue // binary frames; tested in its own package
 		}
-		wire := crosstest.OnWire(t, d, []string{events[0], `{"mark":@,` + events[1][1:]}) // no JSON
+		wire := crosstest.OnWire(t, d, []string{events[0], `{"mark":@,` + events[1][1:]}) // not JSON
 		_, err := errorEventsOf(d, wire)
 		var at *dragoman.DecodeError
 		if !errors.As(err, &at) {

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 )
 
-// Unknown fields of a message reach history from a stream as from a whole response, and
-// go back to their origin.
+// Unknown fields of a streamed message are stored in history like those of a whole response, and
+// are sent back to their origin.
 func TestDesign4_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
 	for _, tc := range []struct {
 		codec         dialect.Codec
@@ -53,7 +53,7 @@ func TestDesign4_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
 			if n := strings.Count(rep.String(), "changed; its last value"); n != strings.Count(tc.stream, "analysis")+strings.Count(tc.stream, `{"n":1}`) || len(rep.Losses) != n {
 				t.Errorf("%d: %s", n, rep)
 			}
-			// The next request to the same origin has the fields, and is the same.
+			// The next request to the same origin has the fields and is the same for both.
 			next := func(resp *dragoman.Response) string {
 				req := &dragoman.Request{Model: "m", Messages: append([]dragoman.Message{dragoman.UserText("hi")}, resp.Output...)}
 				req.Messages = append(req.Messages, dragoman.UserText("more"))
@@ -66,7 +66,7 @@ func TestDesign4_UnknownFieldsOfStreamedMessagesAreCollected(t *testing.T) {
 			if got, want := next(streamed), next(whole); got != want || !strings.Contains(got, `"phase":"final"`) {
 				t.Errorf("streamed\n%s\nwhole\n%s", got, want)
 			}
-			// A client of another dialect does not get them, which is reported.
+			// Clients of another dialect do not get the fields; the loss is reported.
 			var out bytes.Buffer
 			to := anthropic.Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
 			err = dialect.Translate(&out, to, tc.codec.NewStreamDecoder(dialect.DecodeOptions{}), strings.NewReader(tc.stream))
@@ -99,8 +99,8 @@ func TestDesign4_UnknownFieldsOfAStreamAreBounded(t *testing.T) {
 	}
 }
 
-// Servers send these fields in deltas and have none in messages. Groq and Mistral refuse
-// unknown fields of messages.
+// Servers send these fields in deltas but not in messages. Groq and Mistral refuse
+// unknown fields in messages.
 func TestDesign4_FieldsOfChunksAreNotCollected(t *testing.T) {
 	for _, field := range []string{`"channel":"analysis"`, `"index":0`, `"token_id":128009`, `"audio":{"expires_at":1}`} {
 		d := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
@@ -115,7 +115,7 @@ func TestDesign4_FieldsOfChunksAreNotCollected(t *testing.T) {
 	}
 }
 
-// Groq sends the tools that it ran twice: without and with their output.
+// Groq sends the tools that it ran two times: without and with their output.
 func TestDesign4_ElementsWithAnIndexAreReplaced(t *testing.T) {
 	d := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
 	resp, err := dragoman.Collect(dialect.Events(d, strings.NewReader(
@@ -130,7 +130,7 @@ func TestDesign4_ElementsWithAnIndexAreReplaced(t *testing.T) {
 	}
 }
 
-// A message without parts has no end that could carry its fields.
+// A message without parts has no PartEnd that could carry its fields.
 func TestDesign4_UnknownFieldsWithoutContentAreReported(t *testing.T) {
 	for _, tc := range []struct {
 		codec  dialect.Codec

@@ -16,9 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// emits checks that strict clients take the answer of a cell, as a server writes it,
-// which knows by what name the model was asked. What came in the same dialect is
-// passed on as it is and another's to answer for.
+// emits checks that strict clients accept the response of a cell as a server writes it. The server
+// knows the model name of the request. A response within one dialect passes through and is not checked.
 func (m *matrixCell) emits(resp *dragoman.Response) {
 	m.t.Helper()
 	if m.in == m.out {
@@ -29,11 +28,11 @@ func (m *matrixCell) emits(resp *dragoman.Response) {
 		err = emitcheck.Whole(m.out.Dialect(), 200, nil, enc.Body)
 	}
 	if err != nil {
-		m.t.Errorf("a strict client refuses it: %v\n%s", err, enc.Body)
+		m.t.Errorf("a strict client refuses the response: %v\n%s", err, enc.Body)
 	}
 }
 
-// emitsStream is emits for a stream.
+// emitsStream is like emits, for a stream.
 func (m *matrixCell) emitsStream(src []byte) {
 	m.t.Helper()
 	if m.in == m.out {
@@ -63,22 +62,22 @@ func (m *matrixCell) emitsStream(src []byte) {
 				err = emitcheck.Stream(m.out.Dialect(), nil, body)
 			}
 			if err != nil {
-				m.t.Errorf("a strict client refuses it: %v\n%s", err, body)
+				m.t.Errorf("a strict client refuses the stream: %v\n%s", err, body)
 			}
 		}
 	}
 }
 
-// TestProperty_StrictClientsTakeAnyResponse writes responses of any kind in every
-// dialect, whole and streamed.
-func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
+// TestProperty_StrictClientsAcceptAnyResponse encodes random responses in every dialect, whole and
+// streamed.
+func TestProperty_StrictClientsAcceptAnyResponse(t *testing.T) {
 	document := emitcheck.OpenResponses(t)
 	for _, c := range append(slices.Clone(crosstest.Codecs), gemini.Codec{Array: true}) {
 		t.Run(fmt.Sprintf("%T%+v", c, c), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				g := gen.Options{Tidy: true, Plain: true}
 				resp := g.Response().Draw(rt, "response")
-				resp.Origin = &dragoman.Origin{Dialect: elsewhere(c)} // else its words are kept as they are
+				resp.Origin = &dragoman.Origin{Dialect: otherDialect(c)} // in its own dialect, values are kept unchanged
 				o := dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: rapid.Bool().Draw(rt, "usage")}
 				enc, err := c.EncodeResponse(resp, o)
 				if err == nil {
@@ -113,16 +112,16 @@ func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
 	}
 }
 
-// elsewhere is a dialect other than that of a codec.
-func elsewhere(c dialect.Codec) dragoman.Dialect {
+// otherDialect returns a dialect other than the codec's.
+func otherDialect(c dialect.Codec) dragoman.Dialect {
 	if c.Dialect() == dialectname.OpenAIChat {
 		return dialectname.Anthropic
 	}
 	return dialectname.OpenAIChat
 }
 
-// TestProperty_AnyStreamIsInOrder writes what careless authors and models say: what
-// strict clients need to follow a stream holds all the same.
+// TestProperty_AnyStreamIsInOrder encodes careless conversations. The order that strict clients
+// need to follow a stream holds anyway.
 func TestProperty_AnyStreamIsInOrder(t *testing.T) {
 	for _, c := range append(slices.Clone(crosstest.Codecs), gemini.Codec{Array: true}) {
 		t.Run(fmt.Sprintf("%T%+v", c, c), func(t *testing.T) {
@@ -133,7 +132,7 @@ func TestProperty_AnyStreamIsInOrder(t *testing.T) {
 				var err error
 				for _, ev := range g.Stream(rt, g.Response().Draw(rt, "response")) {
 					if body, err = stream.Encode(body, ev); err != nil {
-						return // refused, and not written
+						return // refused with an error
 					}
 				}
 				if body, err = stream.Close(body); err != nil {

@@ -30,11 +30,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/matrix.md")
 
-// The matrix: every dialect in, every dialect out, every feature, whole and
-// stream. A cell is lossless when reading what was written gives the same
-// facts; otherwise the report must name every fact that was lost, and name
-// nothing (of weight) that was not.
-func TestMatrix_EveryCellIsLosslessOrItsReportSaysExactlyWhatWasLost(t *testing.T) {
+// The matrix converts every feature from every dialect to every dialect, whole and streamed. A cell
+// is lossless if the decoded result has the same facts. Otherwise the report must name every lost
+// fact, and no significant fact that was not lost.
+func TestMatrix_CellsAreLosslessOrReportTheirLosses(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no matrix features: %v", err)
@@ -58,7 +57,7 @@ func TestMatrix_EveryCellIsLosslessOrItsReportSaysExactlyWhatWasLost(t *testing.
 				}
 				src, donor := sections[string(in.Dialect())+"/"+section+".json"], in
 				if src == nil {
-					src, donor = lend(sections, section)
+					src, donor = findDonor(sections, section)
 				}
 				for _, out := range crosstest.Codecs {
 					cell := fmt.Sprintf("%s/%s/%s to %s", name, kind, in.Dialect(), out.Dialect())
@@ -95,7 +94,7 @@ func TestMatrix_EveryCellIsLosslessOrItsReportSaysExactlyWhatWasLost(t *testing.
 	}
 	have, err := os.ReadFile(path)
 	if err != nil || string(have) != table {
-		t.Errorf("docs/matrix.md is not what the code does; run: go test ./dialect/internal/matrix -run TestMatrix -update (%v)", err)
+		t.Errorf("docs/matrix.md is out of date; run: go test ./dialect/internal/matrix -run TestMatrix -update (%v)", err)
 	}
 }
 
@@ -105,8 +104,8 @@ type matrixCell struct {
 	tools   []byte
 }
 
-// lend finds a dialect that has words for a feature.
-func lend(sections map[string][]byte, section string) ([]byte, dialect.Codec) {
+// findDonor finds a dialect that can express a feature.
+func findDonor(sections map[string][]byte, section string) ([]byte, dialect.Codec) {
 	for _, c := range []dialect.Codec{openairesponses.Codec{}, anthropic.Codec{}, openaichat.Codec{}} {
 		if src := sections[string(c.Dialect())+"/"+section+".json"]; src != nil {
 			return src, c
@@ -126,9 +125,8 @@ func (m *matrixCell) run(kind string, src []byte) cellResult {
 	}
 }
 
-// borrowed runs a cell whose left dialect has no words of its own for the
-// feature: what another dialect says is written in it first, and both reports
-// count.
+// borrowed runs a cell whose source dialect cannot express the feature. The
+// feature is first converted from another dialect, and both reports count.
 func (m *matrixCell) borrowed(kind string, donor dialect.Codec, src []byte) cellResult {
 	first := (&matrixCell{t: m.t, in: donor, out: m.in, tools: m.tools}).run(kind, src)
 	second := m.run(kind, first.body)
@@ -160,7 +158,7 @@ func (m *matrixCell) request(src []byte) cellResult {
 	}
 	back, _, err := m.out.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry, LiftErrors: true})
 	if err != nil {
-		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
+		m.t.Fatalf("decode the result: %v\n%s", err, enc.Body)
 	}
 	m.judgePlaces(req, enc.Body, enc.Report)
 	before := requestFacts(req)
@@ -173,13 +171,13 @@ func (m *matrixCell) request(src []byte) cellResult {
 	}
 }
 
-// signs reports whether an API returns reasoning that can be replayed, whoever asks
-// for it.
+// signs reports whether an API returns reasoning that can be replayed without
+// being asked for it.
 func signs(c dialect.Codec) bool {
 	return slices.Contains([]dragoman.Dialect{dialectname.Anthropic, dialectname.Gemini, dialectname.Bedrock}, c.Dialect())
 }
 
-// registry knows the tools of the request that a response answers.
+// registry returns a registry with the tools of the request for this response.
 func (m *matrixCell) registry(c dialect.Codec) *interop.Registry {
 	var specs []dragoman.ToolSpec
 	if m.tools != nil {
@@ -211,7 +209,7 @@ func (m *matrixCell) response(src []byte) cellResult {
 	}
 	back, _, err := m.out.DecodeResponse(enc.Body, dialect.DecodeOptions{Registry: m.registry(m.out)})
 	if err != nil {
-		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
+		m.t.Fatalf("decode the result: %v\n%s", err, enc.Body)
 	}
 	m.judgePlaces(resp, enc.Body, enc.Report)
 	m.emits(resp)
@@ -250,24 +248,24 @@ func (m *matrixCell) stream(src []byte) cellResult {
 	return cellResult{body: body, streamed: true, identical: bytes.Equal(src, body), before: responseFacts(first), after: responseFacts(back), report: enc.Report()}
 }
 
-// fact is one thing a request or response says, and where in its canonical form.
+// fact is one piece of information in a request or response, with its pointer in the canonical form.
 type fact struct {
 	kind  string
 	value string
 	at    string
 }
 
-// same is what of a fact must survive: where it stands may differ.
+// same returns the part of a fact that must survive; its pointer may change.
 func (f fact) same() fact { return fact{kind: f.kind, value: f.value} }
 
-// leads reports whether the path of a loss leads to a fact: to it, into it, or to
-// what it is a part of, which is more than the whole message or answer.
+// leads reports whether the path of a loss points to a fact, into it, or to an
+// ancestor of it that is smaller than the whole message or response.
 func (f fact) leads(path string) bool {
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") }
 	return within(path, f.at) || strings.Count(path, "/") >= strings.Count(f.at, "/")-2 && path != "" && within(f.at, path)
 }
 
-// coveredBy says which losses can account for a lost fact of a kind.
+// coveredBy matches the losses that can account for a lost fact, by kind of fact.
 var coveredBy = map[string]*regexp.Regexp{
 	"model":                 inURL,
 	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
@@ -301,13 +299,13 @@ var coveredBy = map[string]*regexp.Regexp{
 	"usage: reasoning":      regexp.MustCompile(`(?i)reasoning`),
 }
 
-// inURL is how a report says that a URL names the model: that of the request,
-// of which its body and, in Bedrock, the answer say nothing. Answers of Cohere do
-// not name it either.
+// inURL matches the losses for a model that is in the request URL. The request body
+// and, in Bedrock, the response do not name it. Cohere responses do not name
+// the model either.
 var inURL = regexp.MustCompile(`the model stands in the URL|names no model; the URL|do not name their model`)
 
-// withoutMovedModel leaves the model out of what the table calls a loss where
-// the report says that the URL has it.
+// withoutMovedModel removes the model from the losses of the table if the
+// report states that it is in the URL.
 func (res cellResult) withoutMovedModel() cellResult {
 	if slices.ContainsFunc(res.report.Losses, func(l dragoman.Loss) bool { return inURL.MatchString(l.Detail) }) {
 		isModel := func(f fact) bool { return f.kind == "model" }
@@ -316,17 +314,17 @@ func (res cellResult) withoutMovedModel() cellResult {
 	return res
 }
 
-// borrowedCall accounts for a call in a cell whose left dialect has no words
-// for its tool: read back from there, it keeps the form it was given. Nowhere
-// else may a call change at all.
+// borrowedCall matches the losses for a call in a cell whose source dialect cannot
+// express its tool: decoded from there, the call keeps the converted form. In all
+// other cells, a call must not change at all.
 var borrowedCall = regexp.MustCompile(`freeform input written|tool "list_orders" written as`)
 
-// atTheAPI is a loss that no bytes show: what an API makes of what it reads.
+// atTheAPI matches a loss that happens in the API and is not visible in the bytes.
 var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API keeps numbers as doubles`)
 
-// judgeReading holds the report of reading what a provider, or we, wrote in its
-// own words: of that nothing is lost. Ids that the wire has none of are made up,
-// and the mark of an error is read for what it is.
+// judgeReading checks the report of decoding a body in its own dialect: it must have no
+// losses, except synthesized ids if the wire lacks them, and the parsed error
+// marker of a result.
 func (m *matrixCell) judgeReading(rep dragoman.Report) {
 	for _, l := range rep.Losses {
 		if l.Kind != dragoman.Synthesized && l.Kind != dragoman.Moved || l.Severity != dragoman.Info {
@@ -335,21 +333,20 @@ func (m *matrixCell) judgeReading(rep dragoman.Report) {
 	}
 }
 
-// judgePlaces holds the places of a report against what was written: each leads
-// into it, what was written otherwise stands there, and as what it was written
-// stands in the body.
+// judgePlaces checks the pointers of a report: each resolves in the value, its old
+// value is there, and its new value is in the body.
 func (m *matrixCell) judgePlaces(v any, body []byte, rep dragoman.Report) {
 	crosstest.LeadInto(m.t, v, rep)
 	for _, l := range rep.Losses {
 		if l.To != "" && (l.From == l.To || !bytes.Contains(body, []byte(l.To))) {
-			m.t.Errorf("%s\nis not what was written: %s", l, body)
+			m.t.Errorf("%s\ndoes not match the written body: %s", l, body)
 		}
 	}
 }
 
-// explains reports whether a loss accounts for a fact of a kind: in its words and
-// by its place. What was invented stands where the target has it, and what was
-// borrowed stood elsewhere before: then the place is one that such facts have.
+// explains reports whether a loss accounts for a fact, by its text and its pointer.
+// A synthesized fact is where the target has it, and a borrowed one has moved; in
+// both cases the pointer must be one that such facts have.
 func (res cellResult) explains(l dragoman.Loss, f fact, re *regexp.Regexp) bool {
 	if re == nil || !re.MatchString(l.String()) {
 		return false
@@ -361,7 +358,7 @@ func (res cellResult) explains(l dragoman.Loss, f fact, re *regexp.Regexp) bool 
 	return f.leads(l.Path)
 }
 
-// judge holds the report against the facts, both ways.
+// judge compares the report with the facts, in both directions.
 func (m *matrixCell) judge(res cellResult) {
 	if m.in.Dialect() == m.out.Dialect() && !res.identical && !res.streamed {
 		m.t.Errorf("same dialect in and out is not byte-identical")
@@ -373,11 +370,11 @@ func (m *matrixCell) judge(res cellResult) {
 			re = borrowedCall
 		}
 		if re == nil {
-			m.t.Errorf("lost or invented %s %q, a fact that no loss may account for\nreport:\n%s", f.kind, f.value, res.report)
+			m.t.Errorf("lost or invented %s %q, which no loss may explain\nreport:\n%s", f.kind, f.value, res.report)
 			continue
 		}
 		if !slices.ContainsFunc(res.report.Losses, func(l dragoman.Loss) bool { return res.explains(l, f, re) }) {
-			m.t.Errorf("lost or invented %s %q at %s without a word in the report:\n%s", f.kind, f.value, f.at, res.report)
+			m.t.Errorf("lost or invented %s %q at %s without a loss in the report:\n%s", f.kind, f.value, f.at, res.report)
 		}
 	}
 	for _, l := range res.report.Losses {
@@ -385,12 +382,12 @@ func (m *matrixCell) judge(res cellResult) {
 			continue
 		}
 		if !slices.ContainsFunc(lost, func(f fact) bool { return res.explains(l, f, coveredBy[f.kind]) }) {
-			m.t.Errorf("the report claims a loss that no fact shows: %s\nlost facts: %v", l, lost)
+			m.t.Errorf("the report has a loss without a lost fact: %s\nlost facts: %v", l, lost)
 		}
 	}
 }
 
-// diffFacts returns the facts that are on one side only.
+// diffFacts returns the facts that only one side has.
 func diffFacts(a, b []fact) []fact {
 	var out []fact
 	count := map[fact]int{}
@@ -471,29 +468,29 @@ func requestFacts(req *dragoman.Request) []fact {
 	return append(fs, conversationFacts(messages, "/messages", len(req.Messages)-len(messages))...)
 }
 
-// conversationFacts reads a conversation by what is said in which order, not
-// by how it is cut into messages. The first of them is that number in a list.
+// conversationFacts lists the facts of a conversation in order, independent of
+// how it is split into messages. first is the index of the first message in list.
 func conversationFacts(ms []dragoman.Message, list string, first int) []fact {
 	var fs []fact
 	at := ""
 	add := func(kind, value string) { fs = append(fs, fact{kind, value, at}) }
 	sign := func(signature string) {
-		if signature != "" && signature != toolwire.NoSignature { // which stands for none
+		if signature != "" && signature != toolwire.NoSignature { // a placeholder
 			add("signature", signature)
 		}
 	}
 	for i := range ms {
 		role := ms[i].Role
-		said := -1 // the text just before, which the next one goes on from
+		last := -1 // index of the preceding text, which the next text continues
 		for j, p := range ms[i].Parts {
 			at = fmt.Sprintf("%s/%d/parts/%d", list, first+i, j)
 			switch p := p.(type) {
 			case *dragoman.Text:
-				if said < 0 {
-					said = len(fs)
+				if last < 0 {
+					last = len(fs)
 					add("text", string(role)+": ")
 				}
-				fs[said].value += p.Text
+				fs[last].value += p.Text
 				sign(p.Signature)
 				continue
 			case *dragoman.Refusal:
@@ -508,7 +505,7 @@ func conversationFacts(ms []dragoman.Message, list string, first int) []fact {
 			case *dragoman.ToolResult:
 				outcome := p.Outcome
 				if outcome == codes.OutcomeOK {
-					outcome = codes.OutcomeUnknown // neither says that it failed
+					outcome = codes.OutcomeUnknown // neither means failure
 				}
 				add("result", fmt.Sprintf("%s %s %q", p.CallID, outcome, p.Text()))
 				for _, c := range p.Content {
@@ -528,7 +525,7 @@ func conversationFacts(ms []dragoman.Message, list string, first int) []fact {
 			case *dragoman.Opaque:
 				add("opaque", p.Type+sorted(p.JSON))
 			}
-			said = -1
+			last = -1
 		}
 		at = fmt.Sprintf("%s/%d", list, first+i)
 		if ms[i].Phase != "" {
@@ -556,8 +553,8 @@ func responseFacts(r *dragoman.Response) []fact {
 	return append(fs, conversationFacts(r.Output, "/output", 0)...)
 }
 
-// arguments is what a tool takes. One that takes nothing has another schema on
-// every wire, or none (quirk A20).
+// arguments returns the parameters of a tool. A tool without parameters has a
+// different schema on every wire, or none (quirk A20).
 func arguments(parameters []byte) string {
 	s := sorted(parameters)
 	if s == `{"properties":{},"type":"object"}` {
@@ -571,7 +568,7 @@ func joinParts(parts []dragoman.Part) string {
 	return m.Text()
 }
 
-// sorted writes JSON with sorted keys and the text of its numbers kept; empty
+// sorted returns JSON with sorted keys and the original text of numbers; empty
 // arguments are an empty object.
 func sorted(raw []byte) string {
 	if len(bytes.TrimSpace(raw)) == 0 {

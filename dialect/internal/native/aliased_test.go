@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// aliased are tools that some wire cannot name, and calls that a model makes of
-// them: what reaches a client is a call of the tool it has.
+// aliased lists tools that some wire formats cannot name, and calls that a model makes of them.
+// Clients must get a call of the tool they declared.
 var aliased = []struct {
-	about, called, arguments string // as the model says it; empty: as the wire does
+	about, called, arguments string // as the model writes it; empty means as on the wire
 	tool                     dragoman.ToolSpec
 	want                     string // the arguments that the client gets
 }{
@@ -27,29 +27,29 @@ var aliased = []struct {
 		`{"a":"b"}`,
 	},
 	{
-		"quirk B22: a decorated name", "functions.find", `{"a":"b"}`,
+		"quirk B22: a prefixed name", "functions.find", `{"a":"b"}`,
 		dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "find", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)},
 		`{"a":"b"}`,
 	},
 	{
-		"quirk A42: arguments that the wire has other names for", "", "",
+		"quirk A42: renamed arguments", "", "",
 		dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "measure", Parameters: []byte(`{"type":"object","properties":{"größe €":{"type":"string"}},"required":["größe €"]}`)},
 		`{"größe €":"b"}`,
 	},
 	{
-		"quirk A23: a schema whose root is a choice", "", "",
+		"quirk A23: a union at the root of a schema", "", "",
 		dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "choose", Parameters: []byte(`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}]}`)},
 		`{"a":"b"}`,
 	},
 	{
-		"quirk B30: a freeform tool that was called as a function", "", `{"input":"b"}`,
+		"quirk B30: a freeform tool called as a function", "", `{"input":"b"}`,
 		dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "patch"},
 		"b",
 	},
 }
 
-// upstream is the answer of a provider that calls the tool, and the registry it
-// was asked with.
+// upstream returns a provider's response that calls the tool, and decode options with the registry
+// of its request.
 func upstream(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, called, arguments string) (*dragoman.Response, dialect.DecodeOptions) {
 	t.Helper()
 	asked, err := c.EncodeRequest(&dragoman.Request{
@@ -68,8 +68,8 @@ func upstream(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, called, arg
 	}, dialect.DecodeOptions{Registry: asked.Registry}
 }
 
-// asWritten are the arguments of a call in the words of the wire: those that a
-// model of the wire is shown in the history.
+// asWritten returns the arguments of a call as a history shows them to the model: with the names
+// of the wire.
 func asWritten(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments string) string {
 	t.Helper()
 	past := &dragoman.ToolCall{ID: "call_0", Name: tool.Name, Arguments: arguments}
@@ -94,7 +94,7 @@ func asWritten(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments 
 	return ""
 }
 
-// clientGets checks the call that a client reads in what was passed on to it.
+// clientGets checks the call that a client decodes from the response passed through to it.
 func clientGets(t *testing.T, passed *dragoman.Response, tool dragoman.ToolSpec, want string) {
 	t.Helper()
 	calls := passed.ToolCalls()
@@ -103,19 +103,19 @@ func clientGets(t *testing.T, passed *dragoman.Response, tool dragoman.ToolSpec,
 	}
 	got := calls[0].Arguments
 	if tool.Kind == codes.ToolFreeform && calls[0].Payload != codes.PayloadText {
-		want = `{"input":"` + want + `"}` // the client was told of it as a function, and knows no other way
+		want = `{"input":"` + want + `"}` // the client declared it as a function
 	}
 	if got != want {
 		t.Fatalf("the client gets the arguments %s, want %s", got, want)
 	}
 }
 
-func TestAnAnswerIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
+func TestAliasesInResponsesDoNotReachTheClient(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, tc := range aliased {
 			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
-				answer, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
-				sent, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
+				sent, err := c.EncodeResponse(response, dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,11 +137,11 @@ func TestAnAnswerIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatNothingWasAliasedInIsPassedOnAsItCame(t *testing.T) {
+func TestResponseWithoutAliasesPassesThrough(t *testing.T) {
 	tool := dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "find", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
 	for _, c := range crosstest.Codecs {
-		answer, o := upstream(t, c, tool, "find", `{"a":"b"}`)
-		sent, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+		response, o := upstream(t, c, tool, "find", `{"a":"b"}`)
+		sent, err := c.EncodeResponse(response, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,12 +156,12 @@ func TestAnAnswerThatNothingWasAliasedInIsPassedOnAsItCame(t *testing.T) {
 	}
 }
 
-func TestAStreamIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
+func TestAliasesInStreamsDoNotReachTheClient(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, tc := range aliased {
 			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
-				answer, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
-				sent, _, err := crosstest.Streamed(c, crosstest.Calling(answer), dialect.EncodeOptions{})
+				response, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
+				sent, _, err := crosstest.Streamed(c, crosstest.Calling(response), dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,11 +172,11 @@ func TestAStreamIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
 	}
 }
 
-func TestAStreamThatNothingWasAliasedInMeansTheSame(t *testing.T) {
+func TestStreamWithoutAliasesKeepsItsMeaning(t *testing.T) {
 	tool := dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "find", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
 	for _, c := range crosstest.Codecs {
-		answer, o := upstream(t, c, tool, "find", `{"a":"b"}`)
-		sent, _, err := crosstest.Streamed(c, crosstest.Calling(answer), dialect.EncodeOptions{})
+		response, o := upstream(t, c, tool, "find", `{"a":"b"}`)
+		sent, _, err := crosstest.Streamed(c, crosstest.Calling(response), dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestAStreamThatNothingWasAliasedInMeansTheSame(t *testing.T) {
 	}
 }
 
-// relay passes a stream on as a gateway does: each event as soon as it is there.
+// relay re-encodes a stream as the gateway does: each event as soon as it arrives.
 func relay(t *testing.T, c dialect.Codec, stream []byte, o dialect.DecodeOptions) (out []byte) {
 	t.Helper()
 	dec, enc := c.NewStreamDecoder(o), c.NewStreamEncoder(dialect.EncodeOptions{})
@@ -208,15 +208,15 @@ func relay(t *testing.T, c dialect.Codec, stream []byte, o dialect.DecodeOptions
 	return out
 }
 
-// A provider must not reach the client's tool ns__f with a call of the tool f of
-// a namespace ns, which is another one to whoever looked at the answer.
-func TestAToolOfANamespaceNeverTakesTheNameOfABareOne(t *testing.T) {
+// A provider must not reach the client's tool ns__f with a call of the tool f of namespace ns. To
+// anything that inspects the response, such as a policy, that is another tool.
+func TestNamespacedToolNeverTakesTheNameOfABareTool(t *testing.T) {
 	bare := &dragoman.ToolCall{ID: "c2", Name: "ns__f", Arguments: "{}"}
 	spaced := &dragoman.ToolCall{ID: "c1", Namespace: "ns", Name: "f", Arguments: "{}"}
 	own := dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "ns__f"}
 	for _, c := range crosstest.Codecs {
 		if c.Dialect() == dialectname.OpenAIResponses {
-			continue // which has namespaces
+			continue // this dialect has namespaces
 		}
 		asked, err := c.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: []dragoman.ToolSpec{own}}, dialect.EncodeOptions{})
 		if err != nil {
@@ -226,7 +226,7 @@ func TestAToolOfANamespaceNeverTakesTheNameOfABareOne(t *testing.T) {
 			calls []dragoman.Part
 			o     dialect.EncodeOptions
 		}{
-			"both in one answer":      {[]dragoman.Part{spaced, bare}, dialect.EncodeOptions{}},
+			"both in one response":    {[]dragoman.Part{spaced, bare}, dialect.EncodeOptions{}},
 			"of a tool of the client": {[]dragoman.Part{spaced}, dialect.EncodeOptions{Registry: asked.Registry}},
 		} {
 			enc, err := c.EncodeResponse(&dragoman.Response{

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// anthropicCall is a stream of one call with the given deltas.
+// anthropicCall returns a stream of one call with the given deltas.
 func anthropicCall(deltas ...string) []byte {
 	var b strings.Builder
 	add := func(typ, data string) { b.WriteString("event: " + typ + "\ndata: " + data + "\n\n") }
@@ -27,7 +27,7 @@ func anthropicCall(deltas ...string) []byte {
 	return []byte(b.String())
 }
 
-func TestMembersBesideADeltaCostNothingOfItsText(t *testing.T) {
+func TestUnknownFieldsInDeltaKeepItsText(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.Anthropic)
 	for name, deltas := range map[string][]string{
 		"before the type": {`{"type":"input_json_delta","partial_json":"{\"n\":1"}`, `{"x":0,"type":"input_json_delta","partial_json":"000"}`, `{"type":"input_json_delta","partial_json":"}"}`},
@@ -42,7 +42,7 @@ func TestMembersBesideADeltaCostNothingOfItsText(t *testing.T) {
 	}
 }
 
-func TestQuirkC7_ALegacyCallInAStreamMayHaveAnObjectForArguments(t *testing.T) {
+func TestQuirkC7_StreamedLegacyCallWithObjectArguments(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.OpenAIChat)
 	wire := "data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"function_call\":{\"name\":\"f\",\"arguments\":{\"x\":1}}},\"finish_reason\":null}]}\n\n" +
 		"data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"function_call\"}]}\n\ndata: [DONE]\n\n"
@@ -51,7 +51,7 @@ func TestQuirkC7_ALegacyCallInAStreamMayHaveAnObjectForArguments(t *testing.T) {
 	}
 }
 
-func TestQuirkB37_ToolsThatStandElsewhereAreNotForbidden(t *testing.T) {
+func TestQuirkB37_ToolsDeclaredOutsideTheListAreAllowed(t *testing.T) {
 	for d, body := range map[dragoman.Dialect][]string{
 		dialectname.OpenAIResponses: {
 			`{"model":"m","input":[{"type":"additional_tools","tools":[{"type":"function","name":"rm","parameters":{}}]},{"role":"user","content":"q"}]}`,
@@ -63,7 +63,7 @@ func TestQuirkB37_ToolsThatStandElsewhereAreNotForbidden(t *testing.T) {
 		dialectname.Bedrock: {`{"messages":[{"role":"user","content":[{"text":"q"}]}],"additionalModelRequestFields":{"tools":[{"type":"bash"}]}}`},
 	} {
 		c := crosstest.CodecOf(d)
-		answer, err := c.EncodeResponse(&dragoman.Response{
+		response, err := c.EncodeResponse(&dragoman.Response{
 			Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "c", Name: "rm", Arguments: "{}"}}}},
 			Stop:   dragoman.Stop{Reason: dragoman.StopToolCalls},
 		}, dialect.EncodeOptions{})
@@ -79,7 +79,7 @@ func TestQuirkB37_ToolsThatStandElsewhereAreNotForbidden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := c.DecodeResponse(answer.Body, dialect.DecodeOptions{Registry: asked.Registry})
+			got, _, err := c.DecodeResponse(response.Body, dialect.DecodeOptions{Registry: asked.Registry})
 			if err != nil || got.ToolCalls()[0].Problem != nil {
 				t.Errorf("%s: %v %+v", b, err, got.ToolCalls()[0].Problem)
 			}
@@ -87,9 +87,9 @@ func TestQuirkB37_ToolsThatStandElsewhereAreNotForbidden(t *testing.T) {
 	}
 }
 
-// Neither a Responses item nor a Chat call of which a member is no text is passed
-// on: clients take it for this or that.
-func TestAStreamedCallThatCannotBeReadIsNotPassedOn(t *testing.T) {
+// A Responses item or a Chat call with a field of the wrong type does not pass through, because
+// clients disagree on how to read it.
+func TestMistypedStreamedCallDoesNotPassThrough(t *testing.T) {
 	responses := "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"fc\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"\"}}\n\n" +
 		"event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"fc\",\"call_id\":\"c\",\"namespace\":10,\"name\":\"f\",\"arguments\":\"{}\"}}\n\n" +
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"output\":[{\"type\":\"function_call\",\"id\":\"fc\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"{}\"}]}}\n\n"
@@ -97,13 +97,13 @@ func TestAStreamedCallThatCannotBeReadIsNotPassedOn(t *testing.T) {
 		"data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
 	for d, wire := range map[dragoman.Dialect]string{dialectname.OpenAIResponses: responses, dialectname.OpenAIChat: chat} {
 		if out := relay(t, crosstest.CodecOf(d), []byte(wire), dialect.DecodeOptions{}); bytes.Contains(out, []byte(`"type":"response.completed"`)) || bytes.Contains(out, []byte(`"type":0`)) {
-			t.Errorf("%s: passed on as\n%s", d, out)
+			t.Errorf("%s: passed through as\n%s", d, out)
 		}
 	}
 }
 
-// What arguments hold is looked at once, not again with every event behind them.
-func TestEventsBehindLongArgumentsCostNoMoreThanOthers(t *testing.T) {
+// Arguments are checked once, not again with every following event.
+func TestEventsAfterLongArgumentsAreCheap(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.Anthropic)
 	wire := func(events int) []byte {
 		long := anthropicCall(`{"type":"input_json_delta","partial_json":"{\"a\":\"` + strings.Repeat("x", 200<<10) + `\"}"}`)
@@ -124,7 +124,7 @@ func TestEventsBehindLongArgumentsCostNoMoreThanOthers(t *testing.T) {
 	}
 }
 
-func TestQuirkC8_ANullBesideACallOfBedrockChangesNothing(t *testing.T) {
+func TestQuirkC8_NullFieldsInBedrockCallAreIgnored(t *testing.T) {
 	body := `{"output":{"message":{"role":"assistant","content":[{"text":null,"toolUse":{"toolUseId":"c","name":"f","input":{"a":1}}}]}},"stopReason":"tool_use"}`
 	resp, _, err := crosstest.CodecOf(dialectname.Bedrock).DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	if err != nil || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Problem != nil || resp.ToolCalls()[0].Arguments != `{"a":1}` {

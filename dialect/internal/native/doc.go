@@ -1,4 +1,3 @@
-// Package native has the tests of what passes unchanged: which requests, responses, errors
-// and streams keep their bytes, and which must be written again because a reader could take
-// them for something else.
+// Package native tests which requests, responses, errors and streams pass through with their bytes
+// unchanged, and which must be re-encoded because another reader could interpret them differently.
 package native

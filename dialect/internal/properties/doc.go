@@ -1,4 +1,4 @@
-// Package properties has the tests of laws that hold in every dialect for any conversation:
-// append-only growth, switching the provider at any turn, and streams that mean the same
-// however they are cut.
+// Package properties tests laws that hold in every dialect for any conversation: append-only
+// growth, a switch of provider at any turn, and streams whose meaning does not depend on how their
+// bytes are split.
 package properties

@@ -17,11 +17,11 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// soundFrames is soundStream for frames of the binary event stream.
-func soundFrames(t *rapid.T, body []byte) {
+// validFrames is like validStream, for frames of the binary event stream.
+func validFrames(t *rapid.T, body []byte) {
 	var p eventstream.Parser
 	err := p.Feed(body, func(f eventstream.Frame) error {
-		sound(t, "a payload", f.Payload)
+		validJSON(t, "a payload", f.Payload)
 		return nil
 	})
 	if err != nil || p.Close() != nil {
@@ -31,25 +31,25 @@ func soundFrames(t *rapid.T, body []byte) {
 
 // isCachePoint reports whether a block is a cache point.
 func isCachePoint(block json.RawMessage) bool {
-	m := members(block)
+	m := fields(block)
 	return len(m) == 1 && m["cachePoint"] != nil
 }
 
-// withoutCachePoints takes the cache points out of an element.
+// withoutCachePoints removes the cache points of an element.
 func withoutCachePoints(el json.RawMessage) json.RawMessage {
 	m := messageOf(el)
-	return holding(el, slices.DeleteFunc(m.Content, isCachePoint))
+	return withBlocks(el, slices.DeleteFunc(m.Content, isCachePoint))
 }
 
-// numbered is the name of a document that shares it with another.
+// numbered matches the name of a document that shares its name with another.
 var numbered = regexp.MustCompile(`("name":"[^"]*) \(\d+\)"`)
 
 func unnumbered(block json.RawMessage) json.RawMessage {
 	return numbered.ReplaceAll(block, []byte(`$1"`))
 }
 
-// bedrockGrowth are the exceptions of Bedrock: those of Anthropic in its own
-// words, and one more.
+// bedrockGrowth lists the exceptions of Bedrock: those of Anthropic in Bedrock's
+// form, and one more.
 var bedrockGrowth = []growthException{
 	{starts: "cache markers", shows: fiveMarkers, forgive: func(s growthStep) growthStep {
 		if markers(s.req) <= 4 {
@@ -66,7 +66,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "the cache point at the end of the prompt",
 		shows: func() (growth, dialect.EncodeOptions) {
-			g := talk(1, dragoman.UserText("q"), dragoman.AssistantText("a"))
+			g := growing(1, dragoman.UserText("q"), dragoman.AssistantText("a"))
 			g.req.Cache = &dragoman.CacheHint{}
 			return g, dialect.EncodeOptions{}
 		},
@@ -77,7 +77,7 @@ var bedrockGrowth = []growthException{
 			}
 			m := messageOf(s.short[n])
 			if last := len(m.Content) - 1; last >= 0 && isCachePoint(m.Content[last]) {
-				s.short = append(slices.Clone(s.short[:n]), holding(s.short[n], m.Content[:last]))
+				s.short = append(slices.Clone(s.short[:n]), withBlocks(s.short[n], m.Content[:last]))
 			}
 			return s
 		},
@@ -85,11 +85,11 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "the message that opens a conversation without any",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			opening := map[string]any{"role": "user", "content": []any{map[string]any{"text": "(conversation continues)"}}}
-			if len(s.short) == 1 && reflect.DeepEqual(members(s.short[0]), opening) {
+			if len(s.short) == 1 && reflect.DeepEqual(fields(s.short[0]), opening) {
 				s.short = nil
 			}
 			return s
@@ -98,7 +98,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "a system message inside the conversation",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
+			return growing(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
 				dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 		},
 		forgive: func(s growthStep) growthStep {
@@ -117,7 +117,7 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "a late duplicate result",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+			return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			late := map[any]bool{}
@@ -129,11 +129,11 @@ var bedrockGrowth = []growthException{
 				}
 			}
 			id := func(raw json.RawMessage) any {
-				res, _ := members(raw)["toolResult"].(map[string]any)
+				res, _ := fields(raw)["toolResult"].(map[string]any)
 				return res["toolUseId"]
 			}
 			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool {
-				// The documents of the earlier one gave others of that name a number.
+				// Documents in the earlier result cause numbers in later documents of the same name.
 				return late[id(was)] && id(was) == id(is) || len(late) > 0 && equal(unnumbered(was), unnumbered(is))
 			})
 		},
@@ -141,12 +141,12 @@ var bedrockGrowth = []growthException{
 	{
 		starts: "white space at the end of an assistant message",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
+			return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			was, _, _ := s.last()
 			return s.forgiveBlocks(func(_ int, cut, whole json.RawMessage) bool {
-				a, b := members(cut), members(whole)
+				a, b := fields(cut), fields(whole)
 				if text, ok := b["text"].(string); ok {
 					b["text"] = strings.TrimRightFunc(text, unicode.IsSpace)
 				}

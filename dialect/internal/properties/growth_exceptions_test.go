@@ -19,22 +19,22 @@ import (
 
 // growthException is one entry of a dialect's Limits.GrowthExceptions.
 type growthException struct {
-	// starts is how the entry of the limits starts.
+	// starts is the start of the entry's text.
 	starts string
-	// shows is a conversation in which it is the one reason of a change.
+	// shows returns a conversation in which the exception is the only reason of a change.
 	shows func() (growth, dialect.EncodeOptions)
-	// forgive takes what the exception did to a step out of it, and nothing
-	// else. Two exceptions may meet, so what is left may still be wrong.
+	// forgive removes the effect of the exception from a step, and nothing
+	// else. Two exceptions may combine, so the result may still be wrong.
 	forgive func(s growthStep) growthStep
 }
 
-// mediaMoves: the media of results stands behind the whole batch.
+// mediaMoves covers media of tool results, which follow the whole batch of results.
 var mediaMoves = growthException{
 	starts: "a user message with the media of tool results moves",
 	shows: func() (growth, dialect.EncodeOptions) {
 		with := resultOf("1", "r")
 		with.Content = append(with.Content, image)
-		return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+		return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(with), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		n := len(s.short)
@@ -46,8 +46,8 @@ var mediaMoves = growthException{
 	},
 }
 
-// growthExceptions are those of each dialect, in the order in which they are
-// taken out of a step.
+// growthExceptions lists the exceptions of each dialect, in the order in which they
+// are removed from a step.
 var growthExceptions = map[dragoman.Dialect][]growthException{
 	dialectname.OpenAIResponses: {
 		{starts: "cache markers", shows: fiveMarkers, forgive: forgiveMarkers},
@@ -66,11 +66,11 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "the message that opens a conversation without any",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+				return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				opening := map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "(conversation continues)"}}}
-				if len(s.short) == 1 && reflect.DeepEqual(members(s.short[0]), opening) {
+				if len(s.short) == 1 && reflect.DeepEqual(fields(s.short[0]), opening) {
 					s.short = nil
 				}
 				return s
@@ -79,7 +79,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "a system message inside the conversation",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
+				return growing(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
 					dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{MidSystem: true}}}
 			},
 			forgive: func(s growthStep) growthStep {
@@ -87,7 +87,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 				if n < 1 || n > len(s.long) || !s.o.Target.Caps.MidSystem || messageOf(s.short[n]).Role != "system" {
 					return s
 				}
-				// It is behind what was there, in the message before it.
+				// It follows the previous content, in the message before it.
 				before, system, is := messageOf(s.short[n-1]), messageOf(s.short[n]), messageOf(s.long[n-1])
 				if at := len(before.Content) + len(system.Content); before.Role == is.Role && at <= len(is.Content) &&
 					slices.EqualFunc(system.Content, is.Content[len(before.Content):at], equal) {
@@ -99,7 +99,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 		{
 			starts: "a late duplicate result",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+				return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				late := map[any]bool{}
@@ -111,20 +111,20 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 					}
 				}
 				return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool {
-					id := members(was)["tool_use_id"]
-					return late[id] && id == members(is)["tool_use_id"]
+					id := fields(was)["tool_use_id"]
+					return late[id] && id == fields(is)["tool_use_id"]
 				})
 			},
 		},
 		{
 			starts: "white space at the end of an assistant message",
 			shows: func() (growth, dialect.EncodeOptions) {
-				return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
+				return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
 			},
 			forgive: func(s growthStep) growthStep {
 				was, _, _ := s.last()
 				return s.forgiveBlocks(func(i int, cut, whole json.RawMessage) bool {
-					a, b := members(cut), members(whole)
+					a, b := fields(cut), fields(whole)
 					if text, ok := b["text"].(string); ok {
 						b["text"] = strings.TrimRightFunc(text, unicode.IsSpace)
 					}
@@ -135,12 +135,12 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 	},
 }
 
-// assistantGains is the exception of wires with one string of content for each
-// turn of the assistant.
+// assistantGains is the exception of wire formats with a single content string for each
+// assistant turn.
 var assistantGains = growthException{
 	starts: "an assistant message that ends the list gains text and calls",
 	shows: func() (growth, dialect.EncodeOptions) {
-		return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
+		return growing(2, dragoman.UserText("q"), dragoman.AssistantText("a"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "b"}, callOf("1")), dragoman.ToolResults(resultOf("1", "r"))), dialect.EncodeOptions{}
 	},
 	forgive: func(s growthStep) growthStep {
 		if was, is, ok := s.last(); ok && was.Role == "assistant" && is.Role == "assistant" {
@@ -150,8 +150,8 @@ var assistantGains = growthException{
 	},
 }
 
-// message is an element of a list, as far as the exceptions look at it: content
-// that is a string leaves it without any.
+// message holds the fields of a list element that the exceptions need. String
+// content is not read.
 type message struct {
 	Role    string
 	Content []json.RawMessage
@@ -166,8 +166,8 @@ func messageOf(el json.RawMessage) message {
 	return message{m.Role, append(m.Content, m.Parts...)}
 }
 
-// members reads an object.
-func members(raw json.RawMessage) (m map[string]any) {
+// fields decodes an object.
+func fields(raw json.RawMessage) (m map[string]any) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	_ = dec.Decode(&m)
@@ -176,7 +176,7 @@ func members(raw json.RawMessage) (m map[string]any) {
 
 func equal(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 
-// last returns the element that was the last, as it was and as it is.
+// last returns the previously last element, before and after the step.
 func (s growthStep) last() (was, is message, ok bool) {
 	n := len(s.short) - 1
 	if n < 0 || n >= len(s.long) {
@@ -185,8 +185,8 @@ func (s growthStep) last() (was, is message, ok bool) {
 	return messageOf(s.short[n]), messageOf(s.long[n]), true
 }
 
-// forgiveBlocks takes changes of single blocks out of the element that was the
-// last.
+// forgiveBlocks removes changes of single blocks from the previously last
+// element.
 func (s growthStep) forgiveBlocks(forgive func(i int, was, is json.RawMessage) bool) growthStep {
 	was, is, ok := s.last()
 	if !ok || was.Role != is.Role || len(was.Content) > len(is.Content) {
@@ -200,13 +200,13 @@ func (s growthStep) forgiveBlocks(forgive func(i int, was, is json.RawMessage) b
 	}
 	if forgiven {
 		n := len(s.short) - 1
-		s.short = append(slices.Clone(s.short[:n]), holding(s.short[n], was.Content))
+		s.short = append(slices.Clone(s.short[:n]), withBlocks(s.short[n], was.Content))
 	}
 	return s
 }
 
-// holding returns an element with other blocks, each as it is.
-func holding(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
+// withBlocks returns an element with its blocks replaced.
+func withBlocks(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(el, &m)
 	list := make([][]byte, len(blocks))
@@ -226,7 +226,7 @@ func holding(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte("{"), bytes.Join(pairs, []byte(",")), []byte("}"))
 }
 
-// fiveMarkers is a conversation with one breakpoint too many.
+// fiveMarkers returns a conversation with one cache breakpoint too many.
 func fiveMarkers() (growth, dialect.EncodeOptions) {
 	var ms []dragoman.Message
 	for range 5 {
@@ -234,11 +234,11 @@ func fiveMarkers() (growth, dialect.EncodeOptions) {
 		q.Cache = &dragoman.CacheHint{}
 		ms = append(ms, q, dragoman.AssistantText("a"))
 	}
-	return talk(8, ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
+	return growing(8, ms...), dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{CacheBreakpoints: true}}}
 }
 
-// forgiveMarkers takes the markers off every element, where more are asked for
-// than there may be. What is written without its marker loses its own spelling.
+// forgiveMarkers removes the markers of every element if the request has too many.
+// A block that loses its marker also loses its native spelling.
 func forgiveMarkers(s growthStep) growthStep {
 	if markers(s.req) <= 4 {
 		return s
@@ -246,7 +246,7 @@ func forgiveMarkers(s growthStep) growthStep {
 	without := func(els []json.RawMessage) []json.RawMessage {
 		out := make([]json.RawMessage, len(els))
 		for i, el := range els {
-			out[i], _ = json.Marshal(unmark(members(el)))
+			out[i], _ = json.Marshal(unmark(fields(el)))
 		}
 		return out
 	}
@@ -270,7 +270,7 @@ func unmark(v any) any {
 	return v
 }
 
-// markers counts the breakpoints that a request asks for.
+// markers counts the cache breakpoints of a request.
 func markers(req *dragoman.Request) int {
 	n := 0
 	count := func(hint *dragoman.CacheHint) {
@@ -306,7 +306,7 @@ func hints(ps []dragoman.Part, count func(*dragoman.CacheHint)) {
 	}
 }
 
-func TestTheGrowthExceptionsOfTheLimitsAreThoseThatOccur(t *testing.T) {
+func TestGrowthExceptionsOfLimitsOccur(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		t.Run(string(c.Dialect()), func(t *testing.T) {
 			exceptions := growthExceptions[c.Dialect()]
@@ -325,11 +325,11 @@ func TestTheGrowthExceptionsOfTheLimitsAreThoseThatOccur(t *testing.T) {
 					t.Fatal(err)
 				}
 				if step.wrong() == "" {
-					t.Errorf("%q does not occur: take it away", e.starts)
+					t.Errorf("%q does not occur: remove it", e.starts)
 				}
 				for _, other := range exceptions {
-					if right := step.wrongBut([]growthException{other}) == ""; right != (other.starts == e.starts) {
-						t.Errorf("%q takes the example of %q for its own: %v\n%s", other.starts, e.starts, right, step.wrong())
+					if right := step.wrongExcept([]growthException{other}) == ""; right != (other.starts == e.starts) {
+						t.Errorf("%q also covers the example of %q: %v\n%s", other.starts, e.starts, right, step.wrong())
 					}
 				}
 			}

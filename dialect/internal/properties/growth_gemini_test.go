@@ -10,16 +10,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// geminiGrowth are the exceptions of Gemini.
+// geminiGrowth lists the exceptions of Gemini.
 var geminiGrowth = []growthException{
 	{
 		starts: "the content that opens a conversation without any",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			opening := map[string]any{"role": "user", "parts": []any{map[string]any{"text": "(conversation continues)"}}}
-			if len(s.short) == 1 && reflect.DeepEqual(members(s.short[0]), opening) {
+			if len(s.short) == 1 && reflect.DeepEqual(fields(s.short[0]), opening) {
 				s.short = nil
 			}
 			return s
@@ -28,7 +28,7 @@ var geminiGrowth = []growthException{
 	{
 		starts: "a late duplicate result",
 		shows: func() (growth, dialect.EncodeOptions) {
-			return talk(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+			return growing(3, dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
 		},
 		forgive: func(s growthStep) growthStep {
 			late := s.lateResults()
@@ -41,8 +41,8 @@ var geminiGrowth = []growthException{
 	},
 }
 
-// lateResults are the ids of the results that came with this step; nil stands
-// for those of calls whose ids we made, which are not on the wire (quirk B15).
+// lateResults returns the ids of the results that this step added. The key nil means calls
+// with synthesized ids, which are not on the wire (quirk B15).
 func (s growthStep) lateResults() map[any]bool {
 	made := map[string]bool{}
 	late := map[any]bool{}
@@ -64,36 +64,36 @@ func (s growthStep) lateResults() map[any]bool {
 	return late
 }
 
-// withoutMediaOf takes the media that stand behind results, of which they are a
-// part, out of the element that was the last, where one of its results came late:
-// it stands before them, and which media are whose is not on the wire.
+// withoutMediaOf removes the media that follow tool results from the previously last
+// element, if one of its results came late: a late result precedes the media, and
+// the wire does not show which result they belong to.
 func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 	n := len(s.short) - 1
 	if n < 0 || n >= len(s.long) {
 		return s
 	}
-	came := slices.ContainsFunc(messageOf(s.long[n]).Content, func(b json.RawMessage) bool {
+	hasLate := slices.ContainsFunc(messageOf(s.long[n]).Content, func(b json.RawMessage) bool {
 		res := functionResponse(b)
 		return res != nil && late[res["id"]]
 	})
-	if !came {
+	if !hasLate {
 		return s
 	}
 	without := func(els []json.RawMessage) []json.RawMessage {
 		var kept []json.RawMessage
-		behind := false
+		afterResult := false
 		for _, b := range messageOf(els[n]).Content {
 			if functionResponse(b) != nil {
-				behind = true
-			} else if m := members(b); m["fileData"] == nil && m["inlineData"] == nil {
-				behind = false
-			} else if behind {
+				afterResult = true
+			} else if m := fields(b); m["fileData"] == nil && m["inlineData"] == nil {
+				afterResult = false
+			} else if afterResult {
 				continue
 			}
 			kept = append(kept, b)
 		}
 		els = slices.Clone(els)
-		els[n] = holding(els[n], kept)
+		els[n] = withBlocks(els[n], kept)
 		return els
 	}
 	s.short, s.long = without(s.short), without(s.long)
@@ -101,6 +101,6 @@ func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 }
 
 func functionResponse(part json.RawMessage) map[string]any {
-	res, _ := members(part)["functionResponse"].(map[string]any)
+	res, _ := fields(part)["functionResponse"].(map[string]any)
 	return res
 }

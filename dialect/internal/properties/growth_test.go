@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// Decision 6: a settled conversation only grows at its end. The elements of
-// the encoded list but the last stay byte-identical; the last may gain blocks.
+// Decision 6: a settled conversation grows only at its end. All elements of the
+// encoded list except the last stay byte-identical; the last may gain blocks.
 
 // elements encodes a request and returns the elements of its list.
 func elements(c dialect.Codec, req *dragoman.Request, o dialect.EncodeOptions) ([]json.RawMessage, error) {
@@ -33,15 +33,15 @@ func elements(c dialect.Codec, req *dragoman.Request, o dialect.EncodeOptions) (
 	if err := json.Unmarshal(enc.Body, &body); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, enc.Body)
 	}
-	raw, ok := body[listMember(c.Dialect())]
+	raw, ok := body[listField(c.Dialect())]
 	if !ok {
-		return nil, fmt.Errorf("no list of %s in %s", c.Dialect(), enc.Body)
+		return nil, fmt.Errorf("no %s list in %s", c.Dialect(), enc.Body)
 	}
 	return list, json.Unmarshal(raw, &list)
 }
 
-// listMember names the list of a body that holds the conversation.
-func listMember(d dragoman.Dialect) string {
+// listField names the field of a body that holds the conversation.
+func listField(d dragoman.Dialect) string {
 	switch d {
 	case dialectname.OpenAIResponses:
 		return "input"
@@ -52,7 +52,7 @@ func listMember(d dragoman.Dialect) string {
 	}
 }
 
-// grown says what is wrong with how a list grew, or nothing.
+// grown describes what is wrong with the growth of a list, or returns "".
 func grown(short, long []json.RawMessage) string {
 	if len(short) > len(long) {
 		return fmt.Sprintf("%d elements became %d\n%s\n%s", len(short), len(long), short, long)
@@ -65,23 +65,23 @@ func grown(short, long []json.RawMessage) string {
 			return fmt.Sprintf("element %d of %d changed\n%s\n%s", i, len(short), el, long[i])
 		}
 		if why := gained(el, long[i]); why != "" {
-			return fmt.Sprintf("the last element did more than gain: %s\n%s\n%s", why, el, long[i])
+			return fmt.Sprintf("the last element changed: %s\n%s\n%s", why, el, long[i])
 		}
 	}
 	return ""
 }
 
-// gained says what an element lost when it became another: every member must
-// stay as it was, and a list may only get longer.
+// gained describes what an element lost, or returns "". Every field must stay
+// unchanged, except that a list may gain elements.
 func gained(before, after json.RawMessage) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
-		return "no object"
+		return "not an object"
 	}
 	for key, was := range a {
 		is, ok := b[key]
 		if !ok {
-			return key + " is gone"
+			return key + " is missing"
 		}
 		if bytes.Equal(was, is) {
 			continue
@@ -91,7 +91,7 @@ func gained(before, after json.RawMessage) string {
 			return key + " changed"
 		}
 		if len(list) > len(longer) || !slices.EqualFunc(list, longer[:len(list)], func(x, y json.RawMessage) bool { return bytes.Equal(x, y) }) {
-			return key + " changed what it held"
+			return key + " changed its elements"
 		}
 	}
 	return ""
@@ -115,15 +115,14 @@ func settled(ms []dragoman.Message) bool {
 	return len(open) == 0
 }
 
-// growth is a conversation and the number of its messages that were there
-// before.
+// growth is a conversation and the number of messages it had before.
 type growth struct {
 	req *dragoman.Request
 	n   int
 }
 
-// growthStep is how a conversation grew on the wire: the elements before, and
-// those after.
+// growthStep is the growth of a conversation on the wire: the elements before and
+// after.
 type growthStep struct {
 	growth
 	o           dialect.EncodeOptions
@@ -141,18 +140,18 @@ func (g growth) encode(c dialect.Codec, o dialect.EncodeOptions) (growthStep, er
 	return growthStep{g, o, short, long}, err
 }
 
-// wrong says what is wrong with a step, or nothing.
+// wrong describes what is wrong with a step, or returns "".
 func (s growthStep) wrong() string { return grown(s.short, s.long) }
 
-// wrongBut says what is wrong with a step beside the listed exceptions.
-func (s growthStep) wrongBut(exceptions []growthException) string {
+// wrongExcept is like wrong, but ignores the listed exceptions.
+func (s growthStep) wrongExcept(exceptions []growthException) string {
 	for _, e := range exceptions {
 		s = e.forgive(s)
 	}
 	return s.wrong()
 }
 
-func talk(n int, ms ...dragoman.Message) growth {
+func growing(n int, ms ...dragoman.Message) growth {
 	return growth{&dragoman.Request{Model: "m", Messages: ms}, n}
 }
 
@@ -166,24 +165,24 @@ func resultOf(id, text string) *dragoman.ToolResult {
 
 var image = &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 
-// nativeTalk is a conversation that came over the wire.
-func nativeTalk(c dialect.Codec, n int, body string, more ...dragoman.Message) growth {
+// nativeGrowing decodes a conversation from the wire and appends messages.
+func nativeGrowing(c dialect.Codec, n int, body string, more ...dragoman.Message) growth {
 	req, _, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
 		panic(err)
 	}
 	req.Messages = append(req.Messages, more...)
-	req.Native = nil // a request that grew is not the one that came
+	req.Native = nil // the request has grown, so its native bytes are stale
 	return growth{req, n}
 }
 
-// oneText is a list of one text block, for which Anthropic's wire also takes a
+// oneText matches a list of one text block, for which Anthropic also accepts a
 // string.
 var oneText = regexp.MustCompile(`"content":\[\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]`)
 
-// Merging dialects always write lists of blocks, never a string that later
-// becomes one; what did not change at all is still sent as it came.
-func TestAStringThatMayLaterBeMergedIsWrittenAsABlock(t *testing.T) {
+// Dialects that merge messages always write lists of blocks, never a string that becomes a list
+// later. An unchanged request still passes through.
+func TestMergeableStringIsWrittenAsBlock(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.Anthropic)
 	body := `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`
 	req, _, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
@@ -195,33 +194,32 @@ func TestAStringThatMayLaterBeMergedIsWrittenAsABlock(t *testing.T) {
 		t.Fatalf("%v\n%s", err, same.Body)
 	}
 	for _, more := range []dragoman.Message{dragoman.UserText("more"), dragoman.AssistantText("yes")} {
-		step, err := nativeTalk(c, 1, body, more).encode(c, dialect.EncodeOptions{})
+		step, err := nativeGrowing(c, 1, body, more).encode(c, dialect.EncodeOptions{})
 		if err != nil || step.wrong() != "" {
 			t.Errorf("%v %s", err, step.wrong())
 		}
 	}
 }
 
-// A message that came in another spelling than ours keeps it when another one
-// is merged with it.
-func TestAMessageInAnotherSpellingKeepsItWhenItGrows(t *testing.T) {
+// A message with a native spelling keeps it when another message is merged into it.
+func TestMessageKeepsItsSpellingWhenItGrows(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.Anthropic)
 	body := `{"model":"m","max_tokens":1,"messages":[{"content":[ {"text":"\u0068i","type":"text"} ], "role":"user"}]}`
 	for _, more := range []dragoman.Message{dragoman.UserText("more"), dragoman.SystemText("mind"), dragoman.ToolResults(resultOf("1", "of no call"))} {
-		step, err := nativeTalk(c, 1, body, more).encode(c, dialect.EncodeOptions{})
+		step, err := nativeGrowing(c, 1, body, more).encode(c, dialect.EncodeOptions{})
 		if err != nil || step.wrong() != "" || len(step.long) != 1 {
 			t.Errorf("%v %s\n%s", err, step.wrong(), step.long)
 		}
 	}
 }
 
-// drawGrowing draws a conversation with what makes growth hard: results that
-// come late, twice or for no call, system messages in the middle, conversations without a
-// user, and messages in their native form.
+// drawGrowing draws a conversation that makes growth hard: results that come late,
+// twice or without a call, system messages in the middle, conversations without a
+// user, and messages in native form.
 func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 	g := gen.Options{Tidy: true, Dialect: rapid.SampledFrom([]dragoman.Dialect{"", c.Dialect()}).Draw(t, "native dialect")}
-	req := honest(g.Request().Draw(t, "request"))
-	if rapid.Bool().Draw(t, "no cache hints") { // else they explain too much
+	req := withoutNative(g.Request().Draw(t, "request"))
+	if rapid.Bool().Draw(t, "no cache hints") { // hints would explain too much
 		for i := range req.Messages {
 			req.Messages[i].Cache = nil
 			unhint(req.Messages[i].Parts)
@@ -245,7 +243,7 @@ func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 	var ms []dragoman.Message
 	var results []string
 	for i, m := range req.Messages {
-		if i == 0 && m.Role == dragoman.RoleUser && rapid.IntRange(0, 9).Draw(t, "nobody asks") == 0 && len(req.Messages) > 1 {
+		if i == 0 && m.Role == dragoman.RoleUser && rapid.IntRange(0, 9).Draw(t, "no user message") == 0 && len(req.Messages) > 1 {
 			continue
 		}
 		ms = append(ms, m)
@@ -254,7 +252,7 @@ func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 				results = append(results, res.CallID)
 			}
 		}
-		if settled(ms) && len(results) > 0 && rapid.IntRange(0, 4).Draw(t, "a result comes late") == 0 {
+		if settled(ms) && len(results) > 0 && rapid.IntRange(0, 4).Draw(t, "late result") == 0 {
 			id := rapid.SampledFrom(append(results, "call_unheard_of")).Draw(t, "of call")
 			ms = append(ms, dragoman.ToolResults(resultOf(id, "late")))
 		}
@@ -269,13 +267,13 @@ func drawGrowing(t *rapid.T, c dialect.Codec) *dragoman.Request {
 	return req
 }
 
-// respell writes a body as another client might: strings for lists of one text,
-// another order of members, turns in several messages, white space.
+// respell rewrites a body as another client might: strings for lists of one text,
+// another order of fields, turns in several messages, white space.
 func respell(t *rapid.T, c dialect.Codec, body []byte) []byte {
 	if rapid.Bool().Draw(t, "strings") {
 		body = oneText.ReplaceAll(body, []byte(`"content":$1`))
 	}
-	if c.Dialect() == dialectname.Anthropic && rapid.Bool().Draw(t, "members in another order") {
+	if c.Dialect() == dialectname.Anthropic && rapid.Bool().Draw(t, "fields in another order") {
 		body = split(t, body)
 	}
 	if rapid.Bool().Draw(t, "white space") {
@@ -288,29 +286,29 @@ func respell(t *rapid.T, c dialect.Codec, body []byte) []byte {
 	return body
 }
 
-// split writes every list of blocks before the role of its message, and some of
-// them as two messages.
+// split writes each list of blocks before the role of its message, and splits some
+// messages in two.
 func split(t *rapid.T, body []byte) []byte {
-	var members map[string]json.RawMessage
+	var fields map[string]json.RawMessage
 	var list, out []map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || json.Unmarshal(members["messages"], &list) != nil {
+	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["messages"], &list) != nil {
 		t.Fatalf("no messages in %s", body)
 	}
 	for _, m := range list {
 		var blocks []json.RawMessage
-		if json.Unmarshal(m["content"], &blocks) != nil || len(blocks) < 2 || rapid.Bool().Draw(t, "in one piece") {
+		if json.Unmarshal(m["content"], &blocks) != nil || len(blocks) < 2 || rapid.Bool().Draw(t, "not split") {
 			out = append(out, m)
 			continue
 		}
-		n := rapid.IntRange(1, len(blocks)-1).Draw(t, "blocks of the first piece")
+		n := rapid.IntRange(1, len(blocks)-1).Draw(t, "blocks of the first message")
 		for _, piece := range [][]json.RawMessage{blocks[:n], blocks[n:]} {
 			half := maps.Clone(m)
 			half["content"], _ = json.Marshal(piece)
 			out = append(out, half)
 		}
 	}
-	members["messages"], _ = json.Marshal(out)
-	body, err := json.Marshal(members)
+	fields["messages"], _ = json.Marshal(out)
+	body, err := json.Marshal(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,14 +331,14 @@ func unhint(ps []dragoman.Part) {
 	}
 }
 
-func TestProperty_AConversationOnlyGrowsAtItsEndButForTheListedExceptions(t *testing.T) {
+func TestProperty_ConversationGrowsAtItsEndExceptListed(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		req := drawGrowing(t, c)
 		o := dialect.EncodeOptions{Target: crosstest.DrawServer(t)}
 		if !settled(req.Messages) {
 			return
 		}
-		was := 0 // the messages of the last settled point
+		was := 0 // number of messages at the last settled point
 		for n := 1; n <= len(req.Messages); n++ {
 			if !settled(req.Messages[:n]) {
 				continue
@@ -352,7 +350,7 @@ func TestProperty_AConversationOnlyGrowsAtItsEndButForTheListedExceptions(t *tes
 			if from > 0 {
 				step, err := growth{&now, from}.encode(c, o)
 				if crosstest.WithoutMessages(err) {
-					continue // nothing of it can be sent
+					continue // no message of it can be sent
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -360,15 +358,15 @@ func TestProperty_AConversationOnlyGrowsAtItsEndButForTheListedExceptions(t *tes
 				if step.wrong() == "" {
 					continue
 				}
-				if why := step.wrongBut(growthExceptions[c.Dialect()]); why != "" {
-					t.Fatalf("from %d to %d messages, beside what the limits list, %s", from, n, why)
+				if why := step.wrongExcept(growthExceptions[c.Dialect()]); why != "" {
+					t.Fatalf("from %d to %d messages, apart from listed exceptions: %s", from, n, why)
 				}
 			}
 		}
 	})
 }
 
-// definitions are the tools of a body, each by itself.
+// definitions returns the tool definitions of a body, one by one.
 func definitions(d dragoman.Dialect, body []byte) ([]json.RawMessage, error) {
 	var in struct {
 		Tools      []json.RawMessage
@@ -392,10 +390,10 @@ func definitions(d dragoman.Dialect, body []byte) ([]json.RawMessage, error) {
 	}
 }
 
-// Tools keep list and order; later ones are appended.
-func TestProperty_AToolThatIsAppendedLeavesTheOthersAlone(t *testing.T) {
+// The list of tools keeps its order; later tools are appended.
+func TestProperty_AppendedToolLeavesOthersUnchanged(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
-		req := honest(gen.Options{Tidy: true}.Request().Draw(t, "request"))
+		req := withoutNative(gen.Options{Tidy: true}.Request().Draw(t, "request"))
 		req.Tools = slices.DeleteFunc(req.Tools, func(s dragoman.ToolSpec) bool { return s.Namespace != "" || s.Kind == codes.ToolHosted })
 		for i := range req.Tools {
 			req.Tools[i].Cache = nil
@@ -418,12 +416,12 @@ func TestProperty_AToolThatIsAppendedLeavesTheOthersAlone(t *testing.T) {
 		}
 		all := tools(len(req.Tools))
 		if len(all) == 0 {
-			t.Fatal("no tool is on the wire")
+			t.Fatal("no tool on the wire")
 		}
 		for n := 1; n < len(req.Tools); n++ {
 			list := tools(n)
 			if len(list) > len(all) {
-				t.Fatalf("%d of the tools are %d, all of them %d", n, len(list), len(all))
+				t.Fatalf("%d tools have %d definitions, all tools have %d", n, len(list), len(all))
 			}
 			for i, el := range list {
 				if !bytes.Equal(el, all[i]) {

@@ -18,20 +18,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// outcome is everything an encoder answers, to be compared.
+// outcome formats all results of an encoder, for comparison.
 func outcome(body []byte, rep dragoman.Report, err error) string {
 	return fmt.Sprintf("%s\n%s\n%v", body, rep.String(), err)
 }
 
-// fed is what a decoder made of a stream: its events in stored form, since the
-// bytes of a chunk are valid only until the next feed.
+// fed holds the results of a decoder for a stream. The events are in stored form,
+// because the bytes of a chunk are valid only until the next Feed.
 type fed struct {
 	events      []string
 	err, closed error
 	rep         string
 }
 
-func taste(t *rapid.T, c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) fed {
+func feedAll(t *rapid.T, c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) fed {
 	var f fed
 	dec := c.NewStreamDecoder(o)
 	emit := func(ev dragoman.Event) error {
@@ -43,7 +43,7 @@ func taste(t *rapid.T, c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byt
 		return nil
 	}
 	for _, p := range pieces {
-		p = bytes.Clone(p) // what was fed may be overwritten
+		p = bytes.Clone(p) // the caller may overwrite fed bytes
 		if f.err = dec.Feed(p, emit); f.err != nil {
 			break
 		}
@@ -55,7 +55,7 @@ func taste(t *rapid.T, c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byt
 	return f
 }
 
-// cloneEvent copies what a decoder lends.
+// cloneEvent copies an event whose bytes the decoder owns.
 func cloneEvent(ev dragoman.Event) dragoman.Event {
 	if c, ok := ev.(*dragoman.Chunk); ok {
 		return &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Loss: c.Loss}
@@ -63,7 +63,7 @@ func cloneEvent(ev dragoman.Event) dragoman.Event {
 	return ev
 }
 
-// read decodes a whole stream that must be sound.
+// read decodes a whole stream that must be valid.
 func read(t *rapid.T, c dialect.Codec, body []byte, o dialect.DecodeOptions) []dragoman.Event {
 	var evs []dragoman.Event
 	dec := c.NewStreamDecoder(o)
@@ -72,19 +72,19 @@ func read(t *rapid.T, c dialect.Codec, body []byte, o dialect.DecodeOptions) []d
 		return nil
 	}
 	if err := dec.Feed(body, emit); err != nil {
-		t.Fatalf("%s does not read what it wrote: %v\n%s", c.Dialect(), err, body)
+		t.Fatalf("%s cannot decode its own stream: %v\n%s", c.Dialect(), err, body)
 	}
 	if err := dec.Close(emit); err != nil && !errors.Is(err, dragoman.ErrIncompleteStream) {
-		t.Fatalf("%s does not read what it wrote: %v\n%s", c.Dialect(), err, body)
+		t.Fatalf("%s cannot decode its own stream: %v\n%s", c.Dialect(), err, body)
 	}
 	return evs
 }
 
-// repeats is how often the same thing is encoded: Go orders a map of two keys
-// alike 20 times in a row once in half a million runs.
+// repeats is the number of times that a value is encoded. Go iterates a map of two
+// keys in the same order 20 times in a row about once in half a million runs.
 const repeats = 20
 
-func TestProperty_TheSameRequestGivesTheSameBytes(t *testing.T) {
+func TestProperty_RequestEncodingIsDeterministic(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		req := gen.Options{}.Request().Draw(t, "request")
 		o := dialect.EncodeOptions{Target: crosstest.DrawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild")}
@@ -105,7 +105,7 @@ func TestProperty_TheSameRequestGivesTheSameBytes(t *testing.T) {
 	})
 }
 
-func TestProperty_TheSameResponseGivesTheSameBytes(t *testing.T) {
+func TestProperty_ResponseEncodingIsDeterministic(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		resp := gen.Options{}.Response().Draw(t, "response")
 		o := dialect.EncodeOptions{Seed: rapid.SampledFrom([]string{"", "s"}).Draw(t, "seed"), Rebuild: rapid.Bool().Draw(t, "rebuild")}
@@ -126,7 +126,7 @@ func TestProperty_TheSameResponseGivesTheSameBytes(t *testing.T) {
 	})
 }
 
-func TestProperty_TheSameEventsGiveTheSameBytes(t *testing.T) {
+func TestProperty_StreamEncodingIsDeterministic(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		evs := gen.Options{}.Events().Draw(t, "events")
 		o := dialect.EncodeOptions{Seed: rapid.SampledFrom([]string{"", "s"}).Draw(t, "seed"), StreamUsage: true}
@@ -142,45 +142,46 @@ func TestProperty_TheSameEventsGiveTheSameBytes(t *testing.T) {
 	})
 }
 
-// writable draws options whose sidecars are JSON, or that ignores sidecars:
-// the generator's others are none, and what replays them is not at fault.
+// writable draws generator options whose native data is valid JSON, or encode options
+// that ignore native data. Otherwise the generator's native data may be invalid,
+// which is not the encoder's fault.
 func writable(t *rapid.T) (gen.Options, dialect.EncodeOptions) {
 	o := dialect.EncodeOptions{Target: crosstest.DrawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild"), StreamUsage: true, Seed: "s"}
 	return gen.Options{Tidy: !o.Rebuild}, o
 }
 
-// sound fails for text that is not one JSON value of valid UTF-8 whose objects
-// name every member once.
-func sound(t *rapid.T, what string, body []byte) {
+// validJSON fails unless body is one JSON value of valid UTF-8 without duplicate
+// fields.
+func validJSON(t *rapid.T, what string, body []byte) {
 	if !jsontext.Value(body).IsValid() {
-		t.Fatalf("%s is not sound JSON: %q", what, body)
+		t.Fatalf("%s is not valid JSON: %q", what, body)
 	}
 }
 
-func TestProperty_ARequestBodyIsValidJSONWithoutDuplicateKeys(t *testing.T) {
+func TestProperty_RequestBodyIsValidJSONWithoutDuplicateKeys(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g, o := writable(t)
 		req := g.Request().Draw(t, "request")
 		enc, err := c.EncodeRequest(req, o)
 		if err != nil {
-			return // a choice of a tool that cannot be sent; see the specs test
+			return // a choice of a tool that cannot be sent; see package specs
 		}
-		sound(t, "the request", gen.WithoutRepeatedKeys(req, enc.Body))
+		validJSON(t, "the request", gen.WithoutRepeatedKeys(req, enc.Body))
 		if bytes.ContainsAny(enc.Body, "\x00") {
 			t.Fatalf("a control character: %q", enc.Body)
 		}
 		if !o.Rebuild {
-			return // what replays a made-up sidecar may be no request
+			return // replayed random native data may not be a valid request
 		}
-		if _, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry}); err != nil && !madeUp(req) {
+		if _, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry}); err != nil && !hasRandomNative(req) {
 			t.Fatalf("%v\n%s", err, enc.Body)
 		}
 	})
 }
 
-// madeUp reports whether a request holds native JSON that the generator made
-// up and that a wire's own decoder may refuse.
-func madeUp(req *dragoman.Request) bool {
+// hasRandomNative reports whether a request has random native JSON that the wire's own
+// decoder may refuse.
+func hasRandomNative(req *dragoman.Request) bool {
 	if req.ToolChoice != nil && (req.ToolChoice.Mode == codes.ChoiceOpaque || slices.ContainsFunc(req.ToolChoice.Tools, func(r dragoman.ToolRef) bool { return r.Native != nil })) {
 		return true
 	}
@@ -199,14 +200,14 @@ func madeUp(req *dragoman.Request) bool {
 	return false
 }
 
-func TestProperty_AResponseBodyIsValidJSONWithoutDuplicateKeys(t *testing.T) {
+func TestProperty_ResponseBodyIsValidJSONWithoutDuplicateKeys(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g, o := writable(t)
 		enc, err := c.EncodeResponse(g.Response().Draw(t, "response"), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sound(t, "the response", enc.Body)
+		validJSON(t, "the response", enc.Body)
 		if !o.Rebuild {
 			return
 		}
@@ -216,19 +217,19 @@ func TestProperty_AResponseBodyIsValidJSONWithoutDuplicateKeys(t *testing.T) {
 	})
 }
 
-// soundStream fails for a stream with a line that is not of the framing, or
-// data that is not JSON.
-func soundStream(t *rapid.T, c dialect.Codec, body []byte) {
+// validStream fails if the stream has a line that violates the framing, or data that
+// is not JSON.
+func validStream(t *rapid.T, c dialect.Codec, body []byte) {
 	if c.Dialect() == dialectname.Ollama {
-		soundLines(t, body)
+		validLines(t, body)
 		return
 	}
 	if c.Dialect() == dialectname.Bedrock {
-		soundFrames(t, body)
+		validFrames(t, body)
 		return
 	}
 	if len(body) > 0 && !bytes.HasSuffix(body, []byte("\n\n")) {
-		t.Fatalf("the last event is not ended: %q", body)
+		t.Fatalf("the last event is not terminated: %q", body)
 	}
 	for line := range bytes.Lines(body) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
@@ -236,24 +237,24 @@ func soundStream(t *rapid.T, c dialect.Codec, body []byte) {
 		switch {
 		case ok && string(data) == "[DONE]", len(line) == 0, bytes.HasPrefix(line, []byte("event: ")):
 		case ok:
-			sound(t, "an event's data", data)
+			validJSON(t, "an event's data", data)
 		default:
-			t.Fatalf("a line that is no field: %q\n%q", line, body)
+			t.Fatalf("not a field: %q\n%q", line, body)
 		}
 	}
 }
 
-// soundLines is soundStream for lines of JSON.
-func soundLines(t *rapid.T, body []byte) {
+// validLines is like validStream, for lines of JSON.
+func validLines(t *rapid.T, body []byte) {
 	if len(body) > 0 && !bytes.HasSuffix(body, []byte("\n")) {
-		t.Fatalf("the last line is not ended: %q", body)
+		t.Fatalf("the last line is not terminated: %q", body)
 	}
 	for line := range bytes.Lines(body) {
-		sound(t, "a line", bytes.TrimSuffix(line, []byte("\n")))
+		validJSON(t, "a line", bytes.TrimSuffix(line, []byte("\n")))
 	}
 }
 
-func TestProperty_EveryLineOfAStreamIsValidAndIsReadAgain(t *testing.T) {
+func TestProperty_StreamLinesAreValidAndDecode(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g, o := writable(t)
 		evs := g.Events().Draw(t, "events")
@@ -264,16 +265,16 @@ func TestProperty_EveryLineOfAStreamIsValidAndIsReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		soundStream(t, c, body)
+		validStream(t, c, body)
 		if len(crosstest.WithoutChunks(evs)) == len(evs) || o.Rebuild {
-			read(t, c, body, dialect.DecodeOptions{}) // a made-up chunk may be refused
+			read(t, c, body, dialect.DecodeOptions{}) // a random chunk may be refused
 		}
 	})
 }
 
-// The chunks of a real decoder carry the stream; once one is taken away, the
-// rest is written from the events, in the middle of what was begun.
-func TestProperty_AStreamWithTheChunksOfADecoderIsValid(t *testing.T) {
+// Native chunks of a real decoder carry the stream. After one is removed, the encoder continues from
+// the events in the middle of the stream.
+func TestProperty_StreamWithNativeChunksIsValid(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		body, _, err := crosstest.Streamed(c, crosstest.WithoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events")), dialect.EncodeOptions{StreamUsage: true, Rebuild: true, Seed: "s"})
 		if err != nil {
@@ -285,14 +286,14 @@ func TestProperty_AStreamWithTheChunksOfADecoderIsValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			soundStream(t, out, again)
+			validStream(t, out, again)
 			read(t, out, again, dialect.DecodeOptions{})
 		}
 	})
 }
 
-// drawPieces cuts bytes anywhere.
-func drawPieces(t *rapid.T, body []byte) [][]byte {
+// drawSplits splits bytes at random positions.
+func drawSplits(t *rapid.T, body []byte) [][]byte {
 	if rapid.IntRange(0, 9).Draw(t, "byte by byte") == 0 {
 		var out [][]byte
 		for i := range body {
@@ -322,7 +323,7 @@ func sameFed(t *rapid.T, body []byte, whole, cut fed) {
 	}
 }
 
-func TestProperty_AStreamFedInPiecesGivesTheSameEvents(t *testing.T) {
+func TestProperty_SplitStreamGivesTheSameEvents(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g, o := writable(t)
 		body, _, err := crosstest.Streamed(c, g.Events().Draw(t, "events"), o)
@@ -330,11 +331,11 @@ func TestProperty_AStreamFedInPiecesGivesTheSameEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := dialect.DecodeOptions{Seed: "s", NoNative: rapid.Bool().Draw(t, "no native")}
-		sameFed(t, body, taste(t, c, d, body), taste(t, c, d, drawPieces(t, body)...))
+		sameFed(t, body, feedAll(t, c, d, body), feedAll(t, c, d, drawSplits(t, body)...))
 	})
 }
 
-func TestProperty_AStreamWithGarbageFedInPiecesGivesTheSameEventsAndTheSameError(t *testing.T) {
+func TestProperty_SplitStreamWithGarbageGivesTheSameError(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g, o := writable(t)
 		body, _, err := crosstest.Streamed(c, g.Events().Draw(t, "events"), o)
@@ -353,11 +354,11 @@ func TestProperty_AStreamWithGarbageFedInPiecesGivesTheSameEventsAndTheSameError
 			body = body[:rapid.IntRange(0, len(body)).Draw(t, "length")]
 		}
 		d := dialect.DecodeOptions{Seed: "s", NoNative: rapid.Bool().Draw(t, "no native")}
-		sameFed(t, body, taste(t, c, d, body), taste(t, c, d, drawPieces(t, body)...))
+		sameFed(t, body, feedAll(t, c, d, body), feedAll(t, c, d, drawSplits(t, body)...))
 	})
 }
 
-func TestAMetadataKeyThatComesTwiceIsWrittenOnceAndReported(t *testing.T) {
+func TestDuplicateMetadataKeyIsWrittenOnceAndReported(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Metadata: []dragoman.KeyValue{{Key: "k", Value: "1"}, {Key: "k", Value: "2"}}}
 	for _, c := range crosstest.Codecs {
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})

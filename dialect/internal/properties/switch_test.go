@@ -17,20 +17,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// honest takes away native JSON that the generator made up: replayed, it would
-// stand for something that nobody said.
-func honest(req *dragoman.Request) *dragoman.Request {
+// withoutNative removes random native JSON of the generator: replayed, it would add content
+// that the conversation does not have.
+func withoutNative(req *dragoman.Request) *dragoman.Request {
 	req.Native, req.ToolChoice, req.Output = nil, nil, nil
 	for i := range req.Tools {
 		if req.Tools[i].Kind != codes.ToolHosted {
 			req.Tools[i].Source = nil
 		}
 	}
-	honestMessages(req.Messages)
+	withoutNativeMessages(req.Messages)
 	return req
 }
 
-func honestMessages(ms []dragoman.Message) {
+func withoutNativeMessages(ms []dragoman.Message) {
 	for i := range ms {
 		ms[i].Native = nil
 		for _, p := range ms[i].Parts {
@@ -38,8 +38,8 @@ func honestMessages(ms []dragoman.Message) {
 			case *dragoman.ToolResult:
 				p.Envelope = nil
 			case *dragoman.ToolCall:
-				// A fence around the whole input of a lowered freeform tool is
-				// taken off on purpose.
+				// A code fence around the whole input of a lowered freeform tool
+				// is removed on purpose.
 				if p.Payload == codes.PayloadText && strings.HasPrefix(p.Arguments, "```") {
 					p.Arguments = "x" + p.Arguments
 				}
@@ -48,34 +48,34 @@ func honestMessages(ms []dragoman.Message) {
 	}
 }
 
-// dealings lists the client calls of a conversation and the results that
-// answer them, turn by turn: which call a result belongs to is told by its id,
-// so that results of another order or cut are the same dealings.
-func dealings(ms []dragoman.Message) []string {
+// callsWithResults lists the client calls of a conversation with their results, turn by turn.
+// Results are matched by id, so their order and the split into messages do
+// not matter.
+func callsWithResults(ms []dragoman.Message) []string {
 	var out []string
 	var open []*dragoman.ToolCall
 	results := map[string]string{}
 	flush := func() {
 		for _, c := range open {
-			out = append(out, fmt.Sprintf("call %q %q %q payload=%q %q answered by %s", c.ID, c.Namespace, c.Name, c.Payload, c.Arguments, results[c.ID]))
+			out = append(out, fmt.Sprintf("call %q %q %q payload=%q %q with result %s", c.ID, c.Namespace, c.Name, c.Payload, c.Arguments, results[c.ID]))
 		}
 		open = nil
 		clear(results)
 	}
 	for i := range ms {
-		answered := len(results) > 0
+		hasResults := len(results) > 0
 		for _, p := range ms[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
-				if answered {
+				if hasResults {
 					flush()
-					answered = false
+					hasResults = false
 				}
 				if !p.Hosted {
 					open = append(open, p)
 				}
 			case *dragoman.ToolResult:
-				// Of media only the place may change, which the matrix follows.
+				// Media may only move; package matrix checks that.
 				text := ""
 				for _, c := range p.Content {
 					switch c := c.(type) {
@@ -96,7 +96,7 @@ func dealings(ms []dragoman.Message) []string {
 	return out
 }
 
-// callsOf is dealings without what a result says: its words are the matrix's.
+// callsOf is like callsWithResults without the content of results, which package matrix checks.
 func callsOf(ms []dragoman.Message) []string {
 	bare := make([]dragoman.Message, len(ms))
 	for i := range ms {
@@ -108,7 +108,7 @@ func callsOf(ms []dragoman.Message) []string {
 			bare[i].Parts = append(bare[i].Parts, p)
 		}
 	}
-	return dealings(bare)
+	return callsWithResults(bare)
 }
 
 func sameLines(t *rapid.T, what string, want, got []string, body []byte) {
@@ -119,11 +119,11 @@ func sameLines(t *rapid.T, what string, want, got []string, body []byte) {
 	}
 }
 
-// A loop keeps the author's tools and reads answers with the registry they
-// were encoded with; a gateway has nothing but the request it was sent.
-func TestProperty_ASwitchOfDialectKeepsCallsAndTheirResults(t *testing.T) {
+// A loop keeps the author's tools and decodes responses with the registry of their request; a gateway
+// has only the request it received.
+func TestProperty_DialectSwitchKeepsCallsAndResults(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, a dialect.Codec) {
-		req := honest(gen.Options{Tidy: true}.Request().Draw(t, "request"))
+		req := withoutNative(gen.Options{Tidy: true}.Request().Draw(t, "request"))
 		loop := rapid.Bool().Draw(t, "as a loop")
 		first, err := a.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
@@ -140,7 +140,7 @@ func TestProperty_ASwitchOfDialectKeepsCallsAndTheirResults(t *testing.T) {
 		want := callsOf(middle.Messages)
 		if loop {
 			want = callsOf(req.Messages)
-			sameLines(t, "read back from "+string(a.Dialect()), want, callsOf(middle.Messages), first.Body)
+			sameLines(t, "decoded from "+string(a.Dialect()), want, callsOf(middle.Messages), first.Body)
 			ms := middle.Messages
 			*middle = *req
 			middle.Messages = ms
@@ -161,9 +161,9 @@ func TestProperty_ASwitchOfDialectKeepsCallsAndTheirResults(t *testing.T) {
 	})
 }
 
-func TestProperty_ASwitchOfDialectKeepsTheTextOfResults(t *testing.T) {
+func TestProperty_DialectSwitchKeepsResultText(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, a dialect.Codec) {
-		req := honest(gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request"))
+		req := withoutNative(gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request"))
 		for i := range req.Messages {
 			for _, p := range req.Messages[i].Parts {
 				if r, ok := p.(*dragoman.ToolResult); ok {
@@ -174,11 +174,11 @@ func TestProperty_ASwitchOfDialectKeepsTheTextOfResults(t *testing.T) {
 			}
 		}
 		for i := range req.Tools {
-			req.Tools[i].OutputSchema = nil // such results are JSON
+			req.Tools[i].OutputSchema = nil // with a schema, results are JSON
 		}
-		want := dealings(req.Messages)
+		want := callsWithResults(req.Messages)
 		ms := req.Messages
-		for range 3 { // and on, to any other
+		for range 3 { // then to other dialects
 			b := rapid.SampledFrom(crosstest.Codecs).Draw(t, "to")
 			next := *req
 			next.Messages = ms
@@ -197,18 +197,18 @@ func TestProperty_ASwitchOfDialectKeepsTheTextOfResults(t *testing.T) {
 					}
 				}
 			}
-			sameLines(t, "to "+string(b.Dialect()), want, dealings(back.Messages), enc.Body)
+			sameLines(t, "to "+string(b.Dialect()), want, callsWithResults(back.Messages), enc.Body)
 			ms = back.Messages
 		}
 	})
 }
 
-// secret is what somebody must be able to take out of a conversation.
+// secret is a text that a redaction must be able to remove from a conversation.
 const secret = "hunter2-8f14e45f"
 
 const redacted = "[redacted]"
 
-// editor changes strings in place, in whatever a person would redact.
+// editor replaces strings in place, wherever a redaction would.
 type editor struct {
 	from, to string
 	hits     int
@@ -254,8 +254,8 @@ func (e *editor) parts(ps []dragoman.Part) {
 	}
 }
 
-// encoded changes a text that is told in Base64. It is no hit: nobody finds the
-// change by looking for it.
+// encoded replaces a text inside Base64. It does not count as a hit, because a
+// search for the replacement cannot find it.
 func (e *editor) encoded(s *string) {
 	if plain, err := base64.StdEncoding.DecodeString(*s); err == nil && strings.Contains(string(plain), e.from) {
 		*s = base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(string(plain), e.from, e.to)))
@@ -274,7 +274,7 @@ func (e *editor) request(r *dragoman.Request) {
 	}
 }
 
-// drawSecret writes the secret into one place of the parts, or of a tool.
+// drawSecret writes the secret to one place in the parts or tools.
 func drawSecret(t *rapid.T, parts []dragoman.Part, tools []dragoman.ToolSpec) string {
 	type place struct {
 		name string
@@ -324,9 +324,9 @@ func drawSecret(t *rapid.T, parts []dragoman.Part, tools []dragoman.ToolSpec) st
 	return p.name
 }
 
-func TestProperty_WhatWasRedactedInARequestNeverComesBack(t *testing.T) {
+func TestProperty_RedactedRequestNeverLeaksTheSecret(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
-		req := honest(gen.Options{Tidy: true}.Request().Draw(t, "request"))
+		req := withoutNative(gen.Options{Tidy: true}.Request().Draw(t, "request"))
 		place := drawSecret(t, append(crosstest.AllParts(req.Messages), req.Instructions...), req.Tools)
 		first, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
@@ -339,7 +339,7 @@ func TestProperty_WhatWasRedactedInARequestNeverComesBack(t *testing.T) {
 		e := editor{from: secret, to: redacted}
 		e.request(back)
 		if e.hits == 0 && bytes.Contains(first.Body, []byte(secret)) {
-			t.Fatalf("the %s is nowhere to be changed\n%s", place, first.Body)
+			t.Fatalf("the %s is not found for editing\n%s", place, first.Body)
 		}
 		for _, out := range crosstest.Codecs {
 			for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}, {Registry: first.Registry}} {
@@ -351,24 +351,24 @@ func TestProperty_WhatWasRedactedInARequestNeverComesBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				if bytes.Contains(again.Body, []byte(secret)) {
-					t.Fatalf("the %s came back from %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, again.Body)
+					t.Fatalf("the %s leaks from %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, again.Body)
 				}
 				if out.Dialect() == c.Dialect() && e.hits > 0 && !bytes.Contains(again.Body, []byte(redacted)) && place != "reasoning" {
-					t.Fatalf("the change of the %s is lost\nfirst %s\nagain %s", place, first.Body, again.Body)
+					t.Fatalf("the edit of the %s is lost\nfirst %s\nagain %s", place, first.Body, again.Body)
 				}
 			}
 		}
 	})
 }
 
-func TestProperty_WhatWasRedactedInAResponseNeverComesBack(t *testing.T) {
+func TestProperty_RedactedResponseNeverLeaksTheSecret(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		resp := gen.Options{Tidy: true}.Response().Draw(t, "response")
 		resp.Native = nil
-		honestMessages(resp.Output)
+		withoutNativeMessages(resp.Output)
 		parts := crosstest.AllParts(resp.Output)
 		for i := range resp.Alternatives {
-			honestMessages(resp.Alternatives[i].Output)
+			withoutNativeMessages(resp.Alternatives[i].Output)
 			parts = append(parts, crosstest.AllParts(resp.Alternatives[i].Output)...)
 		}
 		place := drawSecret(t, parts, nil)
@@ -386,7 +386,7 @@ func TestProperty_WhatWasRedactedInAResponseNeverComesBack(t *testing.T) {
 			e.parts(crosstest.AllParts(back.Alternatives[i].Output))
 		}
 		if e.hits == 0 && bytes.Contains(first.Body, []byte(secret)) {
-			t.Fatalf("the %s is nowhere to be changed\n%s", place, first.Body)
+			t.Fatalf("the %s is not found for editing\n%s", place, first.Body)
 		}
 		for _, out := range crosstest.Codecs {
 			again, err := out.EncodeResponse(back, dialect.EncodeOptions{})
@@ -394,35 +394,35 @@ func TestProperty_WhatWasRedactedInAResponseNeverComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytes.Contains(again.Body, []byte(secret)) {
-				t.Fatalf("the %s came back from %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, again.Body)
+				t.Fatalf("the %s leaks from %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, again.Body)
 			}
 			if e.hits > 0 && out.Dialect() == c.Dialect() && !bytes.Contains(again.Body, []byte(redacted)) {
-				t.Fatalf("the change of the %s is lost\n%s", place, again.Body)
+				t.Fatalf("the edit of the %s is lost\n%s", place, again.Body)
 			}
-			// The answer becomes history.
+			// The response becomes history.
 			next := &dragoman.Request{Model: "m", Messages: append([]dragoman.Message{dragoman.UserText("go on")}, back.Output...)}
 			history, err := out.EncodeRequest(next, dialect.EncodeOptions{})
 			if err == nil && bytes.Contains(history.Body, []byte(secret)) {
-				t.Fatalf("the %s came back in the history of %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, history.Body)
+				t.Fatalf("the %s leaks in the history of %s\nfirst %s\nagain %s", place, out.Dialect(), first.Body, history.Body)
 			}
 		}
 	})
 }
 
-func TestProperty_WhatWasRedactedInAStreamNeverComesBack(t *testing.T) {
+func TestProperty_RedactedStreamNeverLeaksTheSecret(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		g := gen.Options{Tidy: true}
 		resp := g.Response().Draw(t, "response")
-		honestMessages(resp.Output)
+		withoutNativeMessages(resp.Output)
 		for i := range resp.Alternatives {
-			honestMessages(resp.Alternatives[i].Output)
+			withoutNativeMessages(resp.Alternatives[i].Output)
 		}
 		place := drawSecret(t, crosstest.AllParts(resp.Output), nil)
 		first, _, err := crosstest.Streamed(c, crosstest.WithoutChunks(g.Stream(t, resp)), dialect.EncodeOptions{StreamUsage: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Who redacts keeps the fragments of a part back and changes its end.
+		// A redactor holds back the deltas of a part and edits its end.
 		var evs []dragoman.Event
 		chunk := -1
 		for _, ev := range read(t, c, first, dialect.DecodeOptions{}) {
@@ -454,7 +454,7 @@ func TestProperty_WhatWasRedactedInAStreamNeverComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytes.Contains(again, []byte(secret)) {
-				t.Fatalf("the %s came back from %s\nfirst %s\nagain %s", place, out.Dialect(), first, again)
+				t.Fatalf("the %s leaks from %s\nfirst %s\nagain %s", place, out.Dialect(), first, again)
 			}
 		}
 	})

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A name that the model decorated is restored alike in a whole answer and in
-// every event of a stream, and the report says so.
-func TestQuirkB22_ADecoratedNameIsRestoredInAnswersAndStreams(t *testing.T) {
+// A tool name that the model prefixed is restored in a whole response and in every event of a
+// stream, and the change is reported.
+func TestQuirkB22_PrefixedNameIsRestored(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{
 		{Kind: codes.ToolFunction, Name: "read_file", Parameters: []byte(`{"type":"object"}`)},
 	}}
@@ -43,10 +43,10 @@ func TestQuirkB22_ADecoratedNameIsRestoredInAnswersAndStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			if calls := whole.ToolCalls(); len(calls) != 1 || calls[0].Name != "read_file" {
-				t.Errorf("the answer calls %+v", calls)
+				t.Errorf("the response calls %+v", calls)
 			}
 			if !strings.Contains(rep.String(), "Read_File") {
-				t.Errorf("the report says nothing: %s", rep.String())
+				t.Errorf("nothing is reported: %s", rep.String())
 			}
 
 			d := c.NewStreamDecoder(o)
@@ -70,7 +70,7 @@ func TestQuirkB22_ADecoratedNameIsRestoredInAnswersAndStreams(t *testing.T) {
 				t.Errorf("the stream names %q", names)
 			}
 			if rep := d.Report(); !strings.Contains(rep.String(), "Read_File") {
-				t.Errorf("the report of the stream says nothing: %s", rep.String())
+				t.Errorf("nothing is reported for the stream: %s", rep.String())
 			}
 		})
 	}

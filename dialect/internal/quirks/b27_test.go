@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// A turn of text, call and text stays one turn: split in two, the call would not stand
-// directly before its result. Text of targets that have one place for it comes first.
-func TestQuirkB27_TextAfterACallDoesNotSplitTheTurn(t *testing.T) {
+// A turn of text, call and text stays one turn. Split in two, the call would not directly precede
+// its result. Targets with a single place for text get it first.
+func TestQuirkB27_TextAfterCallDoesNotSplitTheTurn(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
 	req := &dragoman.Request{
 		Model: "m", MaxOutputTokens: new(int64(50)), Tools: []dragoman.ToolSpec{{Name: "get_weather"}},

@@ -12,17 +12,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A call of a tool that nobody offered leads to no tool: it comes out under the
-// name it came in, whole and in every event of a stream, is not taken for a tool
-// whose name is near, and nothing stands behind it that could run.
-func TestQuirkB37_ACallOfAToolThatNobodyOfferedLeadsToNone(t *testing.T) {
+// A call of a tool that the request does not offer keeps its name, in a whole response and in every
+// event of a stream. It is not mapped to a tool with a similar name, and no tool spec is found for it.
+func TestQuirkB37_CallOfUnofferedToolMatchesNoTool(t *testing.T) {
 	offered := map[string][]dragoman.ToolSpec{
 		"no tools": nil,
 		"one tool": {{Kind: codes.ToolFunction, Name: "read_file", Parameters: []byte(`{"type":"object"}`)}},
 	}
-	answer := crosstest.AskedResponse()
-	answer.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls}
-	answer.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "functions_x", Arguments: `{"path":"a"}`, Payload: codes.PayloadObject}}
+	response := crosstest.AskedResponse()
+	response.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls}
+	response.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "functions_x", Arguments: `{"path":"a"}`, Payload: codes.PayloadObject}}
 	for _, c := range crosstest.Codecs {
 		for what, tools := range offered {
 			for _, name := range []string{"container_exec", "read_files", "read_fil", "file", "read", "rm_read_file"} {
@@ -31,7 +30,7 @@ func TestQuirkB37_ACallOfAToolThatNobodyOfferedLeadsToNone(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					enc, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+					enc, err := c.EncodeResponse(response, dialect.EncodeOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -52,7 +51,7 @@ func TestQuirkB37_ACallOfAToolThatNobodyOfferedLeadsToNone(t *testing.T) {
 						}
 					}
 					if len(called) != 3 {
-						t.Fatalf("%d sightings, want one in the answer and two in the stream", len(called))
+						t.Fatalf("the call occurs %d times, want once in the response and twice in the stream", len(called))
 					}
 					for _, call := range called {
 						if call.Name != name || call.Namespace != "" || call.Hosted {
@@ -82,12 +81,11 @@ func decodeAll(t *testing.T, c dialect.Codec, body []byte, o dialect.DecodeOptio
 	return evs
 }
 
-// A call in the answer to a request that offered no tools, or asked for none,
-// does not run: not here, and at no client that the answer is passed on to, in
-// the same dialect or another, whole or as a stream.
-func TestQuirkB37_ACallThatNobodyAskedForNeverRuns(t *testing.T) {
+// If the request offers no tools, or forbids them, a call in the response does not run:
+// neither here nor at a client, in the same dialect or another, whole or streamed.
+func TestQuirkB37_UnrequestedCallNeverRuns(t *testing.T) {
 	tool := dragoman.ToolSpec{Kind: codes.ToolFunction, Name: "rm", Parameters: []byte(`{"type":"object"}`)}
-	answer := &dragoman.Response{
+	response := &dragoman.Response{
 		ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
 		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "rm", Arguments: `{"a":1}`}}}},
 	}
@@ -101,11 +99,11 @@ func TestQuirkB37_ACallThatNobodyAskedForNeverRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := dialect.DecodeOptions{Registry: sent.Registry}
-			enc, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+			enc, err := c.EncodeResponse(response, dialect.EncodeOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			wire, _, err := crosstest.Streamed(c, crosstest.Calling(answer), dialect.EncodeOptions{})
+			wire, _, err := crosstest.Streamed(c, crosstest.Calling(response), dialect.EncodeOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +148,7 @@ func TestQuirkB37_ACallThatNobodyAskedForNeverRuns(t *testing.T) {
 	}
 }
 
-// runs reports whether a client would run a call of an answer.
+// runs reports whether a client would run a call of the response.
 func runs(resp *dragoman.Response) bool {
 	return resp.Stop.Reason.Runs() && slices.ContainsFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Problem == nil })
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// thought streams one reasoning item in several summaries and the thinking
-// itself, its signature known at one of its ends.
-func thought(d dragoman.Dialect, atStart, atEnd string) []dragoman.Event {
+// reasoningEvents streams one reasoning item with several summaries and reasoning text. Its
+// signature is known at the start or at the end.
+func reasoningEvents(d dragoman.Dialect, atStart, atEnd string) []dragoman.Event {
 	head := dragoman.Response{ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: d}}
 	return []dragoman.Event{
 		&dragoman.ResponseStart{Response: head},
@@ -31,10 +31,9 @@ func thought(d dragoman.Dialect, atStart, atEnd string) []dragoman.Event {
 	}
 }
 
-// A reasoning item is one block of thinking, however many summaries it came in:
-// what a client reads back is one part with all of them, and the signature that
-// stood when the item ended.
-func TestQuirkC22_AReasoningItemIsOneBlockWithTheSignatureItEndedWith(t *testing.T) {
+// A reasoning item with several summaries is one thinking block. The client decodes one part with
+// all summaries and the signature from the end of the item.
+func TestQuirkC22_ReasoningItemIsOneBlockWithFinalSignature(t *testing.T) {
 	for _, c := range []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}} {
 		for name, tc := range map[string]struct {
 			from           dragoman.Dialect
@@ -42,13 +41,13 @@ func TestQuirkC22_AReasoningItemIsOneBlockWithTheSignatureItEndedWith(t *testing
 			signed         string
 			signatureLines int
 		}{
-			"signed at its end":                  {c.Dialect(), "", "c2lnbmVk", "c2lnbmVk", 1},
-			"signed again at its end":            {c.Dialect(), "Zmlyc3Q=", "c2lnbmVk", "c2lnbmVk", 1},
-			"not signed":                         {c.Dialect(), "", "", "", 0},
-			"signed by another API, for nothing": {dialectname.OpenAIResponses, "", "c2lnbmVk", "", 0},
+			"signed at its end":       {c.Dialect(), "", "c2lnbmVk", "c2lnbmVk", 1},
+			"signed again at its end": {c.Dialect(), "Zmlyc3Q=", "c2lnbmVk", "c2lnbmVk", 1},
+			"not signed":              {c.Dialect(), "", "", "", 0},
+			"signed by another API":   {dialectname.OpenAIResponses, "", "c2lnbmVk", "", 0},
 		} {
 			t.Run(string(c.Dialect())+" "+name, func(t *testing.T) {
-				body, _, err := crosstest.Streamed(c, thought(tc.from, tc.start, tc.end), dialect.EncodeOptions{})
+				body, _, err := crosstest.Streamed(c, reasoningEvents(tc.from, tc.start, tc.end), dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,7 +68,7 @@ func TestQuirkC22_AReasoningItemIsOneBlockWithTheSignatureItEndedWith(t *testing
 					t.Errorf("%+v", r)
 				}
 				if n := strings.Count(string(body), "c2lnbmVk"); n != tc.signatureLines || strings.Contains(string(body), "Zmlyc3Q=") {
-					t.Errorf("the signature stands %d times in %s", n, body)
+					t.Errorf("the signature occurs %d times in %s", n, body)
 				}
 			})
 		}

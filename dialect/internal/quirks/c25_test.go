@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// Calls of a Responses stream stand at any output index, behind reasoning and
-// text; a Chat client merges calls by their own index, counted from 0.
-func TestQuirkC25_EachFunctionItemGetsItsOwnToolIndexInOrderOfAppearance(t *testing.T) {
+// Calls of a Responses stream have any output index, because reasoning and text come before them.
+// Chat clients merge calls by tool index, which counts from 0.
+func TestQuirkC25_ToolIndexCountsFunctionItemsInOrder(t *testing.T) {
 	item := func(i int, args string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"call_%d","name":"f%d","arguments":%q}`, i, i, i, args)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// clientRuns reports whether a client of an API runs a call of a stream.
+// clientRuns reports whether a client of the codec's API runs a call of the stream.
 func clientRuns(c dialect.Codec, body []byte) bool {
 	var col dragoman.Collector
 	dec := c.NewStreamDecoder(dialect.DecodeOptions{})
@@ -26,21 +26,21 @@ func clientRuns(c dialect.Codec, body []byte) bool {
 		return false
 	}
 	for _, call := range resp.ToolCalls() {
-		// Ollama has no stop that bars: it tells of arguments in an object of its own.
-		told := c.Dialect() == dialectname.Ollama && strings.HasPrefix(call.Arguments, `{"_raw":`)
-		if call.Problem == nil && !told {
+		// Ollama has no blocking stop reason: the codec wraps the arguments in an object.
+		wrapped := c.Dialect() == dialectname.Ollama && strings.HasPrefix(call.Arguments, `{"_raw":`)
+		if call.Problem == nil && !wrapped {
 			return true
 		}
 	}
 	return false
 }
 
-func TestQuirkC28_ACallThatCannotBeReadRunsNowhere(t *testing.T) {
+func TestQuirkC28_UnreadableCallNeverRuns(t *testing.T) {
 	for what, objects := range map[string][]string{
-		"willContinue is text":       {`{"name":"delete_all","args":{"path":"/"},"willContinue":"true"}`},
-		"willContinue is a number":   {`{"name":"delete_all","args":{"path":"/"},"willContinue":1}`},
-		"the name is a number later": {`{"name":"delete_all","willContinue":true}`, `{"name":5,"partialArgs":[{"jsonPath":"$.path","stringValue":"/"}]}`},
-		"the beginning cannot be read": {
+		"willContinue is text":     {`{"name":"delete_all","args":{"path":"/"},"willContinue":"true"}`},
+		"willContinue is a number": {`{"name":"delete_all","args":{"path":"/"},"willContinue":1}`},
+		"a later name is a number": {`{"name":"delete_all","willContinue":true}`, `{"name":5,"partialArgs":[{"jsonPath":"$.path","stringValue":"/"}]}`},
+		"the start cannot be read": {
 			`{"name":"delete_all","willContinue":"length"}`, `{"partialArgs":[{"jsonPath":"$.path","stringValue":"/"}]}`, `{}`,
 		},
 	} {
@@ -52,7 +52,7 @@ func TestQuirkC28_ACallThatCannotBeReadRunsNowhere(t *testing.T) {
 		}
 		for _, out := range crosstest.Codecs {
 			if body, _ := crosstest.Crossed(gemini.Codec{}, out, wire); clientRuns(out, body) {
-				t.Errorf("%s: a client of %s runs it\n%s", what, out.Dialect(), body)
+				t.Errorf("%s: a %s client runs it\n%s", what, out.Dialect(), body)
 			}
 		}
 		if len(objects) > 1 {
@@ -64,18 +64,17 @@ func TestQuirkC28_ACallThatCannotBeReadRunsNowhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemUnreadable {
-			t.Errorf("%s: a whole answer has the problem %v", what, p)
+			t.Errorf("%s: the whole response has the problem %v", what, p)
 		}
 	}
 }
 
-// A call without a name is given one that nobody chose. Somebody may have a tool
-// of that name.
-func TestQuirkB24_TheNameOfANamelessCallRunsNothing(t *testing.T) {
+// A call without a name gets a synthesized name, and the client may have a tool with that name.
+func TestQuirkB24_NamelessCallNeverRuns(t *testing.T) {
 	const wire = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
 	for _, out := range crosstest.Codecs {
 		if body, _ := crosstest.Crossed(openaichat.Codec{}, out, []byte(wire)); out.Dialect() != dialectname.OpenAIChat && clientRuns(out, body) {
-			t.Errorf("a client of %s runs it\n%s", out.Dialect(), body)
+			t.Errorf("a %s client runs it\n%s", out.Dialect(), body)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// Some proxies open a stream with chunks that say nothing, and end it there. A
-// gateway can wait for the first part before it answers, and ask again: nothing
-// but the announcement of the answer comes before, and the stream is incomplete.
-func TestQuirkC41_EmptyFirstChunksAreNotTheBeginningOfAnAnswer(t *testing.T) {
+// Some proxies start a stream with empty chunks and end it there. A gateway can wait for the first
+// part before it responds, and retry: only ResponseStart precedes the first part, and the stream is
+// incomplete.
+func TestQuirkC41_EmptyFirstChunksAreNoContent(t *testing.T) {
 	for d, empty := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat: "data: {\"choices\":[]}\n\ndata: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"},\"finish_reason\":null}]}\n\n" +
 			"data: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n",
@@ -39,7 +39,7 @@ func TestQuirkC41_EmptyFirstChunksAreNotTheBeginningOfAnAnswer(t *testing.T) {
 			t.Errorf("%s: %v", d, err)
 		}
 		if meaningful != 0 {
-			t.Errorf("%s: %d events that say something", d, meaningful)
+			t.Errorf("%s: %d events with content", d, meaningful)
 		}
 		if err := dec.Close(emit); !errors.Is(err, dragoman.ErrIncompleteStream) || meaningful != 0 {
 			t.Errorf("%s: ends with %v", d, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceInEveryDialect(t *testing.T) {
+func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnce(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"\"{\\\"a\\\":1}\""}}]},"finish_reason":"tool_calls"}]}`,
 		dialectname.OpenAIResponses: `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"\"{\\\"a\\\":1}\"","status":"completed"}]}`,
@@ -36,8 +36,8 @@ func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceInEveryDialect(t *testing
 	}
 }
 
-// The id of an item is its server's; what an output refers to is the call's id.
-func TestQuirkB28_OutputsReferToTheCallAndForeignItemIDsAreLeftOut(t *testing.T) {
+// An item id belongs to its server; an output refers to the call id.
+func TestQuirkB28_OutputsUseCallIDsAndForeignItemIDsAreDropped(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.OpenAIResponses)
 	mine := dragoman.Origin{Provider: "openai", Scope: "account-1"}
 	resp, _, err := c.DecodeResponse([]byte(`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[
@@ -76,12 +76,12 @@ func TestQuirkB28_OutputsReferToTheCallAndForeignItemIDsAreLeftOut(t *testing.T)
 			t.Errorf("%+v: %s", to, enc.Body)
 		}
 		if kept := call.ID == "fc_1"; kept != want || !want && call.ID != "" {
-			t.Errorf("%+v: the call goes out with the item id %q", to, call.ID)
+			t.Errorf("%+v: the call is sent with the item id %q", to, call.ID)
 		}
 	}
 }
 
-func TestQuirkB29_ItemsThatOnlyResponsesHasSurviveWithAllTheySay(t *testing.T) {
+func TestQuirkB29_ResponsesOnlyItemsKeepAllFields(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.OpenAIResponses)
 	item := `{"type":"tool_search_call","id":"tsc_1","call_id":"call_1","execution":"client","arguments":{"query":"x"},"status":"completed"}`
 	req, _, err := c.DecodeRequest([]byte(`{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]},`+item+`]}`), dialect.DecodeOptions{})
@@ -94,7 +94,7 @@ func TestQuirkB29_ItemsThatOnlyResponsesHasSurviveWithAllTheySay(t *testing.T) {
 	}
 }
 
-func TestQuirkB29_AToolOfANamespaceHasAnAliasThatLeadsBack(t *testing.T) {
+func TestQuirkB29_NamespacedToolAliasRoundTrips(t *testing.T) {
 	tool := dragoman.ToolSpec{Kind: codes.ToolFunction, Namespace: "crm", Name: "find", Parameters: []byte(`{"type":"object"}`)}
 	for _, c := range crosstest.Codecs {
 		asked, err := c.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{tool}}, dialect.EncodeOptions{})
@@ -107,22 +107,22 @@ func TestQuirkB29_AToolOfANamespaceHasAnAliasThatLeadsBack(t *testing.T) {
 		} else if !bytes.Contains(asked.Body, []byte(`"crm__find"`)) {
 			t.Errorf("%s: %s", c.Dialect(), asked.Body)
 		}
-		answer, err := c.EncodeResponse(&dragoman.Response{
+		response, err := c.EncodeResponse(&dragoman.Response{
 			Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
 		}, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := c.DecodeResponse(answer.Body, dialect.DecodeOptions{Registry: asked.Registry})
+		got, _, err := c.DecodeResponse(response.Body, dialect.DecodeOptions{Registry: asked.Registry})
 		if err != nil || got.ToolCalls()[0].Namespace != "crm" || got.ToolCalls()[0].Name != "find" {
 			t.Errorf("%s: %v %+v", c.Dialect(), err, got.ToolCalls())
 		}
 	}
 }
 
-// Arguments that come in tiny pieces are put together in linear time and memory:
-// eight times as much must not cost sixty-four times as much.
-func TestQuirkC35_ArgumentsInSmallPiecesTakeLinearTimeAndMemory(t *testing.T) {
+// Arguments in tiny deltas are joined in linear time and memory: eight times as much input must not
+// cost sixty-four times as much.
+func TestQuirkC35_SmallArgumentDeltasTakeLinearTimeAndMemory(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		cost := func(pieces int) (took time.Duration, bytes uint64) {
 			text := strings.Repeat("x", 8*pieces)
@@ -147,7 +147,7 @@ func TestQuirkC35_ArgumentsInSmallPiecesTakeLinearTimeAndMemory(t *testing.T) {
 				took = min(took, time.Since(start))
 				runtime.ReadMemStats(&after)
 				if bytes = after.TotalAlloc - before.TotalAlloc; resp.ToolCalls()[0].Arguments != args {
-					t.Fatalf("%s: other arguments came out", c.Dialect())
+					t.Fatalf("%s: the arguments changed", c.Dialect())
 				}
 			}
 			return took, bytes
@@ -155,23 +155,23 @@ func TestQuirkC35_ArgumentsInSmallPiecesTakeLinearTimeAndMemory(t *testing.T) {
 		short, few := cost(4000)
 		long, many := cost(32000)
 		if many > 12*few {
-			t.Errorf("%s: %d bytes for 4000 pieces, %d for 32000", c.Dialect(), few, many)
+			t.Errorf("%s: %d bytes for 4000 deltas, %d for 32000", c.Dialect(), few, many)
 		}
-		// A busy machine may stretch one of them; what is not linear is so every time.
+		// A busy machine may slow one run; only nonlinear code is slow every time.
 		tooLong := func() bool { return long > 24*short+100*time.Millisecond }
 		for try := 0; tooLong() && try < 5; try++ {
 			short, _ = cost(4000)
 			long, _ = cost(32000)
 		}
 		if tooLong() {
-			t.Errorf("%s: %v for 4000 pieces, %v for 32000", c.Dialect(), short, long)
+			t.Errorf("%s: %v for 4000 deltas, %v for 32000", c.Dialect(), short, long)
 		}
 	}
 }
 
-// A sequence may have cut the call, and an API that answers whole closes what
-// was cut.
-func TestQuirkI4_AStopSequenceBarsTheCallsBesideItInEveryDialectThatHasTheWord(t *testing.T) {
+// The stop sequence may have truncated the call, and an API that returns whole responses closes a
+// truncated call.
+func TestQuirkI4_StopSequenceBlocksCalls(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"stop_sequence"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`,
 		dialectname.Anthropic:  `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}],"stop_reason":"stop_sequence","stop_sequence":"END","usage":{"input_tokens":1,"output_tokens":1}}`,
@@ -186,7 +186,7 @@ func TestQuirkI4_AStopSequenceBarsTheCallsBesideItInEveryDialectThatHasTheWord(t
 			if calls := resp.ToolCalls(); resp.Stop.Reason != dragoman.StopSequence || len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != codes.ProblemStopped {
 				t.Errorf("%s, %s: %s, %+v", d, how, resp.Stop.Reason, calls[0])
 			}
-			// Who does not know the word must not run it either.
+			// A client that does not know the stop reason must not run the call either.
 			enc, err := crosstest.CodecOf(dialectname.OpenAIChat).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s"})
 			if word := string(enc.Body); err != nil || !strings.Contains(word, `"finish_reason":"content_filter"`) && !strings.Contains(word, `"finish_reason":"stop_sequence"`) {
 				t.Errorf("%s, %s: %v %s", d, how, err, word)

@@ -1,3 +1,3 @@
-// Package quirks has the tests of quirks that concern several dialects. A test has the id of
-// its quirk in its name; docs/quirks.md lists them.
+// Package quirks tests quirks that concern several dialects. The name of a test has the id of its
+// quirk; docs/quirks.md lists them.
 package quirks

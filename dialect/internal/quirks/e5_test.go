@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// A call is demanded, and what may be called is not there: nobody can answer.
-func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *testing.T) {
+// A required call of tools that are not sent cannot be satisfied.
+func TestQuirkE5_RequiredCallOfUnsentToolsIsAnError(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)},
 		{Name: "broken", Parameters: json.RawMessage(`{"type":`)},
@@ -26,7 +26,7 @@ func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *t
 		return refs
 	}
 	for _, c := range crosstest.Codecs {
-		for _, narrowed := range []bool{false, true} { // the target cannot be told which tools are allowed
+		for _, narrowed := range []bool{false, true} { // the target has no list of allowed tools
 			encode := func(mode string, refs []dragoman.ToolRef) (dialect.Encoded, error) {
 				return c.EncodeRequest(&dragoman.Request{
 					Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: tools,
@@ -44,7 +44,7 @@ func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *t
 				if !errors.Is(err, dragoman.ErrUnsupported) || !strings.Contains(err.Error(), "names a tool that is not sent") {
 					t.Errorf("%s (narrowed: %v), a call of %s is forced: %v", c.Dialect(), narrowed, gone, err)
 				}
-				// Who may call, and has nothing to, may still answer.
+				// With mode auto, a model without tools can still respond with text.
 				enc, err := encode(dragoman.ChoiceAuto, ref(gone))
 				if err != nil || strings.Contains(string(enc.Body), gone) ||
 					!strings.Contains(enc.Report.String(), "/tool_choice") && !strings.Contains(enc.Report.String(), "no allowed tools") {
@@ -60,7 +60,7 @@ func TestQuirkE5_ARequiredCallOfToolsThatAreNotSentIsTheSameErrorEverywhere(t *t
 
 // If all tools of a request were dropped, a choice that names one of them is an error in every
 // dialect. A request that declares no tools has no choice (quirk E3, requirement R6).
-func TestQuirkE5_AForcedToolIsAnErrorIfAllToolsWereDropped(t *testing.T) {
+func TestQuirkE5_ForcedToolIsAnErrorIfAllToolsWereDropped(t *testing.T) {
 	off := false
 	for _, c := range crosstest.Codecs {
 		encode := func(mode string, tools ...dragoman.ToolSpec) (dialect.Encoded, error) {

@@ -13,24 +13,24 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Models of Claude before 4.6 know neither effort nor adaptive thinking.
-func TestQuirkG10_AModelOfClaudeThatTakesBudgetsGetsOneForAnEffort(t *testing.T) {
+// Claude models before 4.6 support neither effort nor adaptive thinking.
+func TestQuirkG10_EffortBecomesBudgetForOlderClaude(t *testing.T) {
 	number := func(n int64) *int64 { return &n }
 	for what, c := range map[string]struct {
 		settings dragoman.ReasoningSettings
-		thinking string // {} where nothing is said
-		told     string // where a line is
+		thinking string // {} if thinking is not set
+		lossAt   string // pointer of the loss
 	}{
-		"effort":                  {dragoman.ReasoningSettings{Effort: "high"}, `{"type":"enabled","budget_tokens":24576}`, "/reasoning/effort"},
-		"little effort":           {dragoman.ReasoningSettings{Effort: "minimal"}, `{"type":"enabled","budget_tokens":1024}`, "/reasoning/effort"},
-		"effort and adaptive":     {dragoman.ReasoningSettings{Effort: "low", Mode: codes.ReasoningAdaptive}, `{"type":"enabled","budget_tokens":1024}`, "/reasoning/effort"},
-		"adaptive":                {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, `{"type":"enabled","budget_tokens":8192}`, "/reasoning/mode"},
-		"a budget beside effort":  {dragoman.ReasoningSettings{Effort: "high", BudgetTokens: number(2000)}, `{"type":"enabled","budget_tokens":2000}`, "/reasoning/effort"},
-		"a budget":                {dragoman.ReasoningSettings{BudgetTokens: number(2000)}, `{"type":"enabled","budget_tokens":2000}`, ""},
-		"no effort":               {dragoman.ReasoningSettings{Effort: "none"}, `{"type":"disabled"}`, "/reasoning/effort"},
-		"off, with effort":        {dragoman.ReasoningSettings{Effort: "high", Mode: codes.ReasoningOff}, `{"type":"disabled"}`, "/reasoning/effort"},
-		"an effort nobody knows":  {dragoman.ReasoningSettings{Effort: "heroic"}, `{}`, "/reasoning/effort"},
-		"nothing but the summary": {dragoman.ReasoningSettings{Summary: "auto"}, `{}`, "/reasoning/summary"},
+		"effort":              {dragoman.ReasoningSettings{Effort: "high"}, `{"type":"enabled","budget_tokens":24576}`, "/reasoning/effort"},
+		"minimal effort":      {dragoman.ReasoningSettings{Effort: "minimal"}, `{"type":"enabled","budget_tokens":1024}`, "/reasoning/effort"},
+		"effort and adaptive": {dragoman.ReasoningSettings{Effort: "low", Mode: codes.ReasoningAdaptive}, `{"type":"enabled","budget_tokens":1024}`, "/reasoning/effort"},
+		"adaptive":            {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, `{"type":"enabled","budget_tokens":8192}`, "/reasoning/mode"},
+		"a budget and effort": {dragoman.ReasoningSettings{Effort: "high", BudgetTokens: number(2000)}, `{"type":"enabled","budget_tokens":2000}`, "/reasoning/effort"},
+		"a budget":            {dragoman.ReasoningSettings{BudgetTokens: number(2000)}, `{"type":"enabled","budget_tokens":2000}`, ""},
+		"no effort":           {dragoman.ReasoningSettings{Effort: "none"}, `{"type":"disabled"}`, "/reasoning/effort"},
+		"off, with effort":    {dragoman.ReasoningSettings{Effort: "high", Mode: codes.ReasoningOff}, `{"type":"disabled"}`, "/reasoning/effort"},
+		"an unknown effort":   {dragoman.ReasoningSettings{Effort: "heroic"}, `{}`, "/reasoning/effort"},
+		"summary only":        {dragoman.ReasoningSettings{Summary: "auto"}, `{}`, "/reasoning/summary"},
 	} {
 		for _, d := range []dragoman.Dialect{dialectname.Anthropic, dialectname.Bedrock} {
 			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("go")}, Reasoning: &c.settings}
@@ -55,17 +55,17 @@ func TestQuirkG10_AModelOfClaudeThatTakesBudgetsGetsOneForAnEffort(t *testing.T)
 			if got != c.thinking || strings.Contains(string(enc.Body), "effort") {
 				t.Errorf("%s for %s: %s", what, d, enc.Body)
 			}
-			told := ""
+			lossAt := ""
 			for _, l := range enc.Report.Losses {
 				if strings.HasPrefix(l.Path, "/reasoning/e") || strings.HasPrefix(l.Path, "/reasoning/m") || strings.HasPrefix(l.Path, "/reasoning/s") {
-					told = l.Path
+					lossAt = l.Path
 				}
 			}
-			if told != c.told {
-				t.Errorf("%s for %s: told at %q, want %q\n%s", what, d, told, c.told, enc.Report)
+			if lossAt != c.lossAt {
+				t.Errorf("%s for %s: loss at %q, want %q\n%s", what, d, lossAt, c.lossAt, enc.Report)
 			}
 			if d == dialectname.Anthropic && strings.Contains(got, "24576") && body.Max <= 24576 {
-				t.Errorf("%s: a budget beyond max_tokens: %s", what, enc.Body)
+				t.Errorf("%s: the budget exceeds max_tokens: %s", what, enc.Body)
 			}
 		}
 	}

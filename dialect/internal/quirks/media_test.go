@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Of documents in Base64 Anthropic takes PDF only; one of text has a source of
-// its own there, however it was told elsewhere.
-func TestADocumentOfTextIsWrittenForAnthropicAsText(t *testing.T) {
+// Of Base64 documents, Anthropic accepts only PDF. A text document has its own kind of source there,
+// whatever form it had in the other dialect.
+func TestTextDocumentIsWrittenAsTextForAnthropic(t *testing.T) {
 	document := func(mime, data string) *dragoman.Request {
 		return &dragoman.Request{Model: "m", Messages: []dragoman.Message{
 			crosstest.Says(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaFile, MIME: mime, Base64: data}),
@@ -36,25 +36,23 @@ func TestADocumentOfTextIsWrittenForAnthropicAsText(t *testing.T) {
 	}
 }
 
-// A text that Gemini signed is the one part of an answer whose state no other
-// dialect has a place for (quirk G8): it is never lost in silence.
-func TestASignedTextIsNotUnsignedInSilence(t *testing.T) {
-	req := asking(dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
+// Only Gemini has a place for the signature of a text (quirk G8). Other dialects report its loss.
+func TestDroppedTextSignatureIsReported(t *testing.T) {
+	req := requestOf(dragoman.UserText("q"), crosstest.Says(dragoman.RoleAssistant, &dragoman.Text{Text: "a", Signature: "c2ln"}), dragoman.UserText("and"))
 	for _, c := range crosstest.Codecs {
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(enc.Report.String(), "signature") && !strings.Contains(string(enc.Body), "c2ln") {
-			t.Errorf("%s: lost without a word\n%s\n%s", c.Dialect(), enc.Body, enc.Report.String())
+			t.Errorf("%s: the loss is not reported\n%s\n%s", c.Dialect(), enc.Body, enc.Report.String())
 		}
 	}
 }
 
-// Clients spell the type of their media in their own ways, or not at all. What a
-// target takes comes in its spelling; for what it does not take a note stands in,
-// and the loss is a serious one (quirk D14).
-func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
+// Clients spell media types differently, or omit them. The target gets a type it accepts, in its
+// spelling; other media are replaced by a note, with a serious loss (quirk D14).
+func TestQuirkD14_MediaHasAnAcceptedTypeOrIsANote(t *testing.T) {
 	image := func(url string) string { return `{"type":"image_url","image_url":{"url":` + crosstest.JSON(url) + `}}` }
 	file := func(data string) string { return `{"type":"file","file":{"file_data":` + crosstest.JSON(data) + `}}` }
 	claude := func(block, mime, data string) string {
@@ -64,7 +62,7 @@ func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
 		return `{"inlineData":{"mimeType":"` + mime + `","data":"` + data + `"}}`
 	}
 	const png, svg = "iVBORw0KGgo=", "PHN2Zy8+"
-	for _, c := range []struct{ part, anthropic, gemini string }{ // "" for a note
+	for _, c := range []struct{ part, anthropic, gemini string }{ // "" means a note
 		{image("data:image/jpg;base64,/9j/4AAQ"), claude("image", "image/jpeg", "/9j/4AAQ"), inline("image/jpeg", "/9j/4AAQ")},
 		{image("DATA:image/PNG;a=b;BASE64," + png), claude("image", "image/png", png), inline("image/png", png)},
 		{image(" data:image/png;base64," + png), claude("image", "image/png", png), inline("image/png", png)},
@@ -80,7 +78,7 @@ func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
 		{file("JVBERi0xLjQ="), claude("document", "application/pdf", "JVBERi0xLjQ="), inline("application/pdf", "JVBERi0xLjQ=")},
 		{file("data:image/png;base64," + png), claude("image", "image/png", png), inline("image/png", png)},
 		{file("data:text/plain;charset=utf-8,a%20b"), `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a b"}`, inline("text/plain", "YSBi")},
-		{file("data:text/plain;base64,/w=="), "", inline("text/plain", "/w==")}, // no UTF-8
+		{file("data:text/plain;base64,/w=="), "", inline("text/plain", "/w==")}, // not UTF-8
 	} {
 		body := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"q"},` + c.part + `]}]}`
 		req, _, err := crosstest.CodecOf(dialectname.OpenAIChat).DecodeRequest([]byte(body), dialect.DecodeOptions{})
@@ -103,32 +101,31 @@ func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
 	}
 }
 
-// What becomes of media of each kind in each API: in a message of the user's, and
-// in a result.
+// The possible results for media of each kind in each API, in a user message and in a tool result.
 const (
-	whole  = iota // written as it is
-	beside        // written as it is, but not where it stood
-	noted         // a note stands in for it
+	inPlace  = iota // written in place
+	movedOut        // written in another place
+	noted           // replaced by a note
 )
 
-func TestQuirkD14_MediaIsWrittenOrReportedAtItsPlaceInEveryAPI(t *testing.T) {
+func TestQuirkD14_MediaIsWrittenOrReportedInEveryAPI(t *testing.T) {
 	type fate struct{ user, result int }
-	both, aside, lost := fate{whole, whole}, fate{whole, beside}, fate{noted, noted}
+	both, outside, lost := fate{inPlace, inPlace}, fate{inPlace, movedOut}, fate{noted, noted}
 	for _, c := range []struct {
 		kind                                                string
 		mime, data                                          string
 		chat, responses, anthropic, gemini, ollama, bedrock fate
 	}{
-		{codes.MediaImage, "image/png", "iVBORw0KGgo=", aside, both, both, both, both, both},
+		{codes.MediaImage, "image/png", "iVBORw0KGgo=", outside, both, both, both, both, both},
 		{codes.MediaImage, "image/svg+xml", "PHN2Zy8+", lost, lost, lost, lost, lost, lost},
-		{codes.MediaImage, "image/heic", "AAAAGGZ0eXBoZWlj", lost, lost, lost, aside, lost, lost},
-		{codes.MediaImage, "image/bmp", "Qk0AAAAA", lost, lost, lost, aside, both, lost},
-		{codes.MediaAudio, "audio/wav", "UklGRgAAAABXQVZF", aside, lost, lost, aside, both, fate{whole, noted}},
-		{codes.MediaAudio, "audio/flac", "ZkxhQwAAACI=", lost, lost, lost, aside, both, fate{whole, noted}},
-		{codes.MediaFile, "application/pdf", "JVBERi0xLjQ=", aside, both, both, both, lost, both},
-		{codes.MediaFile, "application/zip", "UEsDBAAA", aside, both, lost, lost, lost, lost},
-		{codes.MediaVideo, "video/mp4", "AAAAGGZ0eXBtcDQy", lost, lost, lost, aside, lost, both},
-		{codes.MediaVideo, "video/x-msvideo", "UklGRgAAAABBVkkg", lost, lost, lost, aside, lost, lost},
+		{codes.MediaImage, "image/heic", "AAAAGGZ0eXBoZWlj", lost, lost, lost, outside, lost, lost},
+		{codes.MediaImage, "image/bmp", "Qk0AAAAA", lost, lost, lost, outside, both, lost},
+		{codes.MediaAudio, "audio/wav", "UklGRgAAAABXQVZF", outside, lost, lost, outside, both, fate{inPlace, noted}},
+		{codes.MediaAudio, "audio/flac", "ZkxhQwAAACI=", lost, lost, lost, outside, both, fate{inPlace, noted}},
+		{codes.MediaFile, "application/pdf", "JVBERi0xLjQ=", outside, both, both, both, lost, both},
+		{codes.MediaFile, "application/zip", "UEsDBAAA", outside, both, lost, lost, lost, lost},
+		{codes.MediaVideo, "video/mp4", "AAAAGGZ0eXBtcDQy", lost, lost, lost, outside, lost, both},
+		{codes.MediaVideo, "video/x-msvideo", "UklGRgAAAABBVkkg", lost, lost, lost, outside, lost, lost},
 	} {
 		for d, want := range map[dragoman.Dialect]fate{
 			dialectname.OpenAIChat: c.chat, dialectname.OpenAIResponses: c.responses, dialectname.Anthropic: c.anthropic,
@@ -136,18 +133,18 @@ func TestQuirkD14_MediaIsWrittenOrReportedAtItsPlaceInEveryAPI(t *testing.T) {
 		} {
 			t.Run(c.mime+" to "+string(d), func(t *testing.T) {
 				m := &dragoman.Media{Media: c.kind, MIME: c.mime, Base64: c.data, Name: "a.x"}
-				user := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
-				meets(t, d, user, c.data, "/messages/0/parts/1", want.user)
+				user := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+				checkMedia(t, d, user, c.data, "/messages/0/parts/1", want.user)
 				call := crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
 				res := crosstest.Says(dragoman.RoleTool, &dragoman.ToolResult{CallID: "call_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}, m}})
-				meets(t, d, asking(dragoman.UserText("q"), call, res), c.data, "/messages/2/parts/0/content/1", want.result)
+				checkMedia(t, d, requestOf(dragoman.UserText("q"), call, res), c.data, "/messages/2/parts/0/content/1", want.result)
 			})
 		}
 	}
 }
 
-// meets checks what became of the media with this content, at a place of a request.
-func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at string, want int) {
+// checkMedia checks what happens to the media with this content, at a pointer of a request.
+func checkMedia(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at string, want int) {
 	t.Helper()
 	enc, err := crosstest.CodecOf(d).EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil {
@@ -155,7 +152,7 @@ func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at str
 	}
 	written := strings.Contains(string(enc.Body), data)
 	if note := strings.Contains(string(enc.Body), " not shown]"); written == note || written != (want != noted) {
-		t.Errorf("at %s it is written: %v, a note: %v\n%s", at, written, note, enc.Body)
+		t.Errorf("at %s: written %v, note %v\n%s", at, written, note, enc.Body)
 	}
 	lost, moved := false, false
 	for _, l := range enc.Report.Losses {
@@ -166,18 +163,18 @@ func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at str
 			t.Errorf("%v is not at %s", l, at)
 		}
 	}
-	if lost != (want == noted) || want == beside && !moved {
-		t.Errorf("at %s the loss is told: %v, the move: %v\n%s", at, lost, moved, enc.Report)
+	if lost != (want == noted) || want == movedOut && !moved {
+		t.Errorf("at %s: loss reported %v, move reported %v\n%s", at, lost, moved, enc.Report)
 	}
 }
 
-// Servers of others, and what came from an API itself, keep the types that OpenAI
-// does not take.
-func TestQuirkD14_OnlyOpenAIRefusesWhatOpenAIRefuses(t *testing.T) {
+// Other servers of the same API, and media that came from the API itself, keep the types that OpenAI
+// refuses.
+func TestQuirkD14_OnlyOpenAIRefusesItsMediaTypes(t *testing.T) {
 	m := &dragoman.Media{Media: codes.MediaImage, MIME: "image/bmp", Base64: "Qk0AAAAA"}
 	for _, d := range []dragoman.Dialect{dialectname.OpenAIChat, dialectname.OpenAIResponses} {
-		theirs := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
-		own := asking(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		theirs := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
+		own := requestOf(crosstest.Says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m))
 		own.Messages[0].Origin = &dragoman.Origin{Dialect: d}
 		for req, any := range map[*dragoman.Request]bool{theirs: true, own: false} {
 			enc, err := crosstest.CodecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Dialect: d, Model: "m", Caps: targets.Capabilities{AnyMedia: any}}})
@@ -188,13 +185,13 @@ func TestQuirkD14_OnlyOpenAIRefusesWhatOpenAIRefuses(t *testing.T) {
 	}
 }
 
-// Ollama's clients may send an image of nothing.
-func TestMediaWithoutContentIsANoteEverywhere(t *testing.T) {
+// Ollama clients may send an image without content.
+func TestEmptyMediaIsANote(t *testing.T) {
 	for _, images := range []string{`[""]`, `[null]`} {
 		body := `{"model":"m","messages":[{"role":"user","content":"q","images":` + images + `}]}`
 		req, _, err := crosstest.CodecOf(dialectname.Ollama).DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
-			continue // which is an answer too
+			continue // an error is acceptable too
 		}
 		for _, c := range crosstest.Codecs {
 			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
@@ -208,8 +205,8 @@ func TestMediaWithoutContentIsANoteEverywhere(t *testing.T) {
 	}
 }
 
-// A note names what it stands for. It does not hold it.
-func TestANoteNeverHoldsTheContent(t *testing.T) {
+// A note names the media it replaces. It does not contain it.
+func TestNoteNeverContainsTheMedia(t *testing.T) {
 	content := strings.Repeat("iVBORw0KGgo", 300)
 	for _, m := range []dragoman.Media{
 		{Media: codes.MediaImage, URL: "Data:image/svg+xml," + content},
@@ -226,7 +223,7 @@ func TestANoteNeverHoldsTheContent(t *testing.T) {
 	}
 }
 
-func TestMediaMeansTheSameInEveryDialect(t *testing.T) {
+func TestMediaKeepsItsMeaningInEveryDialect(t *testing.T) {
 	request := func(c dialect.Codec, part string) string {
 		if c.Dialect() == dialectname.OpenAIResponses {
 			return `{"model":"m","input":[{"type":"message","role":"user","content":[` + part + `]}]}`
@@ -245,7 +242,7 @@ func TestMediaMeansTheSameInEveryDialect(t *testing.T) {
 		part string
 		to   dialect.Codec
 		want string
-		lost string // empty for no loss in the message
+		lost string // empty if the message has no loss
 	}{
 		{chat, image, responses, input, ""},
 		{responses, input, claude, source, ""},
@@ -272,7 +269,7 @@ func TestMediaMeansTheSameInEveryDialect(t *testing.T) {
 	}
 }
 
-// asking returns a request with messages.
-func asking(ms ...dragoman.Message) *dragoman.Request {
+// requestOf returns a request with messages.
+func requestOf(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "m", Messages: ms}
 }

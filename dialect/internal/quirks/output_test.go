@@ -17,9 +17,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Arguments of a tool are translated back, an answer is not: who asked for a
-// property gets it under its own name.
-func TestTheSchemaOfAnAnswerKeepsTheNamesOfItsProperties(t *testing.T) {
+// Tool arguments are translated back, but structured output is not, so its properties must keep
+// their own names.
+func TestOutputSchemaKeepsPropertyNames(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
 		Output: &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: []byte(`{"type":"object","properties":{"größe in m":{"type":"number"},"a":{"type":"string"}},"required":["größe in m","a"],"additionalProperties":false}`)},
@@ -35,9 +35,8 @@ func TestTheSchemaOfAnAnswerKeepsTheNamesOfItsProperties(t *testing.T) {
 	}
 }
 
-// A model that is named after decoding is written, also where the request had
-// none.
-func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
+// A model that is set after decoding is written, even if the request had none.
+func TestModelIsAddedToRequestWithoutOne(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"messages":[{"role":"user","content":"hi"}]}`,
 		dialectname.OpenAIResponses: `{"model":null,"input":"hi"}`,
@@ -61,7 +60,7 @@ func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
 	}
 }
 
-func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
+func TestQuirkF6_NonObjectOutputRootIsWrapped(t *testing.T) {
 	wants := map[dragoman.Dialect]bool{dialectname.OpenAIChat: true, dialectname.OpenAIResponses: true, dialectname.Anthropic: true, dialectname.Bedrock: true, "cohere.chat": true}
 	for what, src := range map[string]string{
 		"a list":    `{"type":"array","items":{"type":"string","format":"idn-email"}}`,
@@ -82,7 +81,7 @@ func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
 				wrap := wants[c.Dialect()] && what != "an object"
 				body := bytes.ReplaceAll(enc.Body, []byte(`\"`), []byte(`"`)) // Bedrock has it in a string
 				if got := bytes.Contains(body, []byte(`{"type":"object","properties":{"value":{`)); got != wrap || enc.Registry.AnswerWrapped() != wrap {
-					t.Errorf("%s: %s, strict %q: wrapped %v, told %v\n%s", c.Dialect(), what, strict, got, enc.Registry.AnswerWrapped(), enc.Body)
+					t.Errorf("%s: %s, strict %q: wrapped %v, AnswerWrapped %v\n%s", c.Dialect(), what, strict, got, enc.Registry.AnswerWrapped(), enc.Body)
 				}
 				reported := false
 				for _, l := range enc.Report.Losses {
@@ -99,7 +98,7 @@ func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
 	}
 }
 
-func TestQuirkF9_WhoHonoursOnlyOneOfToolsAndSchemaIsAskedInWords(t *testing.T) {
+func TestQuirkF9_SchemaIsAPromptIfToolsExcludeIt(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		req := &dragoman.Request{
 			Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
@@ -123,20 +122,19 @@ func TestQuirkF9_WhoHonoursOnlyOneOfToolsAndSchemaIsAskedInWords(t *testing.T) {
 		if !slices.Equal(slices.Sorted(maps.Keys(members)), slices.Sorted(maps.Keys(plain))) || !bytes.Contains(enc.Body, []byte(`{\"zz\":`)) {
 			t.Errorf("%s: %s", c.Dialect(), enc.Body)
 		}
-		if !told(enc.Report, dragoman.Lowered, "/output") {
+		if !reported(enc.Report, dragoman.Lowered, "/output") {
 			t.Errorf("%s: %s", c.Dialect(), enc.Report)
 		}
 		if c.Dialect() == dialectname.Ollama {
-			if enc, err = c.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || !told(enc.Report, dragoman.Lowered, "/output") {
-				t.Errorf("Ollama holds every answer to the format, which is not reported: %s", enc.Report)
+			if enc, err = c.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || !reported(enc.Report, dragoman.Lowered, "/output") {
+				t.Errorf("Ollama applies the format to every response, which is not reported: %s", enc.Report)
 			}
 		}
 	}
 }
 
-// JSON without a schema is less than was asked for and more than nothing: DeepSeek
-// takes no more (requirement X7).
-func TestX7_AServerThatTakesJSONAndNoSchemaIsAskedForTheSchemaInWords(t *testing.T) {
+// JSON without a schema is better than nothing: DeepSeek supports no more (requirement X7).
+func TestX7_SchemaIsAPromptIfTheServerTakesOnlyJSON(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		ask := func(schema string) *dragoman.Request {
 			return &dragoman.Request{
@@ -149,7 +147,7 @@ func TestX7_AServerThatTakesJSONAndNoSchemaIsAskedForTheSchemaInWords(t *testing
 		target := targets.Target{Caps: targets.Capabilities{NoOutputSchema: true}}
 		for _, tc := range []struct {
 			schema string
-			mode   bool // JSON is asked for as a format, too
+			mode   bool // JSON is also set as the format
 		}{
 			{`{"type":"object","properties":{"zz":{"type":"string"}},"required":["zz"]}`, true},
 			{`{"type":"array","items":{"enum":["zz"]}}`, false},
@@ -174,21 +172,21 @@ func TestX7_AServerThatTakesJSONAndNoSchemaIsAskedForTheSchemaInWords(t *testing
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(expected))) || !bytes.Contains(enc.Body, []byte(`\"zz\"`)) || bytes.Contains(enc.Body, []byte(`"zz"`)) {
 				t.Errorf("%s: %s", c.Dialect(), enc.Body)
 			}
-			if !told(enc.Report, dragoman.Lowered, "/output/schema") {
+			if !reported(enc.Report, dragoman.Lowered, "/output/schema") {
 				t.Errorf("%s: %s", c.Dialect(), enc.Report)
 			}
 		}
-		// Without a schema nothing is missing.
-		if enc, err := c.EncodeRequest(bare, dialect.EncodeOptions{Target: target}); err != nil || told(enc.Report, dragoman.Lowered, "/output/schema") {
+		// Without a schema, nothing is lost.
+		if enc, err := c.EncodeRequest(bare, dialect.EncodeOptions{Target: target}); err != nil || reported(enc.Report, dragoman.Lowered, "/output/schema") {
 			t.Errorf("%s: %v %s", c.Dialect(), err, enc.Report)
 		}
 	}
 }
 
-// An answer is checked against what its author wrote: the wire got less.
-func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
+// Output is checked against the author's schema; the wire got a lowered one.
+func TestQuirkF4_OutputIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	const src = `{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`
-	const answer = `{"n":0}`
+	const output = `{"n":0}`
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
 		Output: &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: []byte(src)},
@@ -204,12 +202,12 @@ func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	for what, c := range map[string]struct {
 		schema []byte
 		valid  bool
-	}{"the lowered one": {low.Schema, true}, "the author's": {req.Output.Schema, false}} {
+	}{"lowered schema": {low.Schema, true}, "author's schema": {req.Output.Schema, false}} {
 		v, err := schema.Compile(c.schema)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := v.Validate([]byte(answer)); (err == nil) != c.valid {
+		if err := v.Validate([]byte(output)); (err == nil) != c.valid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -218,7 +216,7 @@ func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	}
 }
 
-// told reports whether a report has a loss at a place.
-func told(rep dragoman.Report, kind dragoman.LossKind, path string) bool {
+// reported reports whether rep has a loss of this kind at path.
+func reported(rep dragoman.Report, kind dragoman.LossKind, path string) bool {
 	return slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Kind == kind && l.Path == path })
 }

@@ -12,30 +12,29 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// thinkers are answers with state that only their maker reads: "c2VjcmV0" is
-// all of it.
-var thinkers = map[dragoman.Dialect]string{
+// reasoningResponses have state that only the model's provider can read; "c2VjcmV0" is all of it.
+var reasoningResponses = map[dragoman.Dialect]string{
 	dialectname.OpenAIResponses: `{"id":"r","object":"response","status":"completed","model":"one","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"seen"}],"encrypted_content":"c2VjcmV0"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"so","annotations":[]}]}]}`,
 	dialectname.Anthropic:       `{"id":"m","type":"message","role":"assistant","model":"one","content":[{"type":"thinking","thinking":"seen","signature":"c2VjcmV0"},{"type":"redacted_thinking","data":"c2VjcmV0"},{"type":"text","text":"so"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
 	dialectname.Gemini:          `{"candidates":[{"content":{"role":"model","parts":[{"text":"seen","thought":true},{"text":"so","thoughtSignature":"c2VjcmV0"}]},"finishReason":"STOP","index":0}],"modelVersion":"one"}`,
 	dialectname.Bedrock:         `{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"seen","signature":"c2VjcmV0"}}},{"reasoningContent":{"redactedContent":"c2VjcmV0"}},{"text":"so"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
 }
 
-// following is a request that goes on after an answer of a thinker.
+// following returns a request that continues after one of reasoningResponses.
 func following(t *testing.T, d dragoman.Dialect, origin dragoman.Origin) *dragoman.Request {
 	t.Helper()
-	resp, _, err := crosstest.CodecOf(d).DecodeResponse([]byte(thinkers[d]), dialect.DecodeOptions{Origin: origin})
+	resp, _, err := crosstest.CodecOf(d).DecodeResponse([]byte(reasoningResponses[d]), dialect.DecodeOptions{Origin: origin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &dragoman.Request{Model: "one", Messages: append(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...), dragoman.UserText("more"))}
 }
 
-func TestQuirkD26_OpaqueReasoningStaysBehindWhenTheModelChanges(t *testing.T) {
-	for from := range thinkers {
+func TestQuirkD26_OpaqueReasoningIsDroppedWhenTheModelChanges(t *testing.T) {
+	for from := range reasoningResponses {
 		for _, c := range crosstest.Codecs {
 			for _, model := range []string{"one", "another"} {
-				// Only Responses lets its models read each other's.
+				// Only Responses models can read each other's reasoning.
 				same := c.Dialect() == from && (model == "one" || from == dialectname.OpenAIResponses)
 				for _, rebuild := range []bool{false, true} {
 					req := following(t, from, dragoman.Origin{Model: "one"})
@@ -59,7 +58,7 @@ func TestQuirkD26_OpaqueReasoningStaysBehindWhenTheModelChanges(t *testing.T) {
 	}
 }
 
-func TestQuirkD24_RedactedThinkingGoesBackUnreadAtItsPlace(t *testing.T) {
+func TestQuirkD24_RedactedThinkingReturnsUnchanged(t *testing.T) {
 	for d, want := range map[dragoman.Dialect]string{
 		dialectname.Anthropic: `"signature":"c2VjcmV0"},{"type":"redacted_thinking","data":"c2VjcmV0"},{"type":"text","text":"so"}`,
 		dialectname.Bedrock:   `{"reasoningContent":{"redactedContent":"c2VjcmV0"}},{"text":"so"}`,
@@ -99,7 +98,7 @@ func TestQuirkD30_EncryptedContentOfAnotherAccountIsNotReplayed(t *testing.T) {
 	}
 }
 
-func TestQuirkG12_AThinkingBlockWithoutTextIsKeptForItsSignature(t *testing.T) {
+func TestQuirkG12_EmptyThinkingBlockKeepsItsSignature(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{
 		dialectname.Anthropic: `{"id":"m","type":"message","role":"assistant","model":"one","content":[{"type":"thinking","thinking":"","signature":"c2VjcmV0"},{"type":"text","text":"so"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
 		dialectname.Bedrock:   `{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"","signature":"c2VjcmV0"}}},{"text":"so"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
@@ -122,12 +121,12 @@ func TestQuirkG12_AThinkingBlockWithoutTextIsKeptForItsSignature(t *testing.T) {
 	}
 }
 
-// There is no option yet that asks for a splitter, so that tags are text.
-func TestQuirkG7_ThinkTagsInTheTextStayThere(t *testing.T) {
-	const said = `<think>hm</think> so`
+// No option asks for a splitter yet, so tags are plain text.
+func TestQuirkG7_ThinkTagsStayInTheText(t *testing.T) {
+	const text = `<think>hm</think> so`
 	for d, body := range map[dragoman.Dialect]string{
-		dialectname.OpenAIChat: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}]}`,
-		dialectname.Ollama:     `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"` + said + `"},"done":true,"done_reason":"stop"}`,
+		dialectname.OpenAIChat: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `"},"finish_reason":"stop"}]}`,
+		dialectname.Ollama:     `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"` + text + `"},"done":true,"done_reason":"stop"}`,
 	} {
 		resp, _, err := crosstest.CodecOf(d).DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
@@ -152,7 +151,7 @@ func TestQuirkG7_ThinkTagsInTheTextStayThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		for how, r := range map[string]*dragoman.Response{"whole": resp, "streamed": streamed} {
-			if got := r.Text(); got != said || len(r.Output[0].Parts) != 1 {
+			if got := r.Text(); got != text || len(r.Output[0].Parts) != 1 {
 				t.Errorf("%s, %s: %q in %d parts", d, how, got, len(r.Output[0].Parts))
 			}
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// TestRequestsOfRealAgentsDecodeWithoutLoss takes what Codex CLI and opencode
-// really send: nothing of it is lost on the way in or back, and all of it can
-// be said in the other dialects.
-func TestRequestsOfRealAgentsDecodeWithoutLoss(t *testing.T) {
+// TestAgentRequestsDecodeWithoutLoss decodes requests that Codex CLI and opencode
+// really sent. Decoding and re-encoding must lose nothing, and every other
+// dialect must be able to encode the request.
+func TestAgentRequestsDecodeWithoutLoss(t *testing.T) {
 	for _, x := range traffic.AgentRequests(t) {
 		t.Run(x.Name, func(t *testing.T) {
 			a := x.Source
@@ -31,7 +31,7 @@ func TestRequestsOfRealAgentsDecodeWithoutLoss(t *testing.T) {
 			}
 			same, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{})
 			if err != nil || string(same.Body) != string(x.Body) {
-				t.Errorf("an unchanged request is not written byte for byte (%v)\n%s", err, firstDifference(string(x.Body), string(same.Body)))
+				t.Errorf("an unchanged request is not byte-identical (%v)\n%s", err, firstDifference(string(x.Body), string(same.Body)))
 			}
 			rebuilt, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 			if err != nil {
@@ -51,23 +51,23 @@ func TestRequestsOfRealAgentsDecodeWithoutLoss(t *testing.T) {
 			differing := explain(requestExplanations[a.File])
 			differing.add(x.Path, diff("", was, is))
 			for path, example := range differing.unknown {
-				t.Errorf("rebuilt, %s differs: %s", path, example)
+				t.Errorf("rebuilt request: %s differs: %s", path, example)
 			}
 			for _, other := range traffic.Sources() {
 				enc, err := other.Codec.EncodeRequest(req, dialect.EncodeOptions{})
 				if err != nil {
-					t.Errorf("for %s: %v", other.File, err)
+					t.Errorf("encoding for %s: %v", other.File, err)
 					continue
 				}
-				t.Logf("for %s: %d bytes of %d, %d loss(es) reported", other.File, len(enc.Body), len(x.Body), len(enc.Report.Losses))
+				t.Logf("encoding for %s: %d of %d bytes, %d losses reported", other.File, len(enc.Body), len(x.Body), len(enc.Report.Losses))
 			}
 		})
 	}
 }
 
-// TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn replays a real Ollama,
-// whose recordings keep the boundaries of HTTP chunks.
-func TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn(t *testing.T) {
+// TestLiveOllamaDecodesInRecordedChunks replays a real Ollama server; its
+// recordings keep the boundaries of HTTP chunks.
+func TestLiveOllamaDecodesInRecordedChunks(t *testing.T) {
 	f, err := os.Open(testkit.Shared(t, "recorded", "live_ollama.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no recorded traffic: %v", err)
@@ -107,21 +107,21 @@ func TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn(t *testing.T) {
 			if json.Unmarshal(x.Req, &broken) == nil {
 				var at *dragoman.DecodeError
 				if _, _, err := a.Codec.DecodeRequest([]byte(broken), dialect.DecodeOptions{}); !errors.As(err, &at) || at.Offset < 0 {
-					t.Errorf("%s: a request cut off gives %v, want an error with its place", name, err)
+					t.Errorf("%s: a truncated request returns %v, want a DecodeError with an offset", name, err)
 				}
-				counts.Add("requests cut off", 1)
+				counts.Add("truncated requests", 1)
 			} else if req, _, err := a.Codec.DecodeRequest(x.Req, dialect.DecodeOptions{}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			} else {
 				same, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{})
 				if err != nil || string(same.Body) != string(x.Req) {
-					t.Errorf("%s: an unchanged request is not written byte for byte (%v)", name, err)
+					t.Errorf("%s: an unchanged request is not byte-identical (%v)", name, err)
 				}
 				counts.Add("requests", 1)
 			}
 			switch {
 			case x.Status >= 400:
-				counts.Add("error answers", 1)
+				counts.Add("error responses", 1)
 				if e := a.Codec.DecodeError(x.Status, nil, []byte(x.Resp)); e.Message == "" || !strings.Contains(sensibleClasses[x.Status], string(e.Class)) {
 					t.Errorf("%s: %s %q from %s", name, e.Class, e.Message, x.Resp)
 				}

@@ -4,22 +4,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// api is one of the wire languages with recorded traffic, and the independent
-// reading of its answers.
+// api is a wire format with recorded traffic and the independent reader of its
+// responses.
 type api struct {
 	traffic.Source
-	// whole and stream read what an answer says with encoding/json alone.
+	// whole and stream read a response with encoding/json alone.
 	whole  func(body map[string]any) reading
 	stream func(events []map[string]any, done bool) reading
-	// objects reads the events of a stream, with none of our code.
+	// objects reads the events of a stream without our code.
 	objects func(body string) (events []map[string]any, done bool, err error)
-	// written, where there is one, spells a request as a rebuilt one is spelt,
-	// and counts why.
+	// written, if not nil, rewrites a recorded request to the form that a
+	// rebuilt request has, and counts the reasons.
 	written func(req map[string]any, why map[string]int)
 }
 
-// namesEvents reports whether the API's streams name the type of each event
-// beside its data.
+// namesEvents reports whether the API's streams send an event name with each
+// event's data.
 func (a api) namesEvents() bool {
 	return a.File == "openai_responses" || a.File == "anthropic_messages"
 }

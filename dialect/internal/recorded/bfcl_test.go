@@ -28,8 +28,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// toolTarget is a wire and what its servers take in a tool: the profile, and
-// the names of properties, told apart from the code that makes them.
+// toolTarget is a wire format with the rules of its servers for tools: the
+// schema profile, and the legal property names, stated independently of the
+// code that makes them.
 type toolTarget struct {
 	name    string
 	codec   dialect.Codec
@@ -54,14 +55,14 @@ func toolTargets() []toolTarget {
 	}
 }
 
-// knownCall is a tool, and arguments that a model should write for it.
+// knownCall is a tool with arguments that a model should write for it.
 type knownCall struct {
 	spec dragoman.ToolSpec
 	args string
 }
 
-// wire is the call as the target's model would send it: under the name, and
-// with the arguments, that the encoded tool asks for.
+// wire returns the call as the target's model would send it: with the name and
+// arguments that the encoded tool asks for.
 func (k knownCall) wire(t *testing.T, target toolTarget, body []byte) (name, args string) {
 	t.Helper()
 	seen, _, err := target.codec.DecodeRequest(body, dialect.DecodeOptions{})
@@ -76,16 +77,16 @@ func (k knownCall) wire(t *testing.T, target toolTarget, body []byte) (name, arg
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)
 	}
-	declared, told := propertiesOf(t, k.spec.Parameters), propertiesOf(t, seen.Tools[0].Parameters)
+	declared, sent := propertiesOf(t, k.spec.Parameters), propertiesOf(t, seen.Tools[0].Parameters)
 	var was, is map[string]json.RawMessage
 	crosstest.Parse(t, []byte(k.args), &was)
 	crosstest.Parse(t, out, &is)
 	for property := range is {
 		if _, same := was[property]; same && !declared[property] {
-			continue // the author declared no such property, so nobody was told of it
+			continue // the author does not declare this property, so the encoded tool lacks it too
 		}
-		if !told[property] || !target.legal.MatchString(property) {
-			t.Errorf("%s: %s: the model was not told of %q, or not in a legal way: %s", target.name, k.spec.Name, property, seen.Tools[0].Parameters)
+		if !sent[property] || !target.legal.MatchString(property) {
+			t.Errorf("%s: %s: the encoded tool lacks %q, or its name is illegal: %s", target.name, k.spec.Name, property, seen.Tools[0].Parameters)
 		}
 	}
 	if len(was) != len(is) {
@@ -107,8 +108,7 @@ func propertiesOf(t *testing.T, src json.RawMessage) map[string]bool {
 	return out
 }
 
-// ask encodes a request that offers the tool; history comes behind the
-// question.
+// ask encodes a request that offers the tool; history follows the user message.
 func (k knownCall) ask(t *testing.T, target toolTarget, history ...dragoman.Message) dialect.Encoded {
 	t.Helper()
 	req := &dragoman.Request{
@@ -122,8 +122,8 @@ func (k knownCall) ask(t *testing.T, target toolTarget, history ...dragoman.Mess
 	return enc
 }
 
-// answer is the response of the target's server with one call.
-func answer(t *testing.T, target toolTarget, name, args string) []byte {
+// response returns the target server's response with one call.
+func response(t *testing.T, target toolTarget, name, args string) []byte {
 	t.Helper()
 	resp := &dragoman.Response{
 		ID: "r_1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
@@ -137,8 +137,8 @@ func answer(t *testing.T, target toolTarget, name, args string) []byte {
 	return enc.Body
 }
 
-// is checks that calls are this one, under the author's name and with the
-// author's arguments.
+// is checks that calls holds exactly this call, with the author's name and
+// arguments.
 func (k knownCall) is(t *testing.T, what string, calls []*dragoman.ToolCall) {
 	t.Helper()
 	if len(calls) != 1 {
@@ -150,8 +150,8 @@ func (k knownCall) is(t *testing.T, what string, calls []*dragoman.ToolCall) {
 	}
 }
 
-// sameJSON compares but for the blanks and the spelling of strings; the text of
-// numbers counts.
+// sameJSON compares two documents, ignoring white space and the escapes of
+// strings; numbers must have the same text.
 func sameJSON(a, b string) bool {
 	plain := func(s string) string {
 		v, err := decodeJSON([]byte(s))
@@ -163,13 +163,13 @@ func sameJSON(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// roundTrip takes the call from its definition to the wire and back, in an
-// answer and in a history.
+// roundTrip takes the call from its definition to the wire and back, in a
+// response and in a history.
 func (k knownCall) roundTrip(t *testing.T, target toolTarget) (changed bool) {
 	t.Helper()
 	enc := k.ask(t, target)
 	name, args := k.wire(t, target, enc.Body)
-	resp, _, err := target.codec.DecodeResponse(answer(t, target, name, args), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := target.codec.DecodeResponse(response(t, target, name, args), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		t.Errorf("%s: %s: %v", target.name, k.spec.Name, err)
 		return false
@@ -177,10 +177,10 @@ func (k knownCall) roundTrip(t *testing.T, target toolTarget) (changed bool) {
 	k.is(t, target.name, resp.ToolCalls())
 
 	const id = "call_000001"
-	told := k.ask(t, target,
+	sent := k.ask(t, target,
 		crosstest.Says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: id, Name: k.spec.Name, Arguments: k.args}),
 		crosstest.Says(dragoman.RoleTool, &dragoman.ToolResult{CallID: id, Name: k.spec.Name, Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}))
-	seen, _, err := target.codec.DecodeRequest(told.Body, dialect.DecodeOptions{})
+	seen, _, err := target.codec.DecodeRequest(sent.Body, dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatalf("%s: %s: %v", target.name, k.spec.Name, err)
 	}
@@ -199,13 +199,13 @@ func calls(ms []dragoman.Message) (out []*dragoman.ToolCall) {
 }
 
 // bfclCalls reads the functions of the Berkeley leaderboard and the calls it
-// expects of them. Its answers list the values that are right for each
-// argument; the first is taken.
+// expects. The leaderboard lists the correct values of each argument; bfclCalls
+// takes the first.
 func bfclCalls(t *testing.T) (out []knownCall) {
 	t.Helper()
 	files, _ := filepath.Glob(testkit.Shared(t, "toolzoo", "answer_BFCL*.json"))
 	if len(files) == 0 {
-		t.Skip("no expected calls beside the module")
+		t.Skip("no expected calls: shared/toolzoo is missing")
 	}
 	for _, file := range files {
 		type function struct {
@@ -263,7 +263,7 @@ func linesOf[T any](t *testing.T, file string) (out []T) {
 	return out
 }
 
-func TestEveryExpectedCallComesBackUnderItsOwnNameWithItsOwnArguments(t *testing.T) {
+func TestExpectedCallsKeepNameAndArguments(t *testing.T) {
 	expected := bfclCalls(t)
 	if len(expected) < 800 {
 		t.Errorf("only %d calls found", len(expected))
@@ -277,14 +277,14 @@ func TestEveryExpectedCallComesBackUnderItsOwnNameWithItsOwnArguments(t *testing
 					changed++
 				}
 			}
-			t.Logf("%d of %d calls look different on the wire", changed, len(expected))
+			t.Logf("%d of %d calls differ on the wire", changed, len(expected))
 		})
 	}
 }
 
-// troubled is a tool that no target can be told of in the author's words: for
-// one the names, for another the numbers among the values, for a third the map.
-var troubled = knownCall{
+// awkward is a tool that every target must alter: some because of its property
+// names, others because of the numeric enum or the map.
+var awkward = knownCall{
 	spec: dragoman.ToolSpec{
 		Name: "files.query", Description: "Finds files.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"$filter":{"type":"string"},"año":{"type":"integer"},"page size":{"type":"integer","enum":[10,20]},` +
@@ -293,41 +293,41 @@ var troubled = knownCall{
 	args: `{"$filter":"name eq 'a'","año":2026,"page size":20,"tags":{"x y":{"@id":"1"},"z":{}}}`,
 }
 
-func TestQuirkA23_ArgumentsUnderAliasesComeBackUnderTheirNames(t *testing.T) {
+func TestQuirkA23_AliasedArgumentsRoundTrip(t *testing.T) {
 	for _, target := range toolTargets() {
-		changed := troubled.roundTrip(t, target)
+		changed := awkward.roundTrip(t, target)
 		if !changed && target.legal.String() != "" {
-			t.Errorf("%s: nothing was changed, so nothing was tested", target.name)
+			t.Errorf("%s: the call is unchanged on the wire, so the test checks nothing", target.name)
 		}
 	}
 }
 
-// callStream is the stream of the target's server for an answer with one call.
+// callStream returns the target server's stream for a response with one call.
 func callStream(t *testing.T, target toolTarget, name, args string) []byte {
 	t.Helper()
 	if target.codec.Dialect() == dialectname.Gemini {
 		return crosstest.GeminiCalls(fmt.Sprintf(`{"name":%s,"args":%s}`, crosstest.JSON(name), args))
 	}
-	return crosstest.StreamOf(t, target.codec.Dialect(), answer(t, target, name, args))
+	return crosstest.StreamOf(t, target.codec.Dialect(), response(t, target, name, args))
 }
 
-func TestQuirkA23_StreamedArgumentsAreToldInTheAuthorsWordsOnly(t *testing.T) {
+func TestQuirkA23_StreamedDeltasUseOriginalNames(t *testing.T) {
 	for _, target := range toolTargets() {
-		enc := troubled.ask(t, target)
-		name, args := troubled.wire(t, target, enc.Body)
-		told, back := streamedCall(t, target, enc.Registry, callStream(t, target, name, args))
-		troubled.is(t, target.name+", stream", back)
-		if told != "" && !sameJSON(told, troubled.args) {
-			t.Errorf("%s: the deltas told %s", target.name, told)
+		enc := awkward.ask(t, target)
+		name, args := awkward.wire(t, target, enc.Body)
+		streamed, back := streamedCall(t, target, enc.Registry, callStream(t, target, name, args))
+		awkward.is(t, target.name+", stream", back)
+		if streamed != "" && !sameJSON(streamed, awkward.args) {
+			t.Errorf("%s: the deltas have %s", target.name, streamed)
 		}
-		if told == "" && args == troubled.args {
-			t.Errorf("%s: arguments that stay as they are were not streamed", target.name)
+		if streamed == "" && args == awkward.args {
+			t.Errorf("%s: unchanged arguments are not streamed", target.name)
 		}
 	}
 }
 
-func TestQuirkA23_ArgumentsInPiecesComeBackUnderTheirNames(t *testing.T) {
-	k := knownCall{troubled.spec, `{"$filter":"name eq 'a'"}`}
+func TestQuirkA23_PartialArgumentsRoundTrip(t *testing.T) {
+	k := knownCall{awkward.spec, `{"$filter":"name eq 'a'"}`}
 	for _, target := range toolTargets() {
 		if target.codec.Dialect() != dialectname.Gemini {
 			continue
@@ -335,24 +335,24 @@ func TestQuirkA23_ArgumentsInPiecesComeBackUnderTheirNames(t *testing.T) {
 		enc := k.ask(t, target)
 		name, args := k.wire(t, target, enc.Body)
 		alias := strings.Split(args, `"`)[1]
-		told, back := streamedCall(t, target, enc.Registry, crosstest.GeminiCalls(
+		streamed, back := streamedCall(t, target, enc.Registry, crosstest.GeminiCalls(
 			fmt.Sprintf(`{"name":%s,"partialArgs":[{"jsonPath":"$.%s","stringValue":"name eq","willContinue":true}],"willContinue":true}`, crosstest.JSON(name), alias),
 			fmt.Sprintf(`{"partialArgs":[{"jsonPath":"$.%s","stringValue":" 'a'"}],"willContinue":false}`, alias)))
-		k.is(t, target.name+", in pieces", back)
-		if told != "" && !sameJSON(told, k.args) {
-			t.Errorf("%s: the deltas told %s", target.name, told)
+		k.is(t, target.name+", partial arguments", back)
+		if streamed != "" && !sameJSON(streamed, k.args) {
+			t.Errorf("%s: the deltas have %s", target.name, streamed)
 		}
 	}
 }
 
-// streamedCall reads a stream: what its deltas told of calls, and the calls.
-func streamedCall(t *testing.T, target toolTarget, reg *interop.Registry, body []byte) (told string, back []*dragoman.ToolCall) {
+// streamedCall reads a stream and returns the text of its call deltas, and the calls.
+func streamedCall(t *testing.T, target toolTarget, reg *interop.Registry, body []byte) (streamed string, back []*dragoman.ToolCall) {
 	t.Helper()
 	d := target.codec.NewStreamDecoder(dialect.DecodeOptions{Registry: reg})
 	resp, err := dragoman.Collect(func(yield func(dragoman.Event, error) bool) {
 		for ev, err := range dialect.Events(d, bytes.NewReader(body)) {
 			if delta, ok := ev.(*dragoman.PartDelta); ok && delta.Kind == codes.KindToolCall {
-				told += delta.Text
+				streamed += delta.Text
 			}
 			if !yield(ev, err) {
 				return
@@ -362,18 +362,18 @@ func streamedCall(t *testing.T, target toolTarget, reg *interop.Registry, body [
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", target.name, err, body)
 	}
-	return told, resp.ToolCalls()
+	return streamed, resp.ToolCalls()
 }
 
-func TestQuirkA23_AnAliasBesideItsNameMustNotRun(t *testing.T) {
+func TestQuirkA23_AliasNextToItsNameIsBlocked(t *testing.T) {
 	for _, target := range toolTargets() {
-		enc := troubled.ask(t, target)
-		name, args := troubled.wire(t, target, enc.Body)
-		if args == troubled.args {
+		enc := awkward.ask(t, target)
+		name, args := awkward.wire(t, target, enc.Body)
+		if args == awkward.args {
 			continue
 		}
 		both := strings.TrimSuffix(args, "}") + `,"$filter":"everything"}`
-		resp, _, err := target.codec.DecodeResponse(answer(t, target, name, both), dialect.DecodeOptions{Registry: enc.Registry})
+		resp, _, err := target.codec.DecodeResponse(response(t, target, name, both), dialect.DecodeOptions{Registry: enc.Registry})
 		if err != nil {
 			t.Fatalf("%s: %v", target.name, err)
 		}
@@ -383,7 +383,7 @@ func TestQuirkA23_AnAliasBesideItsNameMustNotRun(t *testing.T) {
 	}
 }
 
-func TestAToolThatIsSentAsItIsStreamsItsArgumentsAndIsNotTranslated(t *testing.T) {
+func TestUnchangedToolStreamsArgumentsDirectly(t *testing.T) {
 	plain := knownCall{
 		spec: dragoman.ToolSpec{Name: "weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)},
 		args: `{"city":"Oslo"}`,
@@ -391,12 +391,12 @@ func TestAToolThatIsSentAsItIsStreamsItsArgumentsAndIsNotTranslated(t *testing.T
 	for _, target := range toolTargets() {
 		enc := plain.ask(t, target)
 		if enc.Registry.Translates("", "weather") {
-			t.Errorf("%s: arguments are translated for nothing", target.name)
+			t.Errorf("%s: arguments are translated without need", target.name)
 		}
 		name, args := plain.wire(t, target, enc.Body)
-		told, back := streamedCall(t, target, enc.Registry, callStream(t, target, name, args))
-		if plain.is(t, target.name, back); told != plain.args {
-			t.Errorf("%s: the deltas told %s", target.name, told)
+		streamed, back := streamedCall(t, target, enc.Registry, callStream(t, target, name, args))
+		if plain.is(t, target.name, back); streamed != plain.args {
+			t.Errorf("%s: the deltas have %s", target.name, streamed)
 		}
 	}
 }

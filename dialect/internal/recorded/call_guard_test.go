@@ -13,18 +13,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// guardOf returns a guard for one response of a dialect.
+// guardOf returns a call guard for one response of the codec's dialect.
 func guardOf(codec dialect.Codec) wire.CallGuard {
 	return wire.Of(codec).CallGuard(dialect.DecodeOptions{})
 }
 
-// guards makes guards, by the files of recorded traffic.
+// guards maps files of recorded traffic to constructors of their guards.
 var guards = map[string]func() wire.CallGuard{
 	"openai_chat":      func() wire.CallGuard { return guardOf(openaichat.Codec{}) },
 	"openai_responses": func() wire.CallGuard { return guardOf(openairesponses.Codec{}) },
 }
 
-// guardStream passes a stream through a guard, some events at a time.
+// guardStream passes a stream through a guard, the given number of events at a time.
 func guardStream(g wire.CallGuard, body string, events int) string {
 	var out, part strings.Builder
 	n := 0
@@ -40,7 +40,7 @@ func guardStream(g wire.CallGuard, body string, events int) string {
 	return out.String()
 }
 
-// Recorded responses pass a guard unchanged, unless one has a call with invalid arguments.
+// Recorded responses pass a guard unchanged, unless they have a call with invalid arguments.
 func TestRecordedResponsesPassTheCallGuardUnchanged(t *testing.T) {
 	for _, a := range apis() {
 		newGuard, ok := guards[a.File]
@@ -49,13 +49,13 @@ func TestRecordedResponsesPassTheCallGuardUnchanged(t *testing.T) {
 		}
 		calls, blocked := 0, 0
 		for _, x := range traffic.Recorded(t, a.File) {
-			body, kind := a.answer(t, &x)
+			body, kind := a.response(t, &x)
 			var got string
 			g := newGuard()
 			switch kind {
-			case wholeAnswer:
+			case wholeResponse:
 				got = string(g.Response([]byte(body)))
-			case streamAnswer:
+			case streamResponse:
 				got = guardStream(g, body, 1)
 				if again := guardStream(newGuard(), body, 7); again != got {
 					t.Errorf("%s: the result depends on how many events come at once", x.ID())
@@ -80,9 +80,9 @@ func TestRecordedResponsesPassTheCallGuardUnchanged(t *testing.T) {
 }
 
 // invalidCall reports whether a response has a call whose arguments are not valid JSON.
-func invalidCall(codec dialect.Codec, body string, kind answerKind) bool {
+func invalidCall(codec dialect.Codec, body string, kind responseKind) bool {
 	var resp *dragoman.Response
-	if kind == wholeAnswer {
+	if kind == wholeResponse {
 		resp, _, _ = codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	} else {
 		resp, _ = dragoman.Collect(dialect.Events(codec.NewStreamDecoder(dialect.DecodeOptions{}), strings.NewReader(body)))
@@ -98,7 +98,7 @@ func invalidCall(codec dialect.Codec, body string, kind answerKind) bool {
 	return false
 }
 
-// chatStream is a Chat stream with some choices in each chunk.
+// chatStream returns a Chat stream in which each chunk has the given choices.
 func chatStream(choices ...string) string {
 	var b strings.Builder
 	for _, c := range choices {
@@ -126,7 +126,7 @@ func TestQuirkB9_ChatGuardBlocksInvalidCallsOnly(t *testing.T) {
 		"length":                                                      {chatStream(start, strings.Replace(end, "tool_calls", "length", 1)), ""},
 		"one choice of two":                                           {chatStream(whole(0, "{}") + "," + whole(1, "{")), chatStream(whole(0, "{}") + "," + strings.Replace(whole(1, "{"), `"finish_reason":"tool_calls"`, `"finish_reason":"content_filter"`, 1))},
 		"quirk C2: two calls without an index":                        {chatStream(strings.ReplaceAll(start, `"index":0,"id":"a"`, `"id":"a"`), strings.Replace(rest, `[{"index":0,`, `[{`, 1), strings.Replace(whole(0, "{}"), `"index":0,"id":"a"`, `"id":"b"`, 1)), ""},
-		"text that speaks of calls":                                   {chatStream(`{"index":0,"delta":{"content":"\"tool_calls\": [{"},"finish_reason":"stop"}`), ""},
+		"text that mentions tool_calls":                               {chatStream(`{"index":0,"delta":{"content":"\"tool_calls\": [{"},"finish_reason":"stop"}`), ""},
 		"tool_calls null":                                             {chatStream(`{"index":0,"delta":{"content":"a","tool_calls":null,"function_call":null},"finish_reason":"stop"}`), ""},
 		"quirk C7: arguments that are an object":                      {chatStream(strings.Replace(whole(0, "X"), `"X"`, `{"a":1}`, 1)), ""},
 		"duplicate fields are valid JSON and pass":                    {chatStream(whole(0, `{\"a\":1,\"a\":2}`)), ""},

@@ -10,17 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// difference is one place at which a rebuilt document is not the original.
+// difference is one place at which a rebuilt document differs from the original.
 type difference struct {
 	// path is a pointer with * for every array position.
 	path string
-	// was and is are the values on both sides; absent where there is none.
+	// was and is are the values on both sides; absent if a side has no value.
 	was, is any
-	// among are all differences of the document.
+	// among holds all differences of the document.
 	among []difference
 }
 
-// at returns the difference in a place, if there is one.
+// at returns the difference at path, if there is one.
 func (d difference) at(path string) (difference, bool) {
 	for _, o := range d.among {
 		if o.path == path {
@@ -44,8 +44,8 @@ func (d difference) String() string {
 	return d.path + ": " + show(d.was) + " became " + show(d.is)
 }
 
-// diff lists where b differs from a. Keys are compared as sets, arrays in
-// order, numbers by their spelling.
+// diff lists where b differs from a. It compares keys as sets, arrays in
+// order, and numbers by their text.
 func diff(path string, a, b any) []difference {
 	if reflect.DeepEqual(a, b) {
 		return nil
@@ -84,19 +84,19 @@ func diff(path string, a, b any) []difference {
 	return []difference{{path: path, was: a, is: b}}
 }
 
-// explanation says why a rebuilt document may differ in a place.
+// explanation justifies one kind of difference in a rebuilt document.
 type explanation struct {
 	name string
-	// holds reports whether d is this difference.
+	// holds reports whether the explanation covers d.
 	holds func(d difference) bool
 }
 
-// explained sorts differences under the explanations of a table. Every entry
-// must earn its place: one that explains nothing fails the test.
+// explained assigns differences to the explanations of a table. An explanation
+// that matches nothing fails the test.
 type explained struct {
 	table   []explanation
 	counts  map[string]int
-	unknown map[string]string // by difference without its values, an example
+	unknown map[string]string // an example, by difference without its values
 	n       map[string]int
 }
 

@@ -1,4 +1,4 @@
-// Package recorded has the tests that replay recorded traffic of real servers and agents, and
-// compare what a codec reads with a reading that shares no code with it. The recordings are
-// not part of the module: without them, tests skip.
+// Package recorded replays recorded traffic of real servers and agents. Its tests compare what a
+// codec decodes with an independent reading of the same bytes that shares no code with the codec.
+// The recordings are not part of the module; the tests skip without them.
 package recorded

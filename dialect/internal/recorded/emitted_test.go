@@ -13,30 +13,30 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// refused is a reason for which a strict client may refuse what we write of a recorded
-// answer. One that nothing is refused for any more fails the test: the list only shrinks.
+// refused is a reason for which a strict client may refuse a response that we re-encode from a
+// recorded one. A reason that no longer applies fails the test, so the list only shrinks.
 type refused struct {
-	dialect dragoman.Dialect // that is written
-	rule    string           // a part of what the judge says
+	dialect dragoman.Dialect // dialect that is written
+	rule    string           // part of the text of emitcheck's error
 	why     string
 }
 
-// refusedAnswers are the reasons that are known: first what is decided, then what is to be
-// mended in a codec.
-var refusedAnswers = []refused{
-	{dialectname.Anthropic, "does not match ^[a-zA-Z0-9_-]+$", "decided: the id of a call in an answer is the one its server gave, whatever its letters, as clients send it back (interop.Registry.ForAnswer)"},
+// refusedResponses lists the known reasons: first those that are decided, then those that a codec
+// should fix.
+var refusedResponses = []refused{
+	{dialectname.Anthropic, "does not match ^[a-zA-Z0-9_-]+$", "decided: a response keeps the call id of its server, whatever characters it has, because clients send it back (interop.Registry.ForAnswer)"},
 }
 
-// TestStrictClientsTakeWhatRecordedServersSaid writes every recorded answer, whole or
-// streamed, in each of the other dialects, as a gateway does, and holds it against what
-// the strictest clients of that dialect want.
-func TestStrictClientsTakeWhatRecordedServersSaid(t *testing.T) {
-	known := &refusals{document: emitcheck.OpenResponses(t), seen: make([]int, len(refusedAnswers))}
+// TestStrictClientsAcceptReencodedResponses re-encodes every recorded response, whole or
+// streamed, in each of the other dialects, as the gateway does, and checks it against the rules
+// of the strictest clients of that dialect.
+func TestStrictClientsAcceptReencodedResponses(t *testing.T) {
+	known := &refusals{document: emitcheck.OpenResponses(t), seen: make([]int, len(refusedResponses))}
 	complete := true
 	for _, a := range apis() {
 		complete = t.Run(a.File, func(t *testing.T) {
 			for _, x := range traffic.Recorded(t, a.File) {
-				body, kind := a.answer(t, &x)
+				body, kind := a.response(t, &x)
 				if len(body) > maxJudged {
 					continue
 				}
@@ -45,9 +45,9 @@ func TestStrictClientsTakeWhatRecordedServersSaid(t *testing.T) {
 						continue
 					}
 					switch kind {
-					case wholeAnswer:
+					case wholeResponse:
 						known.whole(t, a, out, x.ID(), []byte(body))
-					case streamAnswer:
+					case streamResponse:
 						known.stream(t, a, out, x.ID(), []byte(body), dialect.DecodeOptions{})
 						known.stream(t, a, out, x.ID(), []byte(body), dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
 					}
@@ -61,26 +61,26 @@ func TestStrictClientsTakeWhatRecordedServersSaid(t *testing.T) {
 	}
 }
 
-// maxJudged bounds the answers that are written: what is longer holds nothing new, and
-// takes the time of all others together.
+// maxJudged is the largest response, in bytes, that the test re-encodes. Longer ones show nothing
+// new and take as much time as all others together.
 const maxJudged = 200_000
 
-// refusals are what strict clients refuse of all that was recorded.
+// refusals collects what strict clients refuse in all recorded responses.
 type refusals struct {
 	document *emitcheck.Document
-	seen     []int // how often each of the known reasons holds
+	seen     []int // how often each known reason applies
 	written  int
 	read     int // files
 }
 
-// writing is how a gateway writes an answer.
+// writing holds the options that the gateway uses to encode a response.
 var writing = dialect.EncodeOptions{Seed: "recorded", Model: "m", StreamUsage: true, Target: targets.Target{Caps: targets.Capabilities{ReasoningField: "reasoning_content"}}}
 
 func (r *refusals) whole(t *testing.T, in api, out dialect.Codec, id string, body []byte) {
 	t.Helper()
 	resp, _, err := in.Codec.DecodeResponse(body, dialect.DecodeOptions{})
 	if err != nil || resp.Error != nil {
-		return // which is told as an error
+		return // the gateway reports it as an error
 	}
 	enc, err := out.EncodeResponse(resp, writing)
 	if err == nil {
@@ -92,7 +92,7 @@ func (r *refusals) whole(t *testing.T, in api, out dialect.Codec, id string, bod
 	r.note(t, out.Dialect(), id+", whole", err, enc.Body)
 }
 
-// stream tells one that cannot be read to its end up to where it breaks, and that it does.
+// stream re-encodes a stream. A stream that breaks is re-encoded up to the break, with the error.
 func (r *refusals) stream(t *testing.T, in api, out dialect.Codec, id string, body []byte, o dialect.DecodeOptions) {
 	t.Helper()
 	enc, dec := out.NewStreamEncoder(writing), in.Codec.NewStreamDecoder(o)
@@ -127,7 +127,7 @@ func (r *refusals) note(t *testing.T, d dragoman.Dialect, id string, err error, 
 	if err == nil {
 		return
 	}
-	for i, known := range refusedAnswers {
+	for i, known := range refusedResponses {
 		if known.dialect == d && strings.Contains(err.Error(), known.rule) {
 			r.seen[i]++
 			return
@@ -136,15 +136,15 @@ func (r *refusals) note(t *testing.T, d dragoman.Dialect, id string, err error, 
 	if len(body) > 2000 {
 		body = append(append(body[:1000:1000], " … "...), body[len(body)-1000:]...)
 	}
-	t.Errorf("%s, written for a client of %s, who refuses it: %v\n%s", id, d, err, body)
+	t.Errorf("%s: strict %s clients refuse the re-encoded response: %v\n%s", id, d, err, body)
 }
 
 func (r *refusals) report(t *testing.T) {
 	t.Helper()
-	t.Logf("%d answers written", r.written)
-	for i, known := range refusedAnswers {
+	t.Logf("%d responses written", r.written)
+	for i, known := range refusedResponses {
 		if r.seen[i] == 0 {
-			t.Errorf("nothing is refused by clients of %s any more with %q (%s); remove it", known.dialect, known.rule, known.why)
+			t.Errorf("%s clients no longer refuse anything with %q (%s): remove the entry", known.dialect, known.rule, known.why)
 			continue
 		}
 		t.Logf("%5d × %s: %s (%s)", r.seen[i], known.dialect, known.rule, known.why)

@@ -9,16 +9,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// What cannot be decoded, by exchange, and why.
+// Exchanges that cannot be decoded, and why.
 var (
 	undecodableRequests = map[string]map[string]string{
 		"openai_chat": {
-			"0xPlaygrounds/rig:tests/cassettes/llamacpp/error_matrix/malformed_request_field.yaml#0": `temperature is the string "hot"; the server answered 400`,
+			"0xPlaygrounds/rig:tests/cassettes/llamacpp/error_matrix/malformed_request_field.yaml#0": `temperature is the string "hot"; the server returned 400`,
 		},
 	}
-	undecodableAnswers = map[string]map[string]string{
+	undecodableResponses = map[string]map[string]string{
 		"bedrock_converse": {
-			"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": "an answer of another API, about ranking documents",
+			"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": "a response of another API, which ranks documents",
 		},
 	}
 	undecodableStreams = map[string]map[string]string{
@@ -26,29 +26,29 @@ var (
 			"vercel/ai:packages/openai/src/responses/__fixtures__/parallel-tool-call-wrapper.1.chunks.txt#0": "a fixture written by hand: the JSON of its first event lacks the last brace",
 		},
 		"anthropic_messages": {
-			"vercel/ai:packages/anthropic/src/__fixtures__/spliced-message-start.chunks.txt#0": "two answers spliced together on purpose: a second message with another id starts inside the first (quirk C37)",
+			"vercel/ai:packages/anthropic/src/__fixtures__/spliced-message-start.chunks.txt#0": "two responses spliced together on purpose: a second message with another id starts inside the first (quirk C37)",
 		},
 	}
-	// incompleteResponses are not written as they came, because a client would run a call
-	// that the server calls complete.
+	// incompleteResponses are not passed through unchanged: the server marks a
+	// truncated call as complete, and a client would run it.
 	incompleteResponses = map[string]map[string]string{
 		"openai_chat": {
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt41_low_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt41_mid_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt4o_low_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
-			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt4o_mid_agent.yaml#0": "OpenRouter calls arguments that the output limit cut complete; they are written as incomplete (quirk B9)",
+			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt41_low_agent.yaml#0": "OpenRouter marks arguments that the output limit truncated as complete; they are written as incomplete (quirk B9)",
+			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt41_mid_agent.yaml#0": "OpenRouter marks arguments that the output limit truncated as complete; they are written as incomplete (quirk B9)",
+			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt4o_low_agent.yaml#0": "OpenRouter marks arguments that the output limit truncated as complete; they are written as incomplete (quirk B9)",
+			"0xPlaygrounds/rig:tests/cassettes/openrouter/tool_truncation_contract_matrix/blocking_gpt4o_mid_agent.yaml#0": "OpenRouter marks arguments that the output limit truncated as complete; they are written as incomplete (quirk B9)",
 		},
 	}
-	// revisedStreams end a part with another text than their deltas gave.
+	// revisedStreams end a part with a text that differs from its deltas.
 	revisedStreams = map[string]map[string]string{
 		"openai_responses": {
-			"vercel/ai:packages/openai/src/responses/__fixtures__/openai-shell-container.1.chunks.txt#0": "a fixture edited by hand: output_text.done says more than the deltas; the done event counts",
+			"vercel/ai:packages/openai/src/responses/__fixtures__/openai-shell-container.1.chunks.txt#0": "a fixture edited by hand: output_text.done has more text than the deltas; the done event counts",
 		},
 	}
 )
 
-// Why a request rebuilt from the canonical model is written otherwise than it
-// came. The meaning is the same in every case.
+// requestExplanations justifies the differences of a request that is rebuilt
+// from the canonical model. The meaning is the same in every case.
 var requestExplanations = map[string][]explanation{
 	"openai_chat": {
 		{"shorthand: a list of one text part is written as its string", func(d difference) bool {
@@ -77,17 +77,17 @@ var requestExplanations = map[string][]explanation{
 		{"legacy lifted: function_call is tool_choice", func(d difference) bool {
 			return d.path == "/function_call" && d.was == "auto" && d.is == absent || d.path == "/tool_choice" && d.was == absent && d.is == "auto"
 		}},
-		{"invalid arguments are sanitised: history gets {} (decision 9)", func(d difference) bool {
+		{"invalid arguments are sanitized: history gets {} (decision 9)", func(d difference) bool {
 			args := traffic.Text(d.was)
 			return strings.HasSuffix(d.path, "/function/arguments") && d.is == "{}" && !blank(args) && !json.Valid([]byte(args))
 		}},
-		{"a null tool choice is left out where there are no tools, as the API takes none there", func(d difference) bool {
+		{"a null tool choice is omitted without tools, because the API refuses it there", func(d difference) bool {
 			return d.path == "/tool_choice" && d.was == nil && d.is == absent
 		}},
 		{"empty arguments are written as {}", func(d difference) bool {
 			return strings.HasSuffix(d.path, "/function/arguments") && blank(traffic.Text(d.was)) && d.is == "{}"
 		}},
-		{"moved: the image of a tool message follows in a user message, as the API takes only text there", imageMoved},
+		{"moved: the image of a tool message follows in a user message, because the API takes only text there", imageMoved},
 	},
 	"openai_responses": {
 		{"shorthand expanded: input text is a user message", func(d difference) bool {
@@ -102,7 +102,7 @@ var requestExplanations = map[string][]explanation{
 		{"default written out: the type of a message", func(d difference) bool {
 			return d.path == "/input/*/type" && d.was == absent && d.is == "message"
 		}},
-		{"default written out: the detail of an image, which the official schema demands", func(d difference) bool {
+		{"default written out: the detail of an image, which the official schema requires", func(d difference) bool {
 			return (d.path == "/input/*/content/*/detail" || d.path == "/input/*/output/*/detail") && d.was == absent && d.is == "auto"
 		}},
 	},
@@ -111,10 +111,10 @@ var requestExplanations = map[string][]explanation{
 			text, ok := d.was.(string)
 			return ok && (d.path == "/messages/*/content" || d.path == "/messages/*/content/*/content" || d.path == "/system") && same(d.is, textBlocks("text", text))
 		}},
-		{"joined: messages of one role in a row are one turn, as the API itself reads them", func(d difference) bool {
+		{"joined: consecutive messages of one role are one turn, as in the API", func(d difference) bool {
 			return d.path == "/messages" && same(d.is, joinedTurns(traffic.List(d.was)))
 		}},
-		{"moved: text after a call goes before it, as the API takes nothing behind a call (it answered 400)", func(d difference) bool {
+		{"moved: text after a call goes before it, because the API refuses anything after a call (it returned 400)", func(d difference) bool {
 			return d.path == "/messages" && same(d.is, callsLast(joinedTurns(traffic.List(d.was))))
 		}},
 		{"legacy lifted: output_format is output_config.format", func(d difference) bool {
@@ -131,7 +131,7 @@ func textBlocks(typ, text string) []any {
 
 func same(a, b any) bool { return traffic.JSONText(a) == traffic.JSONText(b) }
 
-// callsLast puts the calls of each message behind its other blocks.
+// callsLast moves the calls of each message after its other blocks.
 func callsLast(ms []any) []any {
 	for _, m := range ms {
 		var calls, others []any
@@ -147,8 +147,8 @@ func callsLast(ms []any) []any {
 	return ms
 }
 
-// joinedTurns is the list with messages of one role in a row made one, and the
-// shorthands in it expanded.
+// joinedTurns joins consecutive messages of one role and expands the
+// shorthands in them.
 func joinedTurns(ms []any) []any {
 	var out []any
 	for _, v := range ms {
@@ -177,8 +177,8 @@ func joinedTurns(ms []any) []any {
 	return out
 }
 
-// imageMoved reports whether the list of messages differs in nothing but the
-// images of tool messages, which a user message after them now holds.
+// imageMoved reports whether the lists of messages differ only in the images
+// of tool messages, which moved to a user message after them.
 func imageMoved(d difference) bool {
 	if d.path != "/messages" {
 		return false
@@ -202,7 +202,7 @@ func imageMoved(d difference) bool {
 		slices.Equal(slices.Sorted(slices.Values(images(is, "user"))), slices.Sorted(slices.Values(append(moved, images(was, "user")...))))
 }
 
-// Why an answer rebuilt from the canonical model says something otherwise.
+// Explanations for the differences of a response that is rebuilt from the canonical model.
 var (
 	responseExplanations = map[string][]meaningExplanation{
 		"openai_chat":      {legacyID, wholeUsage, cutArguments},
@@ -224,16 +224,16 @@ var (
 )
 
 var (
-	legacyID = meaningExplanation{"a call without an id got one, and it is written", func(c change) bool {
+	legacyID = meaningExplanation{"a call without an id gets one", func(c change) bool {
 		return strings.HasPrefix(c.line, `call id: want "", got "call_`)
 	}}
 	emptyArguments = meaningExplanation{"empty arguments are written as {}", func(c change) bool {
 		return c.line == `call arguments: want "", got "{}"` || c.line == `call arguments: want "null", got "{}"`
 	}}
-	rotatedID = meaningExplanation{"a proxy gave the last event another id; the first one is written everywhere", func(c change) bool {
+	rotatedID = meaningExplanation{"a proxy changed the id in the last event; the first id is written everywhere", func(c change) bool {
 		return strings.HasPrefix(c.line, "id: ") && c.want.FirstID != "" && c.got.ID == c.want.FirstID
 	}}
-	zeroDetails = meaningExplanation{"usage details that were not told are written as 0, because clients demand them", func(c change) bool {
+	zeroDetails = meaningExplanation{"unreported usage details are written as 0, because clients require them", func(c change) bool {
 		if !strings.HasPrefix(c.line, "usage: ") || len(c.want.Usage) == 0 {
 			return false
 		}
@@ -244,13 +244,13 @@ var (
 		}
 		return true
 	}}
-	madeID = meaningExplanation{"an answer without an id got one, because clients demand it", func(c change) bool {
+	madeID = meaningExplanation{"a response without an id gets one, because clients require it", func(c change) bool {
 		return strings.HasPrefix(c.line, `id: want "", got `) && c.got.ID != ""
 	}}
-	zeroUsage = meaningExplanation{"usage that was not told is written as 0, because clients demand it", func(c change) bool {
+	zeroUsage = meaningExplanation{"unreported usage is written as 0, because clients require it", func(c change) bool {
 		return c.line == `usage: want "map[]", got "map[input:0 output:0]"`
 	}}
-	wholeUsage = meaningExplanation{"reasoning that is more than the output is told as all of it", func(c change) bool {
+	wholeUsage = meaningExplanation{"reasoning tokens above the output count are written as the output count", func(c change) bool {
 		want := maps.Clone(c.want.Usage)
 		if !strings.HasPrefix(c.line, "usage: ") || want["reasoning"] <= want["output"] {
 			return false

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// What recorded traffic taught, in small: these tests need no recordings.
+// The tests below reduce findings from recorded traffic to small cases that need no recordings.
 
 func chatEvents(t *testing.T, chunks ...string) []dragoman.Event {
 	t.Helper()
@@ -26,7 +26,7 @@ func chatEvents(t *testing.T, chunks ...string) []dragoman.Event {
 	return evs
 }
 
-func TestAStreamWithSortedKeysKeepsItsChoicesApart(t *testing.T) {
+func TestStreamWithSortedKeysKeepsChoicesApart(t *testing.T) {
 	evs := chatEvents(t,
 		`{"choices":[{"delta":{"content":"one"},"finish_reason":null,"index":0}],"created":7,"id":"c","model":"m"}`,
 		`{"choices":[{"delta":{"content":"two"},"finish_reason":null,"index":1}],"created":7,"id":"c","model":"m"}`,
@@ -35,7 +35,7 @@ func TestAStreamWithSortedKeysKeepsItsChoicesApart(t *testing.T) {
 	)
 	start, ok := evs[0].(*dragoman.ResponseStart)
 	if !ok || start.Response.ID != "c" || start.Response.Model != "m" || start.Response.Created.Unix() != 7 {
-		t.Errorf("the start does not know what stands behind the choices: %+v", evs[0])
+		t.Errorf("ResponseStart lacks the fields that follow the choices: %+v", evs[0])
 	}
 	r := collectEvents(evs)
 	if r.Text() != "one" || len(r.Alternatives) != 1 || r.Alternatives[0].Output[0].Text() != "two" || r.Alternatives[0].Stop.Reason != dragoman.StopLength {
@@ -43,7 +43,7 @@ func TestAStreamWithSortedKeysKeepsItsChoicesApart(t *testing.T) {
 	}
 }
 
-func TestAMessageThatRepeatsTheWholeBesideTheDeltaIsNotAdded(t *testing.T) {
+func TestFullMessageNextToDeltaIsNotAdded(t *testing.T) {
 	for _, order := range []string{
 		`{"index":0,"delta":{"content":%q},"message":{"role":"assistant","content":%q},"finish_reason":null}`,
 		`{"index":0,"message":{"role":"assistant","content":%[2]q},"delta":{"content":%[1]q},"finish_reason":null}`,
@@ -59,11 +59,11 @@ func TestAMessageThatRepeatsTheWholeBesideTheDeltaIsNotAdded(t *testing.T) {
 	}
 	r := collectEvents(chatEvents(t, `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"whole"},"finish_reason":"stop"}]}`))
 	if r.Text() != "whole" {
-		t.Errorf("a message without a delta is the delta; got %q", r.Text())
+		t.Errorf("a message without a delta must be read as the delta; got %q", r.Text())
 	}
 }
 
-func TestTheFirstIDOfAStreamCountsWhereAProxyRotatesThem(t *testing.T) {
+func TestFirstStreamIDWins(t *testing.T) {
 	r := collectEvents(chatEvents(t,
 		`{"id":"","choices":[]}`,
 		`{"id":"first","choices":[{"index":0,"delta":{"content":"x"}}]}`,
@@ -74,9 +74,9 @@ func TestTheFirstIDOfAStreamCountsWhereAProxyRotatesThem(t *testing.T) {
 	}
 }
 
-// A client runs what it gets. Sound arguments in place of broken ones, or an
-// alias of an id that nobody can reverse, would be a new fault of ours.
-func TestQuirkB7_AnAnswerKeepsBrokenArgumentsSoThatNoClientRunsThem(t *testing.T) {
+// A client runs the calls it gets. Replacing broken arguments with valid ones, or a call id with an
+// alias that cannot be reversed, would add a fault of our own.
+func TestQuirkB7_ResponseKeepsBrokenArguments(t *testing.T) {
 	resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopLength}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant,
 		Parts: []dragoman.Part{&dragoman.ToolCall{
@@ -90,7 +90,7 @@ func TestQuirkB7_AnAnswerKeepsBrokenArgumentsSoThatNoClientRunsThem(t *testing.T
 			t.Errorf("%s: %v\n%s", codec.Dialect(), err, enc.Body)
 		}
 	}
-	// Arguments are an object there; the stop reason keeps the call from running.
+	// Anthropic arguments are an object; the stop reason keeps the call from running.
 	enc, err := anthropic.Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"max_tokens"`) {
 		t.Errorf("anthropic: %v\n%s", err, enc.Body)
@@ -101,12 +101,12 @@ func TestQuirkB7_AnAnswerKeepsBrokenArgumentsSoThatNoClientRunsThem(t *testing.T
 			dragoman.ToolResults(&dragoman.ToolResult{CallID: "call_1", Content: []dragoman.Part{&dragoman.Text{Text: "cut off"}}}))}
 		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil || strings.Contains(string(enc.Body), `17`) {
-			t.Errorf("%s: history holds the broken arguments (%v)\n%s", codec.Dialect(), err, enc.Body)
+			t.Errorf("%s: the history has the broken arguments (%v)\n%s", codec.Dialect(), err, enc.Body)
 		}
 	}
 }
 
-func TestQuirkB13_AnAnswerNeverAliasesACallID(t *testing.T) {
+func TestQuirkB13_ResponseNeverAliasesCallID(t *testing.T) {
 	const long = "functions.f:0|0123456789012345678901234567890123456789012345678901234567890123456789"
 	resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: long, Name: "f", Arguments: "{}"}},
@@ -134,7 +134,7 @@ func TestQuirkB13_AnAnswerNeverAliasesACallID(t *testing.T) {
 	}
 }
 
-func TestQuirkG5_AStreamRebuiltFromEventsKeepsReasoningRecords(t *testing.T) {
+func TestQuirkG5_StreamFromEventsKeepsReasoningRecords(t *testing.T) {
 	evs := chatEvents(t,
 		`{"id":"c","choices":[{"index":0,"delta":{"reasoning":"Think","reasoning_details":[{"type":"reasoning.text","index":0,"text":"Think"}]}}]}`,
 		`{"id":"c","choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"sig"}]}}]}`,
@@ -153,7 +153,7 @@ func TestQuirkG5_AStreamRebuiltFromEventsKeepsReasoningRecords(t *testing.T) {
 	}
 }
 
-func TestQuirkC9_UnknownUsageIsNotWrittenAsZeroIntoAStream(t *testing.T) {
+func TestQuirkC9_UnknownUsageIsNotStreamedAsZero(t *testing.T) {
 	evs := chatEvents(t, `{"id":"c","choices":[{"index":0,"delta":{"content":"4"},"finish_reason":"stop"}]}`)
 	again, err := reencode(api{Source: traffic.Source{Codec: openaichat.Codec{}}}, evs)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestQuirkC9_UnknownUsageIsNotWrittenAsZeroIntoAStream(t *testing.T) {
 	}
 }
 
-func TestAServiceTierOnlyOneServerKnowsGoesBackToItsDialectAlone(t *testing.T) {
+func TestUnknownServiceTierReturnsToItsDialectOnly(t *testing.T) {
 	body := `{"model":"m","messages":[{"role":"user","content":"x"}],"service_tier":"on_demand"}`
 	req, _, err := openaichat.Codec{}.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -179,12 +179,12 @@ func TestAServiceTierOnlyOneServerKnowsGoesBackToItsDialectAlone(t *testing.T) {
 			t.Errorf("%s: %s", a.File, enc.Body)
 		}
 		if a.File != "openai_chat" && !strings.Contains(enc.Report.String(), "service_tier") {
-			t.Errorf("%s: the report does not tell: %s", a.File, enc.Report)
+			t.Errorf("%s: no loss is reported: %s", a.File, enc.Report)
 		}
 	}
 }
 
-func TestAnOutputSchemaGoesBackToItsOwnDialectUnchanged(t *testing.T) {
+func TestOutputSchemaReturnsToItsDialectUnchanged(t *testing.T) {
 	schema := `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"n":{"type":"integer","minimum":1}}}`
 	for _, c := range []struct {
 		codec dialect.Codec

@@ -10,17 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-type answerKind int
+type responseKind int
 
 const (
-	noAnswer answerKind = iota
-	wholeAnswer
-	streamAnswer
-	errorAnswer
+	noResponse responseKind = iota
+	wholeResponse
+	streamResponse
+	errorResponse
 )
 
-// answer returns what the server sent and how.
-func (a api) answer(t *testing.T, x *traffic.Exchange) (string, answerKind) {
+// response returns the recorded response body and its kind.
+func (a api) response(t *testing.T, x *traffic.Exchange) (string, responseKind) {
 	t.Helper()
 	body, err := x.Response()
 	if err != nil {
@@ -30,24 +30,24 @@ func (a api) answer(t *testing.T, x *traffic.Exchange) (string, answerKind) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	switch {
 	case text == "":
-		return "", noAnswer
+		return "", noResponse
 	case x.Status >= 400:
-		return text, errorAnswer
+		return text, errorResponse
 	case !strings.HasPrefix(lines[0], "{"):
 		if a.File == "bedrock_converse" && strings.HasPrefix(text, "data:") {
 			text = framed(t, lines)
 		}
-		return text, streamAnswer
+		return text, streamResponse
 	case len(lines) == 1 || !json.Valid([]byte(lines[0])):
-		return text, wholeAnswer
+		return text, wholeResponse
 	case a.File == "ollama_chat":
-		return text, streamAnswer
+		return text, streamResponse
 	default:
-		return frame(lines), streamAnswer
+		return frame(lines), streamResponse
 	}
 }
 
-// frame writes chunks that were recorded one a line as server-sent events.
+// frame writes chunks, recorded one per line, as server-sent events.
 func frame(chunks []string) string {
 	var b strings.Builder
 	for _, c := range chunks {
@@ -63,7 +63,7 @@ func frame(chunks []string) string {
 	return b.String()
 }
 
-// withEventNames gives every event the name of its type.
+// withEventNames adds to every event the name of its type.
 func withEventNames(body string) string {
 	var chunks []string
 	for line := range strings.Lines(body) {
@@ -74,7 +74,7 @@ func withEventNames(body string) string {
 	return frame(chunks)
 }
 
-// decodeJSON reads a document with numbers in their own spelling.
+// decodeJSON reads a document and keeps the text of its numbers.
 func decodeJSON(body []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -97,8 +97,8 @@ func decodeObject(body string) (map[string]any, error) {
 	return m, nil
 }
 
-// sseObjects reads the data of server-sent events, by the letter of the
-// specification and with none of our code. done reports the terminal [DONE].
+// sseObjects reads the data of server-sent events strictly by the
+// specification, without our code. done reports the terminal [DONE].
 func sseObjects(body string) (out []map[string]any, done bool, err error) {
 	body = strings.TrimPrefix(body, "\ufeff")
 	body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
@@ -135,8 +135,8 @@ func sseObjects(body string) (out []map[string]any, done bool, err error) {
 			data = append(data, strings.TrimPrefix(value, " "))
 		}
 	}
-	// An event that no blank line ended is no event; recorders cut the last
-	// blank line, so it counts here.
+	// By the specification, an event that does not end with a blank line is
+	// dropped. Recorders cut the last blank line, so it counts here.
 	err = dispatch()
 	return out, done, err
 }

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// change is one line of what a rebuilt answer says otherwise.
+// change is one difference between a rebuilt response and the original.
 type change struct {
 	line      string
 	want, got reading
 }
 
-// meaningExplanation says why a rebuilt answer may say something otherwise.
+// meaningExplanation justifies one kind of difference in a rebuilt response.
 type meaningExplanation struct {
 	name  string
 	holds func(c change) bool
 }
 
-// meanings sorts changes of meaning under the explanations of a table, each of
-// which must explain something.
+// meanings assigns differences to the explanations of a table. An explanation
+// that matches nothing fails the test.
 type meanings struct {
 	table   []meaningExplanation
 	counts  map[string]int
@@ -30,7 +30,7 @@ func newMeanings(table []meaningExplanation) *meanings {
 	return &meanings{table: table, counts: map[string]int{}, unknown: map[string]string{}, n: map[string]int{}}
 }
 
-// add compares two readings and says, for the table of counts, how they fared.
+// add compares two readings and returns a label for the table of counts.
 func (m *meanings) add(id string, want, got reading) string {
 	lines := want.differences(got)
 	if len(lines) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// kimiTurns is a conversation of three turns with one call each, whose ids are
-// given; the origin of each turn says who minted its id.
+// kimiTurns returns a conversation with one call in each turn. Each turn gives
+// the call's id and the origin that minted it.
 func kimiTurns(turns ...func() (id string, origin *dragoman.Origin)) *dragoman.Request {
 	req := &dragoman.Request{Model: "kimi-k2", Messages: []dragoman.Message{dragoman.UserText("q")}}
 	for _, turn := range turns {
@@ -30,9 +30,8 @@ func mintedBy(id string, origin dragoman.Origin) func() (string, *dragoman.Origi
 	return func() (string, *dragoman.Origin) { return id, &origin }
 }
 
-// TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers: the model goes
-// silent, or writes its markers as text, when it sees other ids than its own.
-func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
+// Kimi stops answering, or writes its markers as text, when it sees call ids other than its own.
+func TestQuirkB14_KimiGetsItsOwnIDsOrNumbers(t *testing.T) {
 	kimi := targets.Target{Provider: "moonshot", Model: "kimi-k2", Caps: targets.Capabilities{ID: &targets.IDRule{Numbered: true}}}
 	own := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "moonshot"}
 	openai := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "openai"}
@@ -41,11 +40,11 @@ func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
 		req  *dragoman.Request
 		want []string
 	}{
-		"its own, whatever they look like": {
+		"its own ids, in any form": {
 			kimiTurns(mintedBy("functions.Read:0", own), mintedBy("functions_Read_1", own), mintedBy("functions.Read:7", own)),
 			[]string{"functions.Read:0", "functions_Read_1", "functions.Read:7"},
 		},
-		"those of others": {
+		"ids of other providers": {
 			kimiTurns(mintedBy("call_1", openai), mintedBy("toolu_2", claude), mintedBy("functions.Read:9", claude)),
 			[]string{"functions.Read:0", "functions.Read:1", "functions.Read:2"},
 		},
@@ -53,7 +52,7 @@ func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
 			kimiTurns(mintedBy("call_1", openai), mintedBy("functions.Read:1", own), mintedBy("toolu_2", claude)),
 			[]string{"functions.Read:0", "functions.Read:1", "functions.Read:2"},
 		},
-		"a number that its own have is passed over": {
+		"a number used by its own ids is skipped": {
 			kimiTurns(mintedBy("call_1", openai), mintedBy("functions.Read:0", own), mintedBy("toolu_2", claude)),
 			[]string{"functions.Read:1", "functions.Read:0", "functions.Read:3"},
 		},
@@ -70,10 +69,10 @@ func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
 					}
 				}
 			}
-			// The model goes on with the next number; an id we wrote comes back
-			// as the one behind it.
-			answer := `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"` + tc.want[0] + `","type":"function","function":{"name":"Read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
-			resp, _, err := openaichat.Codec{}.DecodeResponse([]byte(answer), dialect.DecodeOptions{Registry: enc.Registry})
+			// The model continues with the next number. An id that we wrote comes
+			// back as the original one.
+			response := `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"` + tc.want[0] + `","type":"function","function":{"name":"Read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
+			resp, _, err := openaichat.Codec{}.DecodeResponse([]byte(response), dialect.DecodeOptions{Registry: enc.Registry})
 			if first := tc.req.Messages[1].ToolCalls()[0].ID; err != nil || resp.ToolCalls()[0].ID != first {
 				t.Errorf("%q came back as %q, want %q (%v)", tc.want[0], resp.ToolCalls()[0].ID, first, err)
 			}
@@ -81,7 +80,7 @@ func TestQuirkB14_KimiGetsItsOwnIDsBackAndThoseOfOthersAsNumbers(t *testing.T) {
 	}
 }
 
-func TestQuirkB14_OtherTargetsGetKimisIDsInTheirOwnForm(t *testing.T) {
+func TestQuirkB14_OtherTargetsGetKimiIDsInTheirForm(t *testing.T) {
 	own := dragoman.Origin{Dialect: dialectname.OpenAIChat, Provider: "moonshot"}
 	req := kimiTurns(mintedBy("functions.Read:0", own))
 	for _, l := range apis() {

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// anthropicWords is every stop reason in the recordings.
+// anthropicWords maps every stop reason in the recordings.
 var anthropicWords = map[string]dragoman.StopReason{
 	"":              dragoman.StopNone,
 	"end_turn":      dragoman.StopEnd,
@@ -58,7 +58,7 @@ func (c *choiceReading) anthropicBlock(b map[string]any) {
 	}
 }
 
-// anthropicUsage takes counters; each is the total so far, null says nothing.
+// anthropicUsage reads counters. Each is the total so far; null means unknown.
 func (r *reading) anthropicUsage(u map[string]any) {
 	put := func(name string, v any) {
 		if n, ok := num(v); ok {
@@ -72,7 +72,7 @@ func (r *reading) anthropicUsage(u map[string]any) {
 	put("reasoning", traffic.Object(u["output_tokens_details"])["thinking_tokens"])
 }
 
-// anthropicTotal makes input the total: the wire leaves cached tokens out.
+// anthropicTotal makes input the total, because the wire count excludes cached tokens.
 func (r *reading) anthropicTotal() {
 	if n, ok := r.Usage["input"]; ok {
 		r.Usage["input"] = n + r.Usage["cache_write"] + r.Usage["cache_read"]
@@ -86,7 +86,7 @@ func readAnthropicStream(events []map[string]any, _ bool) reading {
 	stopped := false
 	for _, ev := range events {
 		if stopped {
-			break // what follows is another answer
+			break // the rest is another response
 		}
 		i, _ := num(ev["index"])
 		b := blocks[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// bedrockWords is every stop reason in the recordings.
+// bedrockWords maps every stop reason in the recordings.
 var bedrockWords = map[string]dragoman.StopReason{
 	"":                     dragoman.StopNone,
 	"end_turn":             dragoman.StopEnd,
@@ -67,7 +67,7 @@ func (c *choiceReading) bedrockBlock(b map[string]any) {
 	c.Others = append(c.Others, slices.Sorted(maps.Keys(b))...)
 }
 
-// bedrockUsage makes input the total: the wire leaves cached tokens out.
+// bedrockUsage makes input the total, because the wire count excludes cached tokens.
 func (r *reading) bedrockUsage(u map[string]any) {
 	for name, member := range map[string]string{
 		"input": "inputTokens", "output": "outputTokens", "cache_read": "cacheReadInputTokens", "cache_write": "cacheWriteInputTokens",
@@ -124,7 +124,7 @@ func readBedrockStream(events []map[string]any, _ bool) reading {
 	return out
 }
 
-// grow adds a delta to a block: texts are joined, objects are grown.
+// grow adds a delta to a block: it joins texts and merges objects.
 func grow(block, delta map[string]any) {
 	for name, v := range delta {
 		switch v := v.(type) {
@@ -139,13 +139,13 @@ func grow(block, delta map[string]any) {
 	}
 }
 
-// frameObjects reads binary frames by the letter of their description, and
-// gives each event as an object with its type as the only member.
+// frameObjects reads binary frames strictly by their specification. It returns
+// each event as an object with the event type as its only field.
 func frameObjects(body string) (out []map[string]any, done bool, err error) {
 	rest := []byte(body)
 	for len(rest) > 0 {
 		if len(rest) < 16 || int(binary.BigEndian.Uint32(rest)) > len(rest) {
-			return out, false, errors.New("a frame is cut off")
+			return out, false, errors.New("truncated frame")
 		}
 		total, size := binary.BigEndian.Uint32(rest), binary.BigEndian.Uint32(rest[4:])
 		headers := rest[12 : 12+size]
@@ -156,7 +156,7 @@ func frameObjects(body string) (out []map[string]any, done bool, err error) {
 			n := int(headers[0])
 			name := string(headers[1 : 1+n])
 			if headers[1+n] != 7 {
-				return out, false, fmt.Errorf("header %s is no text", name)
+				return out, false, fmt.Errorf("header %s is not a string", name)
 			}
 			length := int(binary.BigEndian.Uint16(headers[2+n:]))
 			value := string(headers[4+n : 4+n+length])
@@ -174,8 +174,8 @@ func frameObjects(body string) (out []map[string]any, done bool, err error) {
 	return out, false, nil
 }
 
-// framed writes events that were recorded one a line, by their type, as the
-// binary frames that the server sends.
+// framed writes events, recorded one per line by their type, as the binary
+// frames that the server sends.
 func framed(t *testing.T, lines []string) string {
 	t.Helper()
 	var out []byte
@@ -186,7 +186,7 @@ func framed(t *testing.T, lines []string) string {
 		}
 		event, err := decodeObject(line)
 		if err != nil || len(event) != 1 {
-			t.Fatalf("%d events in a line (%v): %s", len(event), err, line)
+			t.Fatalf("%d events in one line (%v): %s", len(event), err, line)
 		}
 		for typ, payload := range event {
 			out = append(out, crosstest.EventStreamFrame(t, typ, payload)...)

@@ -5,8 +5,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// chatWords is every finish reason in the recordings and what it means. A word
-// that is not here fails the test: somebody must look at it.
+// chatWords maps every finish reason in the recordings to its meaning. An
+// unlisted one fails the test, so that a person looks at it.
 var chatWords = map[string]dragoman.StopReason{
 	"":               dragoman.StopNone,
 	"stop":           dragoman.StopEnd,
@@ -22,7 +22,7 @@ func wordIn(table map[string]dragoman.StopReason, word string) dragoman.StopReas
 	if r, ok := table[word]; ok {
 		return r
 	}
-	return "a word in no table of the test: " + dragoman.StopReason(word)
+	return "not in the table of the test: " + dragoman.StopReason(word)
 }
 
 func readChatWhole(body map[string]any) reading {
@@ -53,7 +53,7 @@ func readChatWhole(body map[string]any) reading {
 	return out
 }
 
-// chatMessage reads what a message or a delta says besides its calls.
+// chatMessage reads a message or a delta except its calls.
 func (c *choiceReading) chatMessage(m map[string]any) {
 	thought := ""
 	for _, key := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
@@ -125,7 +125,7 @@ func chatUsage(u map[string]any) map[string]int64 {
 	put("cache_read", in["cached_tokens"])
 	put("cache_write", in["cache_write_tokens"])
 	put("reasoning", traffic.Object(u["completion_tokens_details"])["reasoning_tokens"])
-	// xAI leaves reasoning out of its completion tokens; the total shows it.
+	// xAI does not count reasoning as completion tokens; the total shows it.
 	if total, ok := num(u["total_tokens"]); ok && out["reasoning"] > 0 && total == out["input"]+out["output"]+out["reasoning"] {
 		out["output"] += out["reasoning"]
 	}
@@ -157,7 +157,7 @@ func readChatStream(events []map[string]any, done bool) reading {
 			out.Failed = true
 			break
 		}
-		if out.ID == "" { // some proxies give every chunk another
+		if out.ID == "" { // some proxies change it in every chunk
 			out.ID = traffic.Text(ev["id"])
 		}
 		if s := traffic.Text(ev["model"]); s != "" {

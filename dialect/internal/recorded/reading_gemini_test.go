@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// geminiWords is every finish reason in the recordings; older recorders wrote
+// geminiWords maps every finish reason in the recordings; older recorders wrote
 // the number of the enum.
 var geminiWords = map[string]dragoman.StopReason{
 	"":                     dragoman.StopNone,
@@ -24,14 +24,14 @@ func readGeminiWhole(body map[string]any) reading {
 	return readGeminiStream([]map[string]any{body}, true)
 }
 
-// geminiCandidate is a candidate with the call that is still coming in pieces.
+// geminiCandidate is a candidate with the call whose partial arguments are incomplete.
 type geminiCandidate struct {
 	choiceReading
-	pieces any // the arguments so far, nil where no call is open
+	pieces any // the arguments so far; nil if no call is open
 }
 
-// readGeminiStream reads chunks, each of which is a response with the next
-// parts of its candidates.
+// readGeminiStream reads chunks. Each is a response with the next parts of its
+// candidates.
 func readGeminiStream(events []map[string]any, _ bool) reading {
 	out := reading{Usage: map[string]int64{}}
 	var candidates []*geminiCandidate
@@ -48,7 +48,7 @@ func readGeminiStream(events []map[string]any, _ bool) reading {
 			out.Model = s
 		}
 		for name, v := range traffic.Object(ev["usageMetadata"]) {
-			// The last that is not zero counts: chunks leave some out.
+			// The last value that is not zero counts, because chunks omit some.
 			if n, ok := num(v); ok && (n != 0 || counters[name] == 0) {
 				counters[name] = n
 			}
@@ -84,7 +84,7 @@ func readGeminiStream(events []map[string]any, _ bool) reading {
 	return out
 }
 
-// geminiUsage makes totals: what the provider's tools read is input, and
+// geminiUsage makes totals: tokens that the provider's tools read are input,
 // thoughts are output.
 func (r *reading) geminiUsage(n map[string]int64) {
 	sum := func(name string, must string, of ...string) {
@@ -127,7 +127,7 @@ func (c *geminiCandidate) part(p map[string]any) {
 	}
 }
 
-// functionCall reads a call that is whole, or the next piece of one.
+// functionCall reads a complete call, or the next partial arguments of one.
 func (c *geminiCandidate) functionCall(f map[string]any) {
 	if c.pieces == nil {
 		c.Calls = append(c.Calls, callReading{ID: traffic.Text(f["id"]), Name: traffic.Text(f["name"]), Args: "{}", Object: true})
@@ -141,7 +141,7 @@ func (c *geminiCandidate) functionCall(f map[string]any) {
 	}
 	for _, v := range traffic.List(f["partialArgs"]) {
 		piece := traffic.Object(v)
-		c.pieces = withPiece(c.pieces, steps(traffic.Text(piece["jsonPath"])), piece)
+		c.pieces = withPiece(c.pieces, pathSteps(traffic.Text(piece["jsonPath"])), piece)
 	}
 	if m, ok := c.pieces.(map[string]any); ok && len(m) > 0 {
 		k.Args = traffic.JSONText(c.pieces)
@@ -151,13 +151,13 @@ func (c *geminiCandidate) functionCall(f map[string]any) {
 	}
 }
 
-// steps splits a path such as $.a.b[0].
-func steps(path string) []string {
+// pathSteps splits a path such as $.a.b[0].
+func pathSteps(path string) []string {
 	path = strings.ReplaceAll(strings.TrimPrefix(path, "$."), "[", ".[")
 	return strings.Split(path, ".")
 }
 
-// withPiece puts a piece of a value at its place; texts are joined.
+// withPiece adds a partial value at its path; it joins texts.
 func withPiece(v any, path []string, piece map[string]any) any {
 	if len(path) == 0 {
 		if text, ok := piece["stringValue"].(string); ok {
@@ -190,7 +190,7 @@ func withPiece(v any, path []string, piece map[string]any) any {
 	return m
 }
 
-// geminiObjects reads a stream of events, or an array of them.
+// geminiObjects reads a stream of server-sent events, or a JSON array.
 func geminiObjects(body string) ([]map[string]any, bool, error) {
 	if !strings.HasPrefix(strings.TrimSpace(body), "[") {
 		return sseObjects(body)

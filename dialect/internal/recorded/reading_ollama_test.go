@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// ollamaWords is every done_reason in the recordings.
+// ollamaWords maps every done_reason in the recordings.
 var ollamaWords = map[string]dragoman.StopReason{
 	"":       dragoman.StopNone,
 	"stop":   dragoman.StopEnd,
@@ -51,7 +51,7 @@ func readOllamaStream(lines []map[string]any, _ bool) reading {
 	return out
 }
 
-// lineObjects reads one object a line.
+// lineObjects reads one object per line.
 func lineObjects(body string) (out []map[string]any, done bool, err error) {
 	for line := range strings.Lines(body) {
 		if strings.TrimSpace(line) == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// responsesWords is every status, and every reason of an incomplete response,
-// in the recordings.
+// responsesWords maps every status in the recordings, and every reason of an
+// incomplete response.
 var responsesWords = map[string]dragoman.StopReason{
 	"":                  dragoman.StopNone,
 	"completed":         dragoman.StopEnd,
@@ -30,7 +30,7 @@ func readResponsesWhole(body map[string]any) reading {
 	return out
 }
 
-// responsesObject reads what a response object says of the whole.
+// responsesObject reads the fields that describe the whole response.
 func (r *reading) responsesObject(body map[string]any, c *choiceReading) {
 	r.ID, r.Model = traffic.Text(body["id"]), traffic.Text(body["model"])
 	r.Failed = r.Failed || body["error"] != nil
@@ -106,7 +106,7 @@ func readResponsesStream(events []map[string]any, _ bool) reading {
 	var first, last map[string]any
 	for _, ev := range events {
 		if last != nil {
-			break // what follows is another answer
+			break // the rest is another response
 		}
 		i, _ := num(ev["output_index"])
 		switch traffic.Text(ev["type"]) {

@@ -12,25 +12,25 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// reading is what an answer says, in the words of neither side: the
-// independent reading of the raw JSON fills it, and so does the canonical
-// response; the two must be equal.
+// reading is the content of a response in neutral terms. Both the independent
+// reader of the raw JSON and the canonical response fill one, and the two must
+// be equal.
 type reading struct {
 	ID, Model string
-	// FirstID is what the first event of a stream calls it, where known: some
-	// proxies rotate ids.
+	// FirstID is the id in the first event of a stream, if known: some proxies
+	// rotate ids.
 	FirstID string
 	Choices []choiceReading
-	// Usage holds the counters that are known; unknown is absent, not zero.
+	// Usage holds the known counters; an unknown one is absent, not zero.
 	Usage map[string]int64
-	// Failed says that the answer reports an error, Broken that a stream has
-	// no terminal marker.
+	// Failed means that the response reports an error, Broken that a stream
+	// has no terminal marker.
 	Failed, Broken bool
 }
 
 type choiceReading struct {
 	Text, Refusal string
-	// Reasoning is the visible thinking, Summaries its visible summaries.
+	// Reasoning is the visible reasoning, Summaries its visible summaries.
 	Reasoning string
 	Summaries []string
 	// Opaque holds signatures and encrypted reasoning, in order.
@@ -39,25 +39,25 @@ type choiceReading struct {
 	Stop   dragoman.StopReason
 	// Word is the provider's own stop reason.
 	Word string
-	// Others are the types of items and blocks that nobody models.
+	// Others holds the types of items and blocks that we do not model.
 	Others []string
 }
 
 type callReading struct {
-	ID        string // empty where the wire has none
+	ID        string // empty if the wire has none
 	Name      string
 	Namespace string
 	Args      string
 	Freeform  bool
-	// Object says that the wire carries the arguments as JSON, not as text:
-	// they are compared as JSON.
+	// Object means that the wire carries the arguments as JSON, not as a
+	// string; they are compared as JSON.
 	Object bool
-	// Runs says that a client may run the call.
+	// Runs means that a client may run the call.
 	Runs bool
 }
 
-// settle derives the stop of a choice and which of its calls may run, from the
-// meaning of the provider's word.
+// settle derives the stop reason of a choice, and which of its calls may run,
+// from the meaning of the provider's word.
 func (c *choiceReading) settle(word dragoman.StopReason, terminal bool) {
 	benign := word == dragoman.StopNone || word == dragoman.StopEnd || word == dragoman.StopToolCalls
 	c.Stop = word
@@ -71,7 +71,7 @@ func (c *choiceReading) settle(word dragoman.StopReason, terminal bool) {
 	}
 	for i := range c.Calls {
 		k := &c.Calls[i]
-		sound := k.Freeform || blank(k.Args) || soundObject(k.Args)
+		sound := k.Freeform || blank(k.Args) || validObject(k.Args)
 		k.Runs = terminal && (benign || word == dragoman.StopPause) && sound && k.Name != ""
 	}
 }
@@ -88,9 +88,9 @@ func blank(args string) bool {
 	return s == "" || s == "null" || s == `""`
 }
 
-// soundObject reports whether text is one JSON object in which no object
-// repeats a key.
-func soundObject(text string) bool {
+// validObject reports whether text is one JSON object without duplicate keys at
+// any depth.
+func validObject(text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	t, err := d.Token()
@@ -104,7 +104,7 @@ func soundObject(text string) bool {
 	return err == io.EOF
 }
 
-// uniqueKeys reads the rest of an object or array.
+// uniqueKeys reads the rest of an object or array and reports whether its keys are unique.
 func uniqueKeys(d *json.Decoder, open json.Delim) bool {
 	seen := map[string]bool{}
 	for d.More() {
@@ -130,7 +130,7 @@ func uniqueKeys(d *json.Decoder, open json.Delim) bool {
 	return err == nil
 }
 
-// canonicalReading reads a response of ours.
+// canonicalReading reads a canonical response.
 func canonicalReading(r *dragoman.Response) reading {
 	out := reading{ID: r.ID, Model: r.Model, Usage: map[string]int64{}, Failed: r.Error != nil}
 	out.Choices = append(out.Choices, canonicalChoice(r.Output, r.Stop))
@@ -191,14 +191,14 @@ func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
 	return c
 }
 
-// signed takes the signature of a part that is no reasoning.
+// signed adds the signature of a part that is not reasoning.
 func (c *choiceReading) signed(signature string) {
 	if signature != "" {
 		c.Opaque = append(c.Opaque, signature)
 	}
 }
 
-// detailSecrets are the opaque strings of one reasoning record.
+// detailSecrets returns the opaque strings of one reasoning record.
 func detailSecrets(o map[string]any) []string {
 	var out []string
 	for _, key := range []string{"signature", "data"} {
@@ -212,12 +212,12 @@ func detailSecrets(o map[string]any) []string {
 // differences lists how two readings differ, one line each.
 func (want reading) differences(got reading) []string {
 	var out []string
-	say := func(place string, want, got any) {
+	report := func(place string, want, got any) {
 		out = append(out, fmt.Sprintf("%s: want %.300q, got %.300q", place, fmt.Sprint(want), fmt.Sprint(got)))
 	}
 	equal := func(place string, want, got string) {
 		if want != got {
-			say(place, want, got)
+			report(place, want, got)
 		}
 	}
 	equal("id", want.ID, got.ID)
@@ -226,7 +226,7 @@ func (want reading) differences(got reading) []string {
 	equal("failed", fmt.Sprint(want.Failed), fmt.Sprint(got.Failed))
 	equal("broken", fmt.Sprint(want.Broken), fmt.Sprint(got.Broken))
 	if len(want.Choices) != len(got.Choices) {
-		say("choices", len(want.Choices), len(got.Choices))
+		report("choices", len(want.Choices), len(got.Choices))
 		return out
 	}
 	for i, w := range want.Choices {
@@ -234,20 +234,20 @@ func (want reading) differences(got reading) []string {
 		equal("text", w.Text, g.Text)
 		equal("refusal", w.Refusal, g.Refusal)
 		equal("reasoning", w.Reasoning, g.Reasoning)
-		if !want.Failed && !want.Broken { // else there is no stop to tell
+		if !want.Failed && !want.Broken { // otherwise there is no stop reason
 			equal("stop", string(w.Stop), string(g.Stop))
 			equal("stop word", w.Word, g.Word)
 		}
 		if !slices.Equal(w.Summaries, g.Summaries) {
-			say("summaries", w.Summaries, g.Summaries)
+			report("summaries", w.Summaries, g.Summaries)
 		}
-		// Fragments of one opaque string are joined as they arrive.
+		// Fragments of one opaque string are joined.
 		equal("opaque reasoning", strings.Join(w.Opaque, ""), strings.Join(g.Opaque, ""))
 		if !slices.Equal(w.Others, g.Others) {
-			say("other items", w.Others, g.Others)
+			report("other items", w.Others, g.Others)
 		}
 		if len(w.Calls) != len(g.Calls) {
-			say("calls", w.Calls, g.Calls)
+			report("calls", w.Calls, g.Calls)
 			continue
 		}
 		for j, wc := range w.Calls {
@@ -277,8 +277,8 @@ func num(v any) (int64, bool) {
 	return int64(f), err == nil
 }
 
-// sortedJSON is text as compact JSON with sorted keys, or text itself where it
-// is none.
+// sortedJSON returns text as compact JSON with sorted keys, or text unchanged if
+// it is not JSON.
 func sortedJSON(text string) string {
 	v, err := decodeJSON([]byte(text))
 	if err != nil {

@@ -16,9 +16,11 @@ import (
 )
 
 // TestRecordedTrafficKeepsItsMeaning replays every recorded exchange of the
-// six APIs: what we decode is what an independent reading of the raw JSON
-// says, what was not changed is written byte for byte, and what is rebuilt
-// from the canonical model means the same or differs in a way that is named.
+// six APIs and checks that:
+//   - the decoded values equal an independent reading of the raw JSON
+//   - unchanged requests and responses are byte-identical when encoded
+//   - whatever is rebuilt from the canonical model has the same meaning, or
+//     differs in a way that an explanation names
 func TestRecordedTrafficKeepsItsMeaning(t *testing.T) {
 	var heads []string
 	var tallies []*traffic.Tally
@@ -62,11 +64,11 @@ func checkRequests(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.T
 			t.Errorf("%s: decoding the request: %v", x.ID(), err)
 		}
 		if _, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true}); crosstest.WithoutMessages(err) {
-			counts.Add("requests without a message, which are refused", 1)
+			counts.Add("requests refused for lack of messages", 1)
 			continue
 		}
 		if same, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
+			t.Errorf("%s: an unchanged request is not byte-identical (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {
 			counts.Add("requests byte-identical", 1)
 		}
@@ -74,13 +76,13 @@ func checkRequests(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.T
 		other.Model += "-other"
 		renamed, err := a.Codec.EncodeRequest(&other, dialect.EncodeOptions{})
 		if want := withOtherModel(body, req.Model); want != "" && (err != nil || string(renamed.Body) != want) {
-			t.Errorf("%s: another model changes other bytes (%v)\n%s", x.ID(), err, firstDifference(want, string(renamed.Body)))
+			t.Errorf("%s: a change of model changes other bytes (%v)\n%s", x.ID(), err, firstDifference(want, string(renamed.Body)))
 		}
 		if a.Codec.Limits().ModelInURL && req.Model == "" {
-			// What stands in the URL does not change the body.
+			// A value in the URL does not change the body.
 			other.Stream = !other.Stream
 			if same, err := a.Codec.EncodeRequest(&other, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-				t.Errorf("%s: what stands in the URL changes the body (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
+				t.Errorf("%s: a value in the URL changes the body (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 			}
 		}
 		rebuilt, err := a.Codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
@@ -118,8 +120,8 @@ func checkRequests(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.T
 	differing.report(t, "request")
 }
 
-// withOtherModel is the body with only the model changed, or empty where the
-// model's text occurs in more than one place.
+// withOtherModel returns the body with another model, or "" if the model's
+// text does not occur exactly once.
 func withOtherModel(body, model string) string {
 	old := `"` + model + `"`
 	if model == "" || strings.Count(body, old) != 1 {
@@ -129,11 +131,11 @@ func withOtherModel(body, model string) string {
 }
 
 func checkResponses(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Tally) {
-	bad, incomplete := traffic.Checked(undecodableAnswers[a.File]), traffic.Checked(incompleteResponses[a.File])
+	bad, incomplete := traffic.Checked(undecodableResponses[a.File]), traffic.Checked(incompleteResponses[a.File])
 	changed := newMeanings(responseExplanations[a.File])
 	for _, x := range xs {
-		body, kind := a.answer(t, &x)
-		if kind != wholeAnswer {
+		body, kind := a.response(t, &x)
+		if kind != wholeResponse {
 			continue
 		}
 		counts.Add("responses", 1)
@@ -150,7 +152,7 @@ func checkResponses(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.
 		}
 		raw, err := decodeObject(body)
 		if err != nil {
-			t.Errorf("%s: we decode what is not JSON: %v", x.ID(), err)
+			t.Errorf("%s: the codec decodes an invalid JSON document: %v", x.ID(), err)
 			continue
 		}
 		want := a.whole(raw)
@@ -162,7 +164,7 @@ func checkResponses(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.
 		if same, err := a.Codec.EncodeResponse(resp, dialect.EncodeOptions{}); err == nil && string(same.Body) != body && incomplete.Has(x.ID()) {
 			counts.Add("responses written as incomplete", 1)
 		} else if err != nil || string(same.Body) != body {
-			t.Errorf("%s: an unchanged response is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
+			t.Errorf("%s: an unchanged response is not byte-identical (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {
 			counts.Add("responses byte-identical", 1)
 		}
@@ -178,7 +180,7 @@ func checkResponses(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.
 	changed.report(t, "rebuilt response")
 }
 
-// rebuild writes a response and reads it again.
+// rebuild encodes a response and decodes the result.
 func rebuild(a api, resp *dragoman.Response, o dialect.EncodeOptions) (*dragoman.Response, error) {
 	enc, err := a.Codec.EncodeResponse(resp, o)
 	if err != nil {
@@ -195,14 +197,14 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 	revised := traffic.Checked(revisedStreams[a.File])
 	sampled := 0
 	for _, x := range xs {
-		body, kind := a.answer(t, &x)
-		if kind != streamAnswer {
+		body, kind := a.response(t, &x)
+		if kind != streamResponse {
 			continue
 		}
 		counts.Add("streams", 1)
 		events, done, err := a.objects(body)
 		if err != nil {
-			t.Logf("%s: the independent reading stops: %v", x.ID(), err)
+			t.Logf("%s: the independent reader stops: %v", x.ID(), err)
 		}
 		want := a.stream(events, done)
 		countContent(counts, "streams", want)
@@ -224,7 +226,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 			counts.Add("streams that report an error or break off", 1)
 		}
 		if a.namesEvents() && !strings.Contains(body, "event:") {
-			// Recorded without the names of events, which servers do send.
+			// The recording lacks event names, which servers do send.
 			named, _, err := through(a, withEventNames(body), nil)
 			for _, d := range want.differences(streamReading(named, err)) {
 				t.Errorf("%s: stream with event names: %s", x.ID(), d)
@@ -233,14 +235,14 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 		}
 		if err == nil {
 			for _, lost := range lostValues(a, t, events, out) {
-				t.Errorf("%s: re-encoded in its dialect, the stream lacks %s", x.ID(), lost)
+				t.Errorf("%s: the stream re-encoded in its dialect lacks %s", x.ID(), lost)
 			}
 			counts.Add("streams re-encoded in their dialect", 1)
 		}
 
 		plain, plainErr := decodedEvents(a, body, dialect.DecodeOptions{NoNative: true}, nil)
 		if fmt.Sprint(err) != fmt.Sprint(plainErr) {
-			t.Errorf("%s: without its chunks, the stream ends with %v, with them %v", x.ID(), plainErr, err)
+			t.Errorf("%s: decoding without native chunks ends with %v, with them %v", x.ID(), plainErr, err)
 		}
 		if err := wellFormed(plain); err != nil && !revised.Has(x.ID()) {
 			t.Errorf("%s: the events are out of order: %v", x.ID(), err)
@@ -249,7 +251,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 			sampled++
 			one, _ := decodedEvents(a, body, dialect.DecodeOptions{NoNative: true}, ones(len(body)))
 			if w, g := fmt.Sprint(storedEvents(t, plain)), fmt.Sprint(storedEvents(t, one)); w != g {
-				t.Errorf("%s: fed byte by byte, the events are others\n%s", x.ID(), firstDifference(w, g))
+				t.Errorf("%s: feeding byte by byte changes the events\n%s", x.ID(), firstDifference(w, g))
 			}
 			counts.Add("streams fed byte by byte", 1)
 		}
@@ -261,7 +263,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 			err = nil
 		}
 		if err != nil {
-			t.Errorf("%s: the stream rebuilt from its events: %v", x.ID(), err)
+			t.Errorf("%s: rebuilding the stream from its events: %v", x.ID(), err)
 			continue
 		}
 		got.FirstID = want.FirstID
@@ -269,7 +271,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 
 		whole, err := rebuild(a, collectEvents(plain), dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: the stream written as a response: %v", x.ID(), err)
+			t.Errorf("%s: writing the stream as a response: %v", x.ID(), err)
 			continue
 		}
 		counts.Add("streams written whole"+collected.add(x.ID(), got, canonicalReading(whole)), 1)
@@ -280,7 +282,7 @@ func checkStreams(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Ta
 	collected.report(t, "stream written as a response")
 }
 
-// through decodes a stream in pieces and encodes it again with its chunks.
+// through decodes a stream in chunks of the given sizes and re-encodes it with its native chunks.
 func through(a api, body string, sizes []int) (*dragoman.Response, string, error) {
 	dec := a.Codec.NewStreamDecoder(dialect.DecodeOptions{})
 	enc := a.Codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
@@ -301,12 +303,12 @@ func through(a api, body string, sizes []int) (*dragoman.Response, string, error
 	return resp, string(out), err
 }
 
-// feed hands the bytes to a decoder in pieces of the given sizes, then what is
-// left, then the end.
+// feed passes body to a decoder in chunks of the given sizes, then the rest,
+// then closes the decoder.
 func feed(dec dialect.StreamDecoder, body []byte, sizes []int, emit func(dragoman.Event) error) error {
 	for _, n := range sizes {
 		n = min(n, len(body))
-		// A copy that is overwritten afterwards: a decoder must not keep it.
+		// Feed a copy and overwrite it afterwards: a decoder must not keep it.
 		piece := bytes.Clone(body[:n])
 		if err := dec.Feed(piece, emit); err != nil {
 			return errors.Join(err, dec.Close(emit))
@@ -333,7 +335,7 @@ func decodedEvents(a api, body string, o dialect.DecodeOptions, sizes []int) ([]
 	return evs, err
 }
 
-// reencode writes events as a stream of the API and decodes that.
+// reencode encodes events as a stream of the API and decodes the result.
 func reencode(a api, evs []dragoman.Event) (*dragoman.Response, error) {
 	enc := a.Codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
 	var out []byte
@@ -378,7 +380,7 @@ func ones(n int) []int {
 	return sizes
 }
 
-// storedEvents is the stored form of events, to compare them.
+// storedEvents returns the stored form of events, for comparison.
 func storedEvents(t *testing.T, evs []dragoman.Event) []string {
 	t.Helper()
 	var out []string
@@ -392,7 +394,7 @@ func storedEvents(t *testing.T, evs []dragoman.Event) []string {
 	return out
 }
 
-// wellFormed checks the promises of a decoder on its events.
+// wellFormed checks the guarantees of a decoder on its events.
 func wellFormed(evs []dragoman.Event) error {
 	type key struct{ choice, index int }
 	open := map[key]*strings.Builder{}
@@ -435,9 +437,9 @@ func wellFormed(evs []dragoman.Event) error {
 			case *dragoman.Reasoning:
 				final = p.Text
 			}
-			// A server may send what no delta announced, never something else.
+			// The end may add text that no delta had, but must not contradict the deltas.
 			if !strings.HasPrefix(final, b.String()) {
-				return fmt.Errorf("event %d: the deltas say %.80q, the end says %.80q", i, b.String(), final)
+				return fmt.Errorf("event %d: the deltas have %.80q, the end has %.80q", i, b.String(), final)
 			}
 		case *dragoman.ResponseEnd, *dragoman.StreamError:
 			if !last {
@@ -459,11 +461,11 @@ func wellFormed(evs []dragoman.Event) error {
 
 func checkErrors(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Tally) {
 	for _, x := range xs {
-		body, kind := a.answer(t, &x)
-		if kind != errorAnswer {
+		body, kind := a.response(t, &x)
+		if kind != errorResponse {
 			continue
 		}
-		counts.Add("error answers", 1)
+		counts.Add("error responses", 1)
 		e := a.Codec.DecodeError(x.Status, nil, []byte(body))
 		switch {
 		case e == nil:
@@ -472,20 +474,20 @@ func checkErrors(t *testing.T, a api, xs []traffic.Exchange, counts *traffic.Tal
 		case e.Status != x.Status, e.Message == "":
 			t.Errorf("%s: status %d, message %q from %.200s", x.ID(), e.Status, e.Message, body)
 		case strings.Contains(e.Message, "{") && !strings.Contains(body, `{\"`):
-			t.Errorf("%s: the message is JSON that was not understood: %.200s", x.ID(), e.Message)
+			t.Errorf("%s: the message is unparsed JSON: %.200s", x.ID(), e.Message)
 		}
 		if want := sensibleClasses[x.Status]; !strings.Contains(want, string(e.Class)) {
 			t.Errorf("%s: status %d is class %q, want one of %s: %.200s", x.ID(), x.Status, e.Class, want, body)
 		}
-		// A gateway's client must learn the same.
+		// Clients of the gateway must get the same error.
 		status, again, _ := a.Codec.EncodeError(e)
 		if back := a.Codec.DecodeError(status, nil, again); back.Message != e.Message || back.Class != e.Class {
-			t.Errorf("%s: written again, the error is %s %q, was %s %q", x.ID(), back.Class, back.Message, e.Class, e.Message)
+			t.Errorf("%s: the re-encoded error is %s %q, was %s %q", x.ID(), back.Class, back.Message, e.Class, e.Message)
 		}
 	}
 }
 
-// sensibleClasses lists, by status, what a body may make of an error.
+// sensibleClasses lists the acceptable error classes of each status.
 var sensibleClasses = map[int]string{
 	400: "bad_request context_length policy too_large authentication quota not_found",
 	401: "authentication permission",

@@ -17,8 +17,8 @@ import (
 )
 
 // knownPaths match the places of a stream that the canonical form carries, and
-// bookkeeping of the wire: ids of chunks, padding, numbers of events. A path has no
-// positions in lists. The cost of a Responses stream comes behind its end.
+// bookkeeping of the wire: chunk ids, padding, event numbers. A path has no list
+// positions. The cost of a Responses stream follows its end.
 var knownPaths = map[string]*regexp.Regexp{
 	"openai_chat":            regexp.MustCompile(`^/(id|created|model|object|obfuscation|service_tier)$|^/choices/(index|finish_reason|message/|delta/(role|content|refusal|reasoning|reasoning_content|reasoning_details/|tool_calls/|function_call/))|^/(usage|x_groq/usage)/`),
 	"openai_responses":       regexp.MustCompile(`^/(type|sequence_number|obfuscation|item_id|output_index|content_index|summary_index|delta|text|arguments|input|refusal|cost)$|^/(item|part|response|error)/`),
@@ -28,7 +28,7 @@ var knownPaths = map[string]*regexp.Regexp{
 	"bedrock_converse":       regexp.MustCompile(`/p$|^/(messageStart/role|messageStop/stopReason|metadata/usage/|contentBlock(Start|Delta|Stop)/(contentBlockIndex|start/|delta/(text|toolUse/|reasoningContent/)))`),
 }
 
-// lostValues returns the values of events at unknown places that a re-encoded
+// lostValues returns the values at unknown places of events that a re-encoded
 // stream lacks.
 func lostValues(a api, t *testing.T, events []map[string]any, out string) (lost []string) {
 	t.Helper()
@@ -50,7 +50,7 @@ func lostValues(a api, t *testing.T, events []map[string]any, out string) (lost 
 	return lost
 }
 
-// wireLeaves calls found with the values of a document that are no objects or lists.
+// wireLeaves calls found with every value of a document that is not an object or a list.
 func wireLeaves(v any, path string, found func(path, value string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -68,7 +68,7 @@ func wireLeaves(v any, path string, found func(path, value string)) {
 	}
 }
 
-// unknownPlaces are the objects of a stream that may have unknown fields.
+// unknownPlaces lists the objects of a stream that may have unknown fields.
 var unknownPlaces = map[string][]string{
 	"openai_chat":            {"", "/choices", "/choices/delta", "/choices/delta/tool_calls", "/choices/delta/tool_calls/function"},
 	"openai_responses":       {""},
@@ -78,7 +78,7 @@ var unknownPlaces = map[string][]string{
 	"bedrock_converse":       {"/messageStart", "/contentBlockStart", "/contentBlockDelta", "/contentBlockDelta/delta/toolUse", "/contentBlockStop", "/messageStop", "/metadata"},
 }
 
-// objectsAt calls found with the objects at a path, in lists too.
+// objectsAt calls found with the objects at path, including those in lists.
 func objectsAt(v any, path string, found func(map[string]any)) {
 	switch v := v.(type) {
 	case []any:
@@ -99,13 +99,13 @@ func objectsAt(v any, path string, found func(map[string]any)) {
 }
 
 // TestProperty_UnknownFieldsOfAStreamAreReencoded adds unknown fields to recorded
-// streams: re-encoded in their dialect, the streams mean the same and have the fields.
+// streams. Re-encoded in their dialect, the streams keep their meaning and the fields.
 func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 	for _, a := range apis() {
 		t.Run(a.File, func(t *testing.T) {
 			var bodies []string
 			for _, x := range traffic.Recorded(t, a.File) {
-				if body, kind := a.answer(t, &x); kind == streamAnswer && len(body) < 20_000 && len(bodies) < 200 {
+				if body, kind := a.response(t, &x); kind == streamResponse && len(body) < 20_000 && len(bodies) < 200 {
 					if _, _, err := through(a, body, nil); err == nil {
 						bodies = append(bodies, body)
 					}
@@ -154,8 +154,8 @@ func TestProperty_UnknownFieldsOfAStreamAreReencoded(t *testing.T) {
 	}
 }
 
-// A call without arguments starts when the stream ends, so the fields of two chunks wait
-// for its events.
+// A call without arguments starts only when the stream ends, so the fields of two
+// chunks wait for its events.
 func TestUnknownFieldsWaitForACallWithoutArguments(t *testing.T) {
 	chat := apis()[slices.IndexFunc(apis(), func(a api) bool { return a.File == "openai_chat" })]
 	chunk := func(delta, finish, value string) string {
@@ -176,7 +176,7 @@ func TestUnknownFieldsWaitForACallWithoutArguments(t *testing.T) {
 	}
 }
 
-// onTheWire writes events as the API's servers do.
+// onTheWire writes events in the framing of the API's servers.
 func onTheWire(a api, t *testing.T, events []map[string]any, done bool) string {
 	t.Helper()
 	var lines []string

@@ -7,17 +7,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// What follows spells recorded requests of the dialects with whole
-// objects as a rebuilt one does, and counts why. What is left after that must
-// be equal.
+// The functions below rewrite recorded requests, of the dialects whose objects are
+// rebuilt whole, to the form of a rebuilt request, and count the reasons. The
+// result must equal the rebuilt request.
 
-// geminiWritten does so for Gemini.
+// geminiWritten rewrites a Gemini request.
 func geminiWritten(req map[string]any, why map[string]int) {
 	for _, tool := range traffic.List(req["tools"]) {
 		for k, v := range traffic.Object(tool) {
 			if v == nil {
 				delete(traffic.Object(tool), k)
-				why["a tool that is null is left out"]++
+				why["a null tool is omitted"]++
 			}
 		}
 	}
@@ -31,10 +31,10 @@ func geminiWritten(req map[string]any, why map[string]int) {
 	config := traffic.Object(req["generationConfig"])
 	if s, ok := config["responseSchema"]; ok {
 		delete(config, "responseSchema")
-		config["responseJsonSchema"] = smallTypes(s)
+		config["responseJsonSchema"] = lowerTypes(s)
 		why["responseSchema is written as responseJsonSchema"]++
 	}
-	inCapitals(traffic.Object(config["thinkingConfig"]), "thinkingLevel", why)
+	upperCase(traffic.Object(config["thinkingConfig"]), "thinkingLevel", why)
 	var asked []string
 	for _, c := range traffic.List(req["contents"]) {
 		asked = resultsInOrder(traffic.Object(c), asked, why)
@@ -50,33 +50,33 @@ func geminiWritten(req map[string]any, why map[string]int) {
 func geminiWrittenPart(p map[string]any, why map[string]int) {
 	if p["thoughtSignature"] != nil && len(p) == 1 {
 		p["text"] = ""
-		why["a signature alone gets an empty text"]++
+		why["a lone signature gets an empty text"]++
 	}
 	if f := traffic.Object(p["functionCall"]); f != nil && f["args"] == nil {
 		f["args"] = map[string]any{}
-		why["no arguments are written as {}"]++
+		why["absent arguments are written as {}"]++
 	}
 	if f := traffic.Object(p["functionResponse"]); f != nil && f["response"] == nil {
 		f["response"] = map[string]any{"output": ""}
-		why["no response is written as an empty output"]++
+		why["an absent response is written as an empty output"]++
 	}
 }
 
-func inCapitals(m map[string]any, member string, why map[string]int) {
+func upperCase(m map[string]any, member string, why map[string]int) {
 	if word := traffic.Text(m[member]); word != strings.ToUpper(word) {
 		m[member] = strings.ToUpper(word)
-		why["a "+member+" is written in capitals"]++
+		why["a "+member+" is written in upper case"]++
 	}
 }
 
-// joinedRoles joins neighbours of one role.
+// joinedRoles joins consecutive messages of one role.
 func joinedRoles(ms []any, member string, why map[string]int) []any {
 	out := []any{}
 	for _, m := range ms {
 		if n := len(out); n > 0 {
 			if last := traffic.Object(out[n-1]); last["role"] == traffic.Object(m)["role"] {
 				last[member] = append(traffic.List(last[member]), traffic.List(traffic.Object(m)[member])...)
-				why["neighbours of one role are joined"]++
+				why["consecutive messages of one role are joined"]++
 				continue
 			}
 		}
@@ -86,7 +86,7 @@ func joinedRoles(ms []any, member string, why map[string]int) []any {
 }
 
 // resultsInOrder puts the results of a content in the order of the calls before
-// it, and returns the names of those that it makes itself.
+// it, and returns the names of the content's own calls.
 func resultsInOrder(content map[string]any, asked []string, why map[string]int) (calls []string) {
 	parts := traffic.List(content["parts"])
 	rank := func(p any) int {
@@ -99,7 +99,7 @@ func resultsInOrder(content map[string]any, asked []string, why map[string]int) 
 	byRank := func(a, b any) int { return rank(a) - rank(b) }
 	if !slices.IsSortedFunc(parts, byRank) {
 		slices.SortStableFunc(parts, byRank)
-		why["results stand in the order of the calls"]++
+		why["results follow the order of the calls"]++
 	}
 	for _, p := range parts {
 		if c := traffic.Object(traffic.Object(p)["functionCall"]); c != nil {
@@ -109,8 +109,8 @@ func resultsInOrder(content map[string]any, asked []string, why map[string]int) 
 	return calls
 }
 
-// smallTypes is a closed schema as JSON Schema, for what was recorded.
-func smallTypes(v any) any {
+// lowerTypes writes the types of a recorded closed schema in lower case, as in JSON Schema.
+func lowerTypes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
@@ -118,20 +118,20 @@ func smallTypes(v any) any {
 				v[k] = strings.ToLower(s)
 				continue
 			}
-			v[k] = smallTypes(x)
+			v[k] = lowerTypes(x)
 		}
 	case []any:
 		for i, x := range v {
-			v[i] = smallTypes(x)
+			v[i] = lowerTypes(x)
 		}
 	}
 	return v
 }
 
-// ollamaWritten does so for Ollama: defaults, and what a client left to the
-// order of messages.
+// ollamaWritten rewrites an Ollama request: it adds defaults and the tool names
+// that a client left to the order of messages.
 func ollamaWritten(req map[string]any, why map[string]int) {
-	if _, said := req["stream"]; !said {
+	if _, set := req["stream"]; !set {
 		req["stream"] = true
 		why["stream:true is written out"]++
 	}
@@ -152,13 +152,13 @@ func ollamaWritten(req map[string]any, why map[string]int) {
 	}
 }
 
-// bedrockWritten does so for Bedrock.
+// bedrockWritten rewrites a Bedrock request.
 func bedrockWritten(req map[string]any, why map[string]int) {
 	for _, m := range traffic.List(req["messages"]) {
 		for _, b := range traffic.List(traffic.Object(m)["content"]) {
 			if d := traffic.Object(traffic.Object(b)["document"]); strings.Contains(traffic.Text(d["name"]), "_") {
 				d["name"] = strings.ReplaceAll(traffic.Text(d["name"]), "_", "-")
-				why["the name of a document, which the recorder made an illegal one, is legal again"]++
+				why["a document name that the recorder made illegal is legal again"]++
 			}
 		}
 	}

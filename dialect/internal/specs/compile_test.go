@@ -17,7 +17,7 @@ type document struct {
 	file, schema string
 }
 
-// documents are the schemas of requests, by API.
+// documents holds the request schemas, by API.
 var documents = map[string]document{
 	"openai_chat":        {"openai.openapi.yaml", "CreateChatCompletionRequest"},
 	"openai_responses":   {"openai.openapi.yaml", "CreateResponse"},
@@ -27,12 +27,12 @@ var documents = map[string]document{
 	"ollama_chat":            {"ollama.openapi.yaml", "ChatRequest"},
 }
 
-// judged are the APIs that have an official document.
+// judged returns the APIs that have an official document.
 func judged() []traffic.Source {
 	return slices.DeleteFunc(traffic.Sources(), func(s traffic.Source) bool { return s.File == "bedrock_converse" })
 }
 
-// library has the documents that were read.
+// library caches the parsed documents.
 var library specs.Library
 
 // compileRequest compiles the request schema of an API from its official

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// feature is a hand-written request for one thing an API must accept.
+// feature is a hand-written request for one feature that an API must accept.
 type feature struct {
 	name    string
 	request *dragoman.Request
@@ -36,7 +36,7 @@ func features() []feature {
 	}
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0KGgo="}
 	pdf := &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBERi0=", Name: "r.pdf"}
-	says := func(parts ...dragoman.Part) dragoman.Message {
+	assistant := func(parts ...dragoman.Part) dragoman.Message {
 		return dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts}
 	}
 	ask := func(tools []dragoman.ToolSpec, ms ...dragoman.Message) *dragoman.Request {
@@ -76,24 +76,24 @@ func features() []feature {
 		})},
 		{"a system message inside the conversation", ask(nil, dragoman.AssistantText("4 °C."), dragoman.SystemText("Now in French."), dragoman.UserText("Again?"))},
 		{"every kind of tool", ask(all)},
-		{"a call and its result", ask(all, says(call("call_1", "get_weather", `{"city":"Oslo"}`)), dragoman.ToolResults(result("call_1", "4 °C")))},
-		{"parallel calls with text before them", ask(all, says(&dragoman.Text{Text: "Both."}, call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "now", "")), dragoman.ToolResults(result("call_1", "4"), result("call_2", "12:00")), dragoman.AssistantText("4 at noon."), dragoman.UserText("Thanks."))},
-		{"text between two calls", ask(all, says(call("call_1", "now", "{}"), &dragoman.Text{Text: "and"}, call("call_2", "now", "{}")), dragoman.ToolResults(result("call_1", "1"), result("call_2", "2")))},
-		{"results out of order, in two messages", ask(all, says(call("call_1", "now", "{}"), call("call_2", "now", "{}")), dragoman.ToolResults(result("call_2", "2")), dragoman.ToolResults(result("call_1", "1")))},
-		{"a turn of several messages", ask(all, dragoman.AssistantText("First."), says(call("call_1", "now", "{}")), dragoman.ToolResults(result("call_1", "1")))},
-		{"a call id of 90 characters", ask(all, says(call(longID, "now", "{}")), dragoman.ToolResults(result(longID, "1")))},
-		{"a call id with characters no API takes", ask(all, says(call("functions.now:0|x", "now", "{}")), dragoman.ToolResults(result("functions.now:0|x", "1")))},
-		{"a call whose arguments are not JSON", ask(all, says(call("call_1", "now", "{oops")), dragoman.ToolResults(result("call_1", "invalid")))},
-		{"a call whose arguments are no object", ask(all, says(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
-		{"a call of a tool with an odd name", ask(all, says(call("call_1", odd.Name, "{}")), dragoman.ToolResults(result("call_1", "ok")))},
-		{"a freeform call", ask(all, says(text), dragoman.ToolResults(textResult))},
-		{"a namespaced call", ask(all, says(grouped), dragoman.ToolResults(result("call_1", "none")))},
-		{"an error result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(failed))},
-		{"a result without output", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(&dragoman.ToolResult{CallID: "call_1"}))},
-		{"an image result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(shown), dragoman.UserText("And?"))},
-		{"a JSON result", ask(all, says(call("call_1", "now", "{}")), dragoman.ToolResults(data))},
-		{"a refusal in history", ask(nil, says(&dragoman.Refusal{Text: "No."}), dragoman.UserText("Please."))},
-		{"reasoning in history", ask(nil, says(&dragoman.Reasoning{Text: "Think."}, &dragoman.Text{Text: "4."}), dragoman.UserText("And?"))},
+		{"a call and its result", ask(all, assistant(call("call_1", "get_weather", `{"city":"Oslo"}`)), dragoman.ToolResults(result("call_1", "4 °C")))},
+		{"parallel calls with text before them", ask(all, assistant(&dragoman.Text{Text: "Both."}, call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "now", "")), dragoman.ToolResults(result("call_1", "4"), result("call_2", "12:00")), dragoman.AssistantText("4 at noon."), dragoman.UserText("Thanks."))},
+		{"text between two calls", ask(all, assistant(call("call_1", "now", "{}"), &dragoman.Text{Text: "and"}, call("call_2", "now", "{}")), dragoman.ToolResults(result("call_1", "1"), result("call_2", "2")))},
+		{"results out of order, in two messages", ask(all, assistant(call("call_1", "now", "{}"), call("call_2", "now", "{}")), dragoman.ToolResults(result("call_2", "2")), dragoman.ToolResults(result("call_1", "1")))},
+		{"a turn of several messages", ask(all, dragoman.AssistantText("First."), assistant(call("call_1", "now", "{}")), dragoman.ToolResults(result("call_1", "1")))},
+		{"a call id of 90 characters", ask(all, assistant(call(longID, "now", "{}")), dragoman.ToolResults(result(longID, "1")))},
+		{"a call id with characters no API takes", ask(all, assistant(call("functions.now:0|x", "now", "{}")), dragoman.ToolResults(result("functions.now:0|x", "1")))},
+		{"a call whose arguments are not JSON", ask(all, assistant(call("call_1", "now", "{oops")), dragoman.ToolResults(result("call_1", "invalid")))},
+		{"a call whose arguments are not an object", ask(all, assistant(call("call_1", "now", "[1]")), dragoman.ToolResults(result("call_1", "invalid")))},
+		{"a call of a tool with an odd name", ask(all, assistant(call("call_1", odd.Name, "{}")), dragoman.ToolResults(result("call_1", "ok")))},
+		{"a freeform call", ask(all, assistant(text), dragoman.ToolResults(textResult))},
+		{"a namespaced call", ask(all, assistant(grouped), dragoman.ToolResults(result("call_1", "none")))},
+		{"an error result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(failed))},
+		{"a result without output", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(&dragoman.ToolResult{CallID: "call_1"}))},
+		{"an image result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(shown), dragoman.UserText("And?"))},
+		{"a JSON result", ask(all, assistant(call("call_1", "now", "{}")), dragoman.ToolResults(data))},
+		{"a refusal in history", ask(nil, assistant(&dragoman.Refusal{Text: "No."}), dragoman.UserText("Please."))},
+		{"reasoning in history", ask(nil, assistant(&dragoman.Reasoning{Text: "Think."}, &dragoman.Text{Text: "4."}), dragoman.UserText("And?"))},
 		{"media of the user", ask(nil, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Look"}, image, pdf, &dragoman.Media{Media: codes.MediaImage, URL: "https://example.org/a.png", Detail: "low"}}})},
 		{"files the provider stores", ask(all, dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{
 			&dragoman.Media{Media: codes.MediaImage, FileID: "file-1"}, &dragoman.Media{Media: codes.MediaFile, FileID: "file-2"},
@@ -128,8 +128,8 @@ func features() []feature {
 			k := int64(40)
 			r.Sampling = dragoman.Sampling{Temperature: number("0.70"), TopP: number("1.0"), TopK: &k, Seed: &k, FrequencyPenalty: number("0"), PresencePenalty: number("-1.5"), Stop: []string{"END", "\n\n", "a", "b", "c"}}
 		})},
-		{"no limit of tokens", with(func(r *dragoman.Request) { r.MaxOutputTokens = nil })},
-		{"a small limit of tokens", with(func(r *dragoman.Request) { one := int64(1); r.MaxOutputTokens = &one })},
+		{"no token limit", with(func(r *dragoman.Request) { r.MaxOutputTokens = nil })},
+		{"a small token limit", with(func(r *dragoman.Request) { one := int64(1); r.MaxOutputTokens = &one })},
 		{"cache hints everywhere", with(func(r *dragoman.Request) {
 			hint := &dragoman.CacheHint{TTL: "1h"}
 			r.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief.", Cache: hint}}
@@ -145,10 +145,10 @@ func features() []feature {
 			r.Metadata = []dragoman.KeyValue{{Key: "a", Value: "1"}}
 			r.User, r.ServiceTier, r.Verbosity, r.Store = "u-1", "flex", "low", &no
 		})},
-		{"a service tier of Anthropic", with(func(r *dragoman.Request) { r.ServiceTier = "standard_only" })},
-		{"a service tier of OpenAI", with(func(r *dragoman.Request) { r.ServiceTier = "priority" })},
+		{"an Anthropic service tier", with(func(r *dragoman.Request) { r.ServiceTier = "standard_only" })},
+		{"an OpenAI service tier", with(func(r *dragoman.Request) { r.ServiceTier = "priority" })},
 		{"a stream with usage", with(func(r *dragoman.Request) { r.Stream, r.StreamUsage = true, true })},
-		{"usage asked for without a stream", with(func(r *dragoman.Request) { r.StreamUsage = true })},
+		{"stream usage without a stream", with(func(r *dragoman.Request) { r.StreamUsage = true })},
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// invariants lists the rules of an API that an encoded request breaks and that
-// no schema states: every call is answered exactly once in the right place,
-// names and ids are legal. They are written from the wire references, with
-// nothing of the encoders in them.
+// invariants returns the violations of API rules that no schema expresses, for
+// example: every call has exactly one result in the right place, and names and
+// ids are legal. The rules come from the wire references and share no code with
+// the encoders.
 func invariants(a traffic.Source, doc any) []string {
 	var v pairing
 	body := traffic.Object(doc)
@@ -46,8 +46,8 @@ func invariants(a traffic.Source, doc any) []string {
 
 const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// legalName: Gemini takes dots and colons too, and a name that starts with a
-// letter or an underscore; Ollama takes any.
+// legalName reports whether a tool name is legal. Gemini also accepts dots and
+// colons, and requires a leading letter or underscore; Ollama accepts any name.
 func legalName(d dragoman.Dialect, name string) bool {
 	switch d {
 	case dialectname.Gemini:
@@ -59,7 +59,7 @@ func legalName(d dragoman.Dialect, name string) bool {
 	}
 }
 
-// maxName is the longest tool name: 64 on OpenAI, 128 on Anthropic and for
+// maxName returns the longest tool name: 64 in Chat, 128 in Anthropic and
 // Responses.
 func maxName(d dragoman.Dialect) int {
 	if d == dialectname.OpenAIChat {
@@ -72,7 +72,7 @@ func legal(s, characters string, least, most int) bool {
 	return len(s) >= least && len(s) <= most && strings.Trim(s, characters) == ""
 }
 
-// pairing follows the calls of a conversation.
+// pairing tracks the calls of a conversation.
 type pairing struct {
 	complaints []string
 	ids        []string
@@ -88,15 +88,15 @@ func (p *pairing) legalID(d dragoman.Dialect, id string) bool {
 		return len(id) >= 1 && len(id) <= 40
 	case dialectname.OpenAIResponses:
 		return len(id) >= 1 && len(id) <= 64
-	case dialectname.Gemini, dialectname.Ollama: // any text
+	case dialectname.Gemini, dialectname.Ollama: // any string
 		return true
 	default:
 		return legal(id, nameCharacters, 1, 1<<10)
 	}
 }
 
-// chat: the tool messages that answer an assistant message follow it at once,
-// each call has one, and no tool message answers anything else.
+// chat checks that the tool messages for an assistant message follow it directly,
+// that each call has one, and that each tool message has a call.
 func (p *pairing) chat(body map[string]any) (names []string) {
 	open := map[string]bool{}
 	for i, v := range traffic.List(body["messages"]) {
@@ -104,23 +104,23 @@ func (p *pairing) chat(body map[string]any) (names []string) {
 		if m["role"] == "tool" {
 			id := traffic.Text(m["tool_call_id"])
 			if !open[id] {
-				p.complain("message %d answers %q, which is no open call", i, id)
+				p.complain("message %d has a result of %q, which is not an open call", i, id)
 			}
 			delete(open, id)
 			continue
 		}
 		for id := range open {
-			p.complain("message %d comes before call %q is answered", i, id)
+			p.complain("message %d precedes the result of call %q", i, id)
 		}
 		clear(open)
 		if m["role"] != "assistant" && m["tool_calls"] != nil {
-			p.complain("message %d has calls but is no assistant message", i)
+			p.complain("message %d has calls but is not an assistant message", i)
 		}
 		for _, c := range traffic.List(m["tool_calls"]) {
 			call := traffic.Object(c)
 			id := traffic.Text(call["id"])
 			if open[id] {
-				p.complain("message %d has two calls %q", i, id)
+				p.complain("message %d has a duplicate call %q", i, id)
 			}
 			open[id] = true
 			p.ids = append(p.ids, id)
@@ -133,11 +133,11 @@ func (p *pairing) chat(body map[string]any) (names []string) {
 			}
 		}
 		if m["role"] == "assistant" && m["content"] == nil && traffic.List(m["tool_calls"]) == nil && m["refusal"] == nil {
-			p.complain("message %d says nothing", i)
+			p.complain("message %d is empty", i)
 		}
 	}
 	for id := range open {
-		p.complain("call %q is never answered", id)
+		p.complain("call %q has no result", id)
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		tool := traffic.Object(v)
@@ -149,8 +149,8 @@ func (p *pairing) chat(body map[string]any) (names []string) {
 	return names
 }
 
-// responses: every call has exactly one output, after it; an output that names
-// a call has that call before it. Items between them do not matter.
+// responses checks that every call has exactly one output after it, and that every
+// output has its call before it. Items between them do not matter.
 func (p *pairing) responses(body map[string]any) (names []string) {
 	calls, outputs := map[string]string{}, map[string]int{}
 	chained := body["previous_response_id"] != nil || body["conversation"] != nil
@@ -160,7 +160,7 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 		switch typ := traffic.Text(item["type"]); typ {
 		case "function_call", "custom_tool_call":
 			if calls[id] != "" && outputs[id] == 0 {
-				p.complain("item %d repeats the open call %q", i, id)
+				p.complain("item %d is a duplicate of the open call %q", i, id)
 			}
 			calls[id], outputs[id] = typ, 0
 			p.ids = append(p.ids, id)
@@ -170,19 +170,19 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 			}
 		case "function_call_output", "custom_tool_call_output":
 			if calls[id] == "" && !chained {
-				p.complain("item %d answers %q, which was never called", i, id)
+				p.complain("item %d is a result of %q, which is not a call", i, id)
 			}
 			if calls[id] != "" && calls[id]+"_output" != typ {
 				p.complain("item %d is a %s for a %s", i, typ, calls[id])
 			}
 			if outputs[id]++; outputs[id] > 1 {
-				p.complain("item %d answers %q again", i, id)
+				p.complain("item %d is a duplicate result of %q", i, id)
 			}
 		}
 	}
 	for id := range calls {
 		if outputs[id] == 0 {
-			p.complain("call %q is never answered", id)
+			p.complain("call %q has no result", id)
 		}
 	}
 	var walk func(tools []any)
@@ -192,8 +192,8 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 			switch traffic.Text(tool["type"]) {
 			case "function":
 				names = append(names, traffic.Text(tool["name"]))
-				if _, said := tool["strict"]; !said {
-					p.complain("the function %q leaves strict to the API, whose default is not false", tool["name"])
+				if _, set := tool["strict"]; !set {
+					p.complain("the function %q does not set strict, whose default is not false", tool["name"])
 				}
 			case "custom", "namespace":
 				names = append(names, traffic.Text(tool["name"]))
@@ -205,8 +205,9 @@ func (p *pairing) responses(body map[string]any) (names []string) {
 	return names
 }
 
-// anthropic: the message after one with calls is the user's, its first blocks
-// are the results of exactly these calls, and results stand nowhere else.
+// anthropic checks that a message with calls is followed by a user message whose
+// first blocks are the results of exactly these calls, and that there are no
+// other results.
 func (p *pairing) anthropic(body map[string]any) (names []string) {
 	var open map[string]bool
 	last := ""
@@ -228,7 +229,7 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 					p.complain("message %d, block %d: a call in a %s message", i, j, role)
 				}
 				if calls[id] {
-					p.complain("message %d has two calls %q", i, id)
+					p.complain("message %d has a duplicate call %q", i, id)
 				}
 				calls[id] = true
 				p.ids = append(p.ids, id)
@@ -239,7 +240,7 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 					p.complain("message %d, block %d: a result after other content", i, j)
 				}
 				if !open[id] {
-					p.complain("message %d, block %d answers %q, which is no open call", i, j, id)
+					p.complain("message %d, block %d is a result of %q, which is not an open call", i, j, id)
 				}
 				delete(open, id)
 			default:
@@ -253,12 +254,12 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 			}
 		}
 		for id := range open {
-			p.complain("message %d leaves call %q unanswered", i, id)
+			p.complain("message %d has no result of call %q", i, id)
 		}
 		open = calls
 	}
 	for id := range open {
-		p.complain("call %q is never answered", id)
+		p.complain("call %q has no result", id)
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		tool := traffic.Object(v)
@@ -272,9 +273,10 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 	return names
 }
 
-// gemini: contents alternate between the user and the model and start with the
-// user; the content after one with calls starts with a response for each, in
-// their order and by their names; no text is blank; what may stand beside what.
+// gemini checks that contents alternate between user and model and start with the
+// user, that a content with calls is followed by one response for each call, in
+// order and with matching names, that no text is blank, and which parts may be
+// combined.
 func (p *pairing) gemini(body map[string]any) (names []string) {
 	var open []map[string]any
 	last := "model"
@@ -282,7 +284,7 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 		content := traffic.Object(v)
 		role := traffic.Text(content["role"])
 		if role == last || role != "user" && role != "model" {
-			p.complain("content %d is of %q, after %q", i, role, last)
+			p.complain("content %d has role %q after %q", i, role, last)
 		}
 		last = role
 		if len(traffic.List(content["parts"])) == 0 {
@@ -298,19 +300,19 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 					p.complain("content %d, part %d: the first call has no signature", i, j)
 				}
 				if role != "model" {
-					p.complain("content %d, part %d: a call of the user", i, j)
+					p.complain("content %d, part %d: a call in user content", i, j)
 				}
 				calls = append(calls, call)
 				names = append(names, traffic.Text(call["name"]))
 			case response != nil:
 				if len(open) == 0 || response["id"] != open[0]["id"] || response["name"] != open[0]["name"] {
-					p.complain("content %d, part %d answers %v, which is not the next open call", i, j, response["name"])
+					p.complain("content %d, part %d is a result of %v, which is not the next open call", i, j, response["name"])
 				} else {
 					open = open[1:]
 				}
 			default:
 				if len(open) > 0 {
-					p.complain("content %d, part %d stands before the response of %v", i, j, open[0]["name"])
+					p.complain("content %d, part %d precedes the response for %v", i, j, open[0]["name"])
 				}
 				if text, ok := part["text"].(string); ok && strings.TrimSpace(text) == "" && part["thoughtSignature"] == nil {
 					p.complain("content %d, part %d: a blank text", i, j)
@@ -318,18 +320,19 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 			}
 		}
 		if len(open) > 0 {
-			p.complain("content %d leaves %d calls unanswered", i, len(open))
+			p.complain("content %d has no result of %d calls", i, len(open))
 		}
 		open = calls
 	}
 	if len(open) > 0 {
-		p.complain("%d calls are never answered", len(open))
+		p.complain("%d calls have no result", len(open))
 	}
 	return append(names, p.geminiSettings(body)...)
 }
 
-// geminiSettings: a calling config needs functions, names need a mode that
-// takes them, and of two ways to say a schema or to think only one is said.
+// geminiSettings checks that a calling config has functions, that allowed names have
+// a mode that accepts them, and that at most one of two alternative schema or
+// thinking settings is set.
 func (p *pairing) geminiSettings(body map[string]any) (names []string) {
 	declared := map[any]bool{}
 	for _, v := range traffic.List(body["tools"]) {
@@ -337,7 +340,7 @@ func (p *pairing) geminiSettings(body map[string]any) (names []string) {
 			function := traffic.Object(f)
 			names = append(names, traffic.Text(function["name"]))
 			if declared[function["name"]] {
-				p.complain("the function %q is declared twice", function["name"])
+				p.complain("duplicate function %q", function["name"])
 			}
 			declared[function["name"]] = true
 			p.atMostOne(function, "parameters", "parametersJsonSchema")
@@ -349,7 +352,7 @@ func (p *pairing) geminiSettings(body map[string]any) (names []string) {
 		}
 		allowed := traffic.List(calling["allowedFunctionNames"])
 		if mode := calling["mode"]; len(allowed) > 0 && mode != "ANY" && mode != "VALIDATED" {
-			p.complain("names are allowed beside the mode %v", mode)
+			p.complain("allowed names with the mode %v", mode)
 		}
 		for _, name := range allowed {
 			if !declared[name] {
@@ -368,14 +371,13 @@ func (p *pairing) geminiSettings(body map[string]any) (names []string) {
 
 func (p *pairing) atMostOne(m map[string]any, a, b string) {
 	if m[a] != nil && m[b] != nil {
-		p.complain("%s beside %s", a, b)
+		p.complain("%s together with %s", a, b)
 	}
 }
 
-// ollama: the tool messages after a message with calls answer them in their
-// order, each by the name of its tool, and stand nowhere else; images are
-// Base64 and nothing else; whether to stream is always said, since the default
-// is to stream.
+// ollama checks that the tool messages after a message with calls match the calls in
+// order and by tool name, and occur nowhere else; that images are Base64; and that
+// stream is set, because its default is true.
 func (p *pairing) ollama(body map[string]any) (names []string) {
 	var open []map[string]any
 	for i, v := range traffic.List(body["messages"]) {
@@ -387,14 +389,14 @@ func (p *pairing) ollama(body map[string]any) (names []string) {
 		}
 		if m["role"] == "tool" {
 			if len(open) == 0 || m["tool_name"] != open[0]["name"] {
-				p.complain("message %d answers %v, which is not the next open call", i, m["tool_name"])
+				p.complain("message %d is a result of %v, which is not the next open call", i, m["tool_name"])
 			} else {
 				open = open[1:]
 			}
 			continue
 		}
 		if len(open) > 0 {
-			p.complain("message %d leaves %d calls unanswered", i, len(open))
+			p.complain("message %d has no result of %d calls", i, len(open))
 		}
 		open = nil
 		for _, c := range traffic.List(m["tool_calls"]) {
@@ -403,17 +405,17 @@ func (p *pairing) ollama(body map[string]any) (names []string) {
 			names = append(names, traffic.Text(f["name"]))
 		}
 		if m["role"] != "assistant" && len(open) > 0 {
-			p.complain("message %d has calls but is no assistant message", i)
+			p.complain("message %d has calls but is not an assistant message", i)
 		}
 	}
 	if len(open) > 0 {
-		p.complain("%d calls are never answered", len(open))
+		p.complain("%d calls have no result", len(open))
 	}
 	for _, v := range traffic.List(body["tools"]) {
 		names = append(names, traffic.Text(traffic.Object(traffic.Object(v)["function"])["name"]))
 	}
 	if body["stream"] == nil {
-		p.complain("whether to stream is left to the default")
+		p.complain("stream is not set")
 	}
 	return names
 }

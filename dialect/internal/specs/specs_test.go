@@ -21,11 +21,11 @@ import (
 )
 
 // judge checks encoded requests of one API against its official document and
-// against the rules of the API that no schema can state.
+// against rules of the API that no schema can express.
 type judge struct {
 	api    traffic.Source
 	schema *jsonschema.Schema
-	// excepted is by exception; an exception nobody needs fails the test.
+	// excepted counts the uses of each exception; an unused exception fails the test.
 	excepted map[string]int
 }
 
@@ -33,8 +33,8 @@ func newJudge(t *testing.T, a traffic.Source) *judge {
 	return &judge{api: a, schema: compileRequest(t, a.File), excepted: map[string]int{}}
 }
 
-// complaints lists what is wrong with an encoded request; an empty list means
-// that the server would take it.
+// complaints lists the faults of an encoded request; an empty list means that
+// the server would accept it.
 func (j *judge) complaints(body []byte) []string {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
 	if err != nil {
@@ -63,17 +63,17 @@ func (j *judge) report(t *testing.T) {
 			continue
 		}
 		if j.excepted[e.field] == 0 {
-			t.Errorf("%s: the exception for %s occurs no longer; remove it", e.api, e.field)
+			t.Errorf("%s: the exception for %s no longer occurs: remove it", e.api, e.field)
 			continue
 		}
 		t.Logf("%s: %5d × %s: %s (%s)", e.api, j.excepted[e.field], e.field, e.reason, e.evidence)
 	}
 }
 
-// TestRequestsWeEncodeSatisfyTheOfficialDocuments encodes requests without
-// opaque parts for each API: random ones, every recorded request of the other
-// APIs, and hand-written ones for each feature.
-func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
+// TestEncodedRequestsMatchOfficialDocuments encodes requests without opaque parts
+// for each API: random ones, every recorded request of the other APIs, and
+// hand-written ones for each feature.
+func TestEncodedRequestsMatchOfficialDocuments(t *testing.T) {
 	invalid, replayed := traffic.Checked(invalidAtSource), 0
 	for _, a := range judged() {
 		t.Run(a.File, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					req := gen.Options{Plain: true}.Request().Draw(t, "request")
 					for i := range req.Tools {
-						// Unset is how Responses spells its own default; nobody
-						// else says it.
+						// StrictUnset is the Responses default; the other dialects do
+						// not have it.
 						if s := &req.Tools[i]; s.Strict == codes.StrictUnset {
 							s.Strict = codes.StrictOff
 						}
@@ -124,11 +124,11 @@ func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 					counts.Add("random requests", 1)
 					enc, err := j.api.Codec.EncodeRequest(req, dialect.EncodeOptions{})
 					if errors.Is(err, dragoman.ErrUnsupported) {
-						counts.Add("random requests refused: the API cannot say that", 1)
+						counts.Add("random requests refused: not expressible in the API", 1)
 						return
 					}
-					if crosstest.WithoutMessages(err) { // its texts are empty, and the API accepts no empty text
-						counts.Add("random requests without a message for this API, which are refused", 1)
+					if crosstest.WithoutMessages(err) { // all texts are empty, which the API does not accept
+						counts.Add("random requests refused for lack of messages", 1)
 						return
 					}
 					if err != nil {
@@ -139,14 +139,14 @@ func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 					}
 				})
 			})
-			if whole { // not when -run picks a part
+			if whole { // not if -run selects a part
 				j.report(t)
 			}
 			t.Log(traffic.Table([]string{a.File}, []*traffic.Tally{counts}))
 		})
 	}
 	if replayed == len(judged()) {
-		invalid.Report(t, "requests that were invalid where they came from")
+		invalid.Report(t, "requests that are invalid at their source")
 	}
 }
 
@@ -173,10 +173,10 @@ func (j *judge) checkRecorded(t *testing.T, from traffic.Source, invalid *traffi
 		}
 		req, _, err := from.Codec.DecodeRequest(body, dialect.DecodeOptions{})
 		if err != nil {
-			continue // listed by the test of recorded traffic
+			continue // listed in package recorded
 		}
 		if req.Model == "" {
-			req.Model = "m" // its URL named one
+			req.Model = "m" // the URL had the model
 		}
 		counts.Add("recorded requests of "+from.File, 1)
 		enc, err := j.api.Codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -184,11 +184,11 @@ func (j *judge) checkRecorded(t *testing.T, from traffic.Source, invalid *traffi
 			if !errors.Is(err, dragoman.ErrUnsupported) {
 				t.Errorf("%s: a request that refers to stored conversation is encoded for %s: %v", x.ID(), j.api.File, err)
 			}
-			counts.Add("recorded requests that refer to conversation stored elsewhere", 1)
+			counts.Add("recorded requests that refer to a stored conversation", 1)
 			continue
 		}
 		if crosstest.WithoutMessages(err) {
-			counts.Add("recorded requests without a message for this API, which are refused", 1)
+			counts.Add("recorded requests refused for lack of messages", 1)
 			continue
 		}
 		if err != nil {
@@ -197,7 +197,7 @@ func (j *judge) checkRecorded(t *testing.T, from traffic.Source, invalid *traffi
 		}
 		bad := j.complaints(enc.Body)
 		if len(bad) > 0 && invalid.Has(x.ID()) {
-			counts.Add("recorded requests that were invalid where they came from", 1)
+			counts.Add("recorded requests that are invalid at their source", 1)
 			continue
 		}
 		for _, c := range bad {
@@ -213,9 +213,9 @@ func (j *judge) checkRecorded(t *testing.T, from traffic.Source, invalid *traffi
 	}
 }
 
-// TestTheJudgeObjectsToBrokenRequests keeps the check sharp: each of these
-// bodies has one fault, and the judge must name it.
-func TestTheJudgeObjectsToBrokenRequests(t *testing.T) {
+// TestJudgeRejectsBrokenRequests tests the judge itself: each body has one fault, and the judge must
+// name it.
+func TestJudgeRejectsBrokenRequests(t *testing.T) {
 	for _, a := range judged() {
 		t.Run(a.File, func(t *testing.T) {
 			j := newJudge(t, a)
@@ -236,7 +236,7 @@ func TestTheJudgeObjectsToBrokenRequests(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("of %d recorded requests that were answered 200, the judge takes %d", n, good)
+			t.Logf("of %d recorded requests with status 200, the judge accepts %d", n, good)
 		})
 	}
 }
@@ -250,8 +250,8 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, "'text'"},
 		{`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_call_id":"a","content":"1"}]}`, "arguments"},
 		{`{"model":"m","messages":[{"role":"tool","content":"1"}]}`, "'tool_call_id'"},
-		{`{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"1"}]}`, "no open call"},
-		{`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, "before call"},
+		{`{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"1"}]}`, "not an open call"},
+		{`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, "precedes the result"},
 		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"a b"}}]}`, "not legal"},
 		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","name":"f"}]}`, "'function'"},
 		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tool_choice":"auto"}`, "without tools"},
@@ -262,8 +262,8 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 	"openai_responses": {
 		{`{"model":"m","input":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`, "/input"},
 		{`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f"}]}`, "/input"},
-		{`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, "never answered"},
-		{`{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":"1"}]}`, "never called"},
+		{`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, "no result"},
+		{`{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":"1"}]}`, "not a call"},
 		{`{"model":"m","input":"x","max_output_tokens":1}`, "/max_output_tokens"},
 		{`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":{}}]}`, "strict"},
 		{`{"model":"m","input":"x","tools":[{"type":"function","function":{"name":"f"}}]}`, "/tools"},
@@ -277,7 +277,7 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":"{}"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, "input"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a b"}]}]}`, "not legal"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a"}]}]}`, "after other content"},
-		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]}`, "unanswered"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]}`, "no result"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`, "in a row"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f"}]}`, "/tools/*"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{}}]}`, "'type'"},
@@ -286,8 +286,8 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 	},
 	"gemini_generateContent": {
 		{`{}`, "'contents'"},
-		{`{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, "is of \"assistant\""},
-		{`{"contents":[{"role":"model","parts":[{"text":"x"}]}]}`, "is of \"model\""},
+		{`{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, "role \"assistant\""},
+		{`{"contents":[{"role":"model","parts":[{"text":"x"}]}]}`, "role \"model\""},
 		{`{"contents":[{"role":"user","parts":[]}]}`, "no parts"},
 		{`{"contents":[{"role":"user","parts":[{"text":" "}]}]}`, "blank text"},
 		{`{"contents":[{"role":"user","parts":[{"type":"text","text":"x"}]}]}`, "'type'"},
@@ -296,27 +296,27 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`, "no signature"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":"1"}}]}]}`, "/response"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{}}}]}]}`, "not the next open call"},
-		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"text":"x"}]}]}`, "unanswered"},
-		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]}]}`, "never answered"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"text":"x"}]}]}`, "no result"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]}]}`, "no result"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"1f","description":"d"}]}]}`, "not legal"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}]}`, "'description'"},
-		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":{},"parametersJsonSchema":{}}]}]}`, "beside"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":{},"parametersJsonSchema":{}}]}]}`, "together with"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`, "without functions"},
-		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["f"]}}}`, "beside the mode"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["f"]}}}`, "with the mode"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"required"}}}`, "/mode"},
-		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":1,"thinkingLevel":"LOW"}}}`, "beside"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":1,"thinkingLevel":"LOW"}}}`, "together with"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"responseJsonSchema":{}}}`, "output schema"},
 		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"max_tokens":1}`, "'max_tokens'"},
 	},
 	"ollama_chat": {
 		{`{"messages":[{"role":"user","content":"x"}],"stream":false}`, "'model'"},
-		{`{"model":"m","messages":[{"role":"user","content":"x"}]}`, "left to the default"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}]}`, "stream is not set"},
 		{`{"model":"m","messages":[{"role":"developer","content":"x"}],"stream":false}`, "/messages/*/role"},
 		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"stream":false}`, "/messages/*/content"},
 		{`{"model":"m","messages":[{"role":"user","content":"x","images":["data:image/png;base64,AA=="]}],"stream":false}`, "not Base64"},
 		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"1","tool_name":"f"}],"stream":false}`, "arguments"},
-		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}],"stream":false}`, "never answered"},
-		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"user","content":"x"}],"stream":false}`, "unanswered"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}],"stream":false}`, "no result"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"user","content":"x"}],"stream":false}`, "no result"},
 		{`{"model":"m","messages":[{"role":"tool","content":"1","tool_name":"f"}],"stream":false}`, "not the next open call"},
 		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"1"}],"stream":false}`, "not the next open call"},
 		{`{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"stream":false}`, "'parameters'"},

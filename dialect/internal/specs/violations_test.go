@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/traffic"
 )
 
-// violation is one place of a body and what a schema says against it.
+// violation is one place of a body that violates a schema.
 type violation struct {
 	path  string // pointer with * for array positions
-	rule  string // what the schema wanted
+	rule  string // rule of the schema
 	value any
 }
 
@@ -21,8 +21,8 @@ func (v violation) String() string {
 	return fmt.Sprintf("%s: %s (value %.200s)", v.path, v.rule, traffic.JSONText(v.value))
 }
 
-// leaves lists the violations that explain why a body is invalid. Of an anyOf
-// it follows the alternative that got furthest: the one whose type tag matches,
+// leaves lists the violations that explain why a body is invalid. In an anyOf it
+// follows the alternative that matches best: the one whose type tag matches, or
 // else the one with the deepest violations.
 func leaves(doc any, e *jsonschema.ValidationError) []violation {
 	if len(e.Causes) == 0 {
@@ -44,7 +44,7 @@ func leaves(doc any, e *jsonschema.ValidationError) []violation {
 	return out
 }
 
-// better reports whether alternative a is the likelier intention than b.
+// better reports whether alternative a is more likely intended than b.
 func better(a, b *jsonschema.ValidationError) bool {
 	at, bt := rejectsTag(a), rejectsTag(b)
 	if at != bt {
@@ -53,8 +53,8 @@ func better(a, b *jsonschema.ValidationError) bool {
 	return depth(a) > depth(b)
 }
 
-// rejectsTag reports whether an alternative fails because of the value's own
-// type tag or JSON type: it was never meant.
+// rejectsTag reports whether an alternative fails because of the value's type tag
+// or JSON type, so that it cannot be the intended one.
 func rejectsTag(e *jsonschema.ValidationError) bool {
 	at := len(e.InstanceLocation)
 	var walk func(e *jsonschema.ValidationError) bool

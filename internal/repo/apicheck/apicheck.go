@@ -1,9 +1,8 @@
-// Package apicheck lists the exported API of the module as text, one line per
-// declaration, so that a change of it shows up as a difference of two files.
+// Package apicheck lists the exported API of the module as text, one line per declaration, so
+// that a change shows up as a difference between two files.
 //
-// The listing is made from syntax alone. Parameter names, comments and the
-// order of the source do not count; names, types, field tags and the values of
-// constants do.
+// The listing uses only syntax. It ignores parameter names, comments and source order. It
+// includes names, types, field tags and the values of constants.
 package apicheck
 
 import (
@@ -21,14 +20,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// List returns the API of all packages that others can import from the module
-// at root, sorted within each package.
+// List returns the API of all packages in the module at root that others can import, sorted
+// within each package.
 func List(root string) (string, error) {
 	pkgs, err := testkit.RepoPackages(root)
 	if err != nil {
 		return "", err
 	}
-	// One platform, so that every machine makes the same listing.
+	// Use one platform, so that every machine makes the same listing.
 	ctx := build.Default
 	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", false
 
@@ -132,8 +131,8 @@ func baseName(e ast.Expr) string {
 	}
 }
 
-// constants lists the constants of one declaration. A constant without a value
-// repeats the one before it; its position stands for iota.
+// constants lists the constants of one declaration. A constant without a value repeats the
+// previous one; its position replaces iota.
 func (l *listing) constants(d *ast.GenDecl) {
 	var typ ast.Expr
 	var values []ast.Expr
@@ -162,7 +161,7 @@ func (l *listing) constants(d *ast.GenDecl) {
 	}
 }
 
-// variables lists variables without their values, which are no contract.
+// variables lists variables without their values, which are not part of the contract.
 func (l *listing) variables(d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		s := spec.(*ast.ValueSpec)
@@ -248,7 +247,7 @@ func (l *listing) methods(name string, t *ast.InterfaceType) {
 	}
 }
 
-// signature writes parameters and results by their types alone.
+// signature returns the types of parameters and results, without names.
 func signature(t *ast.FuncType) string {
 	s := "(" + strings.Join(fieldTypes(t.Params), ", ") + ")"
 	switch results := fieldTypes(t.Results); len(results) {
@@ -287,8 +286,8 @@ func typeParams(list *ast.FieldList) string {
 	return "[" + strings.Join(params, ", ") + "]"
 }
 
-// text writes an expression on one line, function types without the names of
-// their parameters.
+// text returns an expression on one line, with function types without parameter
+// names.
 func text(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.FuncType:

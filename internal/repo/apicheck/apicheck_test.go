@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "rewrite api/v0.txt")
 
 const golden = "api/v0.txt"
 
-// The exported API changes on purpose or not at all: see docs/stability.md.
+// The exported API must not change by accident: see docs/stability.md.
 func TestExportedAPI(t *testing.T) {
 	root, err := testkit.RepoRoot()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestExportedAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := difference(string(want), got); diff != "" {
-		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to docs/changes.md that says what a user has to do.", golden, diff)
+		t.Errorf("the exported API differs from %s:\n%s\nIf this is intended, run\n\n\tgo test ./internal/repo/apicheck -update\n\nand add a line to docs/changes.md that states what users have to do.", golden, diff)
 	}
 }
 

@@ -19,15 +19,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-const whereToAdd = "add a line to rooms in internal/repo/archtest/rooms_test.go"
+const whereToAdd = "add a line to layers in internal/repo/archtest/layers_test.go"
 
-// roomOf returns the height of a package's room, or -1. A line with the exact
-// path comes before a pattern.
-func roomOf(pkg string) int {
-	if i := slices.IndexFunc(rooms, func(r room) bool { return r.path == pkg }); i >= 0 {
+// layerOf returns the index of a package's layer, or -1. A line with the exact path takes
+// precedence over a pattern.
+func layerOf(pkg string) int {
+	if i := slices.IndexFunc(layers, func(r layer) bool { return r.path == pkg }); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(rooms, func(r room) bool {
+	return slices.IndexFunc(layers, func(r layer) bool {
 		ok, _ := path.Match(r.path, pkg)
 		return ok
 	})
@@ -47,10 +47,10 @@ func title(pkg string) string {
 	return pkg
 }
 
-// source is a package's non-test files, parsed, with its names resolved.
+// source holds the parsed non-test files of a package, with resolved names.
 type source struct {
 	path  string
-	room  room
+	layer layer
 	rank  int
 	fset  *token.FileSet
 	files []*ast.File
@@ -58,8 +58,8 @@ type source struct {
 	scope *types.Scope
 }
 
-// tree parses every package of the module that has non-test files; nobody can
-// import the others.
+// tree parses every package of the module that has non-test files; the others cannot be
+// imported.
 func tree(t *testing.T) []*source {
 	t.Helper()
 	root, err := testkit.RepoRoot()
@@ -75,8 +75,8 @@ func tree(t *testing.T) []*source {
 		if len(p.Files) == 0 {
 			continue
 		}
-		if roomOf(p.Path) < 0 {
-			t.Errorf("%s is in no room: %s", title(p.Path), whereToAdd)
+		if layerOf(p.Path) < 0 {
+			t.Errorf("%s is in no layer: %s", title(p.Path), whereToAdd)
 			continue
 		}
 		s := newSource(p.Path)
@@ -90,8 +90,8 @@ func tree(t *testing.T) []*source {
 }
 
 func newSource(pkg string) *source {
-	rank := roomOf(pkg)
-	return &source{path: pkg, room: rooms[rank], rank: rank, fset: token.NewFileSet()}
+	rank := layerOf(pkg)
+	return &source{path: pkg, layer: layers[rank], rank: rank, fset: token.NewFileSet()}
 }
 
 func (s *source) parse(t *testing.T, file string, src any) {
@@ -103,8 +103,8 @@ func (s *source) parse(t *testing.T, file string, src any) {
 	s.files = append(s.files, f)
 }
 
-// resolve finds out what each name means. Imports are not followed, so it
-// needs neither network nor compiled packages, and errors are expected.
+// resolve resolves names. It does not follow imports, so it needs neither network nor
+// compiled packages, and errors are expected.
 func (s *source) resolve() {
 	s.info = &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: noImports{}, Error: func(error) {}}
@@ -114,7 +114,7 @@ func (s *source) resolve() {
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 
-// noImports gives every import as an empty package.
+// noImports returns every import as an empty package.
 type noImports struct{}
 
 func (noImports) Import(path string) (*types.Package, error) {
@@ -150,7 +150,7 @@ func (s *source) selectors(n ast.Node, visit func(pos token.Position, pkg, name 
 	})
 }
 
-// A rule looks at one package and reports what is wrong with it.
+// A rule checks one package and reports violations.
 type (
 	rule     func(s *source, report reporter)
 	reporter func(pos token.Position, format string, args ...any)
@@ -161,16 +161,16 @@ var rules = []struct {
 	check rule
 }{
 	{"imports point downward", importsPointDownward},
-	{"other modules stay in their rooms", otherModulesStayInTheirRooms},
+	{"other modules are imported only where allowed", otherModulesOnlyWhereAllowed},
 	{"exported declarations use no foreign types", exportedDeclarationsUseNoForeignTypes},
 	{"libraries have no hidden state", librariesHaveNoHiddenState},
 	{"libraries do not print or exit", librariesDoNotPrintOrExit},
-	{"pure rooms do no I/O", pureRoomsDoNoIO},
-	{"vendors stay at home", vendorsStayAtHome},
+	{"pure packages do no I/O", purePackagesDoNoIO},
+	{"dialect names stay in their packages", vendorsStayAtHome},
 	{"interop and schema name no format of a dialect", sharedEnginesNameNoFormat},
 }
 
-func TestRooms(t *testing.T) {
+func TestLayers(t *testing.T) {
 	all := tree(t)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
@@ -183,25 +183,25 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// A rule is only worth something if it notices.
-func TestRulesNotice(t *testing.T) {
+// Each rule must detect a violation.
+func TestRulesDetectViolations(t *testing.T) {
 	for _, tc := range []struct {
 		name, pkg, src string
-		want           string // a part of the only report; empty means none
+		want           string // part of the only report; empty means no report
 	}{
-		{"root imports a dialect", "", `import _ "MODULE/dialect"`, "above or beside"},
+		{"root imports a dialect", "", `import _ "MODULE/dialect"`, "above it or in the same layer"},
 		{"root imports more than it may", "", `import _ "MODULE/internal/framing/sse"`, "may import only"},
-		{"a dialect imports its sibling", "dialect/anthropic", `import _ "MODULE/dialect/openaichat"`, "above or beside"},
+		{"a dialect imports its sibling", "dialect/anthropic", `import _ "MODULE/dialect/openaichat"`, "above it or in the same layer"},
 		{"a dialect imports interop", "dialect/anthropic", `import _ "MODULE/interop"`, ""},
-		{"an unknown package", "agent", `import _ "MODULE/utils"`, "in no room"},
-		{"framing imports the model", "internal/framing/sse", `import _ "MODULE"`, "above or beside"},
-		{"a test imports what tests share", "internal/repo/apicheck", `import _ "MODULE/internal/testkit"`, ""},
-		{"a program imports what tests share", "examples/convert", `import _ "MODULE/internal/testkit/gen"`, "above or beside"},
-		{"a stray dependency", "dialect/anthropic", `import _ "github.com/tidwall/gjson"`, "may not import"},
-		{"the wrong room for a dependency", "interop", `import _ "github.com/invopop/jsonschema"`, "may not import"},
+		{"an unknown package", "agent", `import _ "MODULE/utils"`, "in no layer"},
+		{"framing imports the model", "internal/framing/sse", `import _ "MODULE"`, "above it or in the same layer"},
+		{"a test imports testkit", "internal/repo/apicheck", `import _ "MODULE/internal/testkit"`, ""},
+		{"a program imports testkit", "examples/convert", `import _ "MODULE/internal/testkit/gen"`, "above it or in the same layer"},
+		{"an unlisted dependency", "dialect/anthropic", `import _ "github.com/tidwall/gjson"`, "may not import"},
+		{"a dependency in the wrong package", "interop", `import _ "github.com/invopop/jsonschema"`, "may not import"},
 		{"a foreign type in a field", "schema", "import \"github.com/invopop/jsonschema\"\ntype T struct { S *jsonschema.Schema }", "exported declaration uses"},
 		{"a foreign type of a major version", "schema", "import \"github.com/santhosh-tekuri/jsonschema/v6\"\nfunc F(*jsonschema.Schema) {}", "exported declaration uses"},
-		{"a foreign type kept inside", "schema", "import \"github.com/invopop/jsonschema\"\ntype T struct { s *jsonschema.Schema }", ""},
+		{"a foreign type in an unexported field", "schema", "import \"github.com/invopop/jsonschema\"\ntype T struct { s *jsonschema.Schema }", ""},
 		{"an init function", "interop", `func init() {}`, "init function"},
 		{"a counter", "interop", "var n int\nfunc F() { n++ }", "changes the package variable n"},
 		{"a cache", "interop", "var m = map[string]int{}\nfunc F(k string) { m[k] = 1 }", "changes the package variable m"},
@@ -213,15 +213,15 @@ func TestRulesNotice(t *testing.T) {
 		{"the old logger", "agent", `import _ "log"`, "imports log"},
 		{"exiting", "provider", "import \"os\"\nfunc F() { os.Exit(1) }", "uses os.Exit"},
 		{"reading the environment", "provider", "import \"os\"\nfunc F() string { return os.Getenv(\"X\") }", ""},
-		{"a program may print", "examples/convert", "import (\n\"fmt\"\n\"os\"\n)\nfunc F() { fmt.Fprintln(os.Stderr) }", ""},
+		{"printing in a program", "examples/convert", "import (\n\"fmt\"\n\"os\"\n)\nfunc F() { fmt.Fprintln(os.Stderr) }", ""},
 		{"the clock", "dialect/anthropic", "import \"time\"\nfunc F() time.Time { return time.Now() }", "may not use time.Now"},
-		{"a time limit where it is allowed", "schema", "import \"time\"\nfunc F() time.Time { return time.Now() }", ""},
+		{"the clock where it is allowed", "schema", "import \"time\"\nfunc F() time.Time { return time.Now() }", ""},
 		{"the network", "dialect/anthropic", `import _ "net"`, "may not import net"},
 		{"an HTTP client", "dialect/anthropic", "import \"net/http\"\nvar C = http.DefaultClient", "may not use net/http.DefaultClient"},
 		{"a dialect's name", "gateway", "import (\n\"MODULE\"\n\"MODULE/internal/codec/dialectname\"\n)\nfunc F(d dragoman.Dialect) bool { return d == dialectname.Bedrock }", "uses dialectname.Bedrock"},
 		{"a dialect's name in a string", "gateway", `const d = "bedrock.converse"`, "names bedrock.converse"},
 		{"a dialect's package", "gateway", `import _ "MODULE/dialect/anthropic"`, "imports dialect/anthropic"},
-		{"a dialect's name at home", "dialect/anthropic", "import \"MODULE/internal/codec/dialectname\"\nconst name = dialectname.Anthropic", ""},
+		{"a dialect's name in its package", "dialect/anthropic", "import \"MODULE/internal/codec/dialectname\"\nconst name = dialectname.Anthropic", ""},
 		{"a dialect in the registry", "interop", "import \"MODULE/internal/codec/dialectname\"\nvar d = dialectname.Bedrock", "uses dialectname.Bedrock"},
 		{"a dialect's format in the registry", "interop", "import \"MODULE/internal/codec/toolformat\"\nvar f = toolformat.GeminiResult", "names toolformat.GeminiResult"},
 		{"a neutral format in the registry", "interop", "import \"MODULE/internal/codec/toolformat\"\nvar f = toolformat.MCPTool", ""},
@@ -247,8 +247,8 @@ func TestRulesNotice(t *testing.T) {
 	}
 }
 
-// sharedEnginesNameNoFormat keeps facts about one vendor's tools and schemas in the
-// package of its dialect: the registry and the lowering engine get them as data.
+// sharedEnginesNameNoFormat keeps facts about one vendor's tools and schemas in the package
+// of its dialect: the registry and the lowering engine get them as data.
 func sharedEnginesNameNoFormat(s *source, report reporter) {
 	if s.path != "interop" && s.path != "schema" {
 		return
@@ -256,7 +256,7 @@ func sharedEnginesNameNoFormat(s *source, report reporter) {
 	for _, f := range s.files {
 		s.selectors(f, func(pos token.Position, pkg, name string) {
 			if pkg == testkit.Module+"/internal/codec/toolformat" && name != "MCPTool" {
-				report(pos, "%s names toolformat.%s: give the fact to the codec of the dialect", s.path, name)
+				report(pos, "%s names toolformat.%s: move the fact to the codec of the dialect", s.path, name)
 			}
 		})
 	}
@@ -268,14 +268,14 @@ func importsPointDownward(s *source, report reporter) {
 		if !ok {
 			return
 		}
-		switch to := roomOf(pkg); {
+		switch to := layerOf(pkg); {
 		case to < 0:
-			report(pos, "%s imports %s, which is in no room: %s", title(s.path), title(pkg), whereToAdd)
+			report(pos, "%s imports %s, which is in no layer: %s", title(s.path), title(pkg), whereToAdd)
 		case to >= s.rank:
-			report(pos, "%s imports %s, which lies above or beside it", title(s.path), title(pkg))
-		case s.room.only != nil && !slices.Contains(s.room.only, pkg):
-			report(pos, "%s may import only %q of this module, not %s", title(s.path), s.room.only, title(pkg))
-		case rooms[to].program:
+			report(pos, "%s imports %s, which is above it or in the same layer", title(s.path), title(pkg))
+		case s.layer.only != nil && !slices.Contains(s.layer.only, pkg):
+			report(pos, "%s may import only %q of this module, not %s", title(s.path), s.layer.only, title(pkg))
+		case layers[to].program:
 			report(pos, "%s imports the program %s", title(s.path), pkg)
 		}
 	})
@@ -286,24 +286,24 @@ func isStd(importPath string) bool {
 	return !strings.Contains(first, ".")
 }
 
-func (r room) allows(importPath string) bool {
+func (r layer) allows(importPath string) bool {
 	return slices.ContainsFunc(r.third, func(p string) bool {
 		return p == importPath || strings.HasSuffix(p, "/") && strings.HasPrefix(importPath, p)
 	})
 }
 
-func otherModulesStayInTheirRooms(s *source, report reporter) {
+func otherModulesOnlyWhereAllowed(s *source, report reporter) {
 	s.imports(func(pos token.Position, imp string) {
-		if _, ok := ours(imp); !ok && !isStd(imp) && !s.room.allows(imp) {
-			report(pos, "%s may not import %s: if it must, list it under third in its room", title(s.path), imp)
+		if _, ok := ours(imp); !ok && !isStd(imp) && !s.layer.allows(imp) {
+			report(pos, "%s may not import %s: if it must, add it to third of its layer", title(s.path), imp)
 		}
 	})
 }
 
-// Other modules' types in an exported declaration would make their version
-// part of our contract.
+// exportedDeclarationsUseNoForeignTypes forbids types of other modules in exported declarations:
+// the version of their module would be part of our contract.
 func exportedDeclarationsUseNoForeignTypes(s *source, report reporter) {
-	if s.room.program || strings.HasPrefix(s.path, "internal/") {
+	if s.layer.program || strings.HasPrefix(s.path, "internal/") {
 		return
 	}
 	check := func(n ast.Node) {
@@ -320,8 +320,8 @@ func exportedDeclarationsUseNoForeignTypes(s *source, report reporter) {
 	}
 }
 
-// exportedTypes calls visit for the type expressions that a user of the
-// package sees.
+// exportedTypes calls visit for the type expressions that users of the package
+// see.
 func exportedTypes(d ast.Decl, visit func(ast.Node)) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -367,7 +367,7 @@ func exportedReceiver(recv *ast.FieldList) bool {
 }
 
 func librariesHaveNoHiddenState(s *source, report reporter) {
-	if s.room.program || s.room.tests {
+	if s.layer.program || s.layer.tests {
 		return
 	}
 	for _, f := range s.files {
@@ -396,8 +396,7 @@ func librariesHaveNoHiddenState(s *source, report reporter) {
 	}
 }
 
-// assignments calls visit for each assignment to a package variable or into
-// one.
+// assignments calls visit for each assignment to a package variable or into it.
 func (s *source) assignments(body ast.Node, visit func(pos token.Position, name string)) {
 	target := func(e ast.Expr) {
 		for {
@@ -440,11 +439,11 @@ func (s *source) assignments(body ast.Node, visit func(pos token.Position, name 
 }
 
 func librariesDoNotPrintOrExit(s *source, report reporter) {
-	if s.room.program || s.room.tests {
+	if s.layer.program || s.layer.tests {
 		return
 	}
 	s.imports(func(pos token.Position, imp string) {
-		if imp == "log" || imp == "os" && !s.room.files {
+		if imp == "log" || imp == "os" && !s.layer.files {
 			report(pos, "%s imports %s", title(s.path), imp)
 		}
 	})
@@ -466,19 +465,19 @@ func librariesDoNotPrintOrExit(s *source, report reporter) {
 	}
 }
 
-// Bytes in, values out, and back: the same input gives the same output on any
-// day, on any machine.
-func pureRoomsDoNoIO(s *source, report reporter) {
+// purePackagesDoNoIO checks that pure packages only convert bytes to values and back: the same input
+// gives the same output at any time, on any machine.
+func purePackagesDoNoIO(s *source, report reporter) {
 	impure := []string{
 		"crypto/rand", "log/slog", "math/rand", "math/rand/v2", "net", "os", "os/exec", "os/signal", "os/user",
 		"path/filepath", "plugin", "runtime/debug", "syscall", "testing", "unsafe",
 	}
-	if !s.room.pure {
+	if !s.layer.pure {
 		return
 	}
 	s.imports(func(pos token.Position, imp string) {
 		switch {
-		case imp == "net/http" || imp == "net/url": // names of things; see below
+		case imp == "net/http" || imp == "net/url": // only names are used; see below
 		case slices.Contains(impure, imp), strings.HasPrefix(imp, "net/"):
 			report(pos, "%s is pure and may not import %s", title(s.path), imp)
 		}
@@ -491,7 +490,7 @@ func pureRoomsDoNoIO(s *source, report reporter) {
 					return
 				}
 			case "time":
-				if s.room.clock || !slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, name) {
+				if s.layer.clock || !slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, name) {
 					return
 				}
 			default:
@@ -502,34 +501,34 @@ func pureRoomsDoNoIO(s *source, report reporter) {
 	}
 }
 
-func TestRoomsAreWellFormed(t *testing.T) {
+func TestLayersAreWellFormed(t *testing.T) {
 	seen := map[string]bool{}
-	for i, r := range rooms {
+	for i, r := range layers {
 		if seen[r.path] {
-			t.Errorf("room %q is listed twice", r.path)
+			t.Errorf("layer %q is a duplicate", r.path)
 		}
 		seen[r.path] = true
 		for _, o := range r.only {
-			if to := roomOf(o); to < 0 || to >= i {
-				t.Errorf("room %q names %q, which is not below it", r.path, o)
+			if to := layerOf(o); to < 0 || to >= i {
+				t.Errorf("layer %q names %q, which is not below it", r.path, o)
 			}
 		}
 	}
 	for pkg, want := range map[string]string{"": "", "dialect/anthropic": "dialect/*", "dialect": "dialect", "examples/convert": "examples/*"} {
-		if i := roomOf(pkg); i < 0 || rooms[i].path != want {
-			t.Errorf("%s should be in room %q", title(pkg), want)
+		if i := layerOf(pkg); i < 0 || layers[i].path != want {
+			t.Errorf("%s should be in layer %q", title(pkg), want)
 		}
 	}
 	for _, pkg := range []string{"utils", "dialect/anthropic/extra", "internal"} {
-		if roomOf(pkg) >= 0 {
-			t.Errorf("%s should be in no room", pkg)
+		if layerOf(pkg) >= 0 {
+			t.Errorf("%s should be in no layer", pkg)
 		}
 	}
 }
 
-// A property that fails once in a hundred runs stops work that did nothing
-// wrong; new seeds are drawn where there is time to look at what they find.
-func TestPropertiesAreDrawnFromAFixedSeed(t *testing.T) {
+// A property that fails once in a hundred runs blocks unrelated work. Random seeds run
+// separately, when there is time to look at what they find.
+func TestPropertiesUseAFixedSeed(t *testing.T) {
 	root, err := testkit.RepoRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -556,7 +555,7 @@ func TestPropertiesAreDrawnFromAFixedSeed(t *testing.T) {
 		}
 	}
 	if len(properties) == 0 {
-		t.Error("no package has properties: this test looks in the wrong place")
+		t.Error("no package with properties found: the test looks in the wrong place")
 	}
 	for dir := range properties {
 		if !steady[dir] && dir != "internal/testkit" {

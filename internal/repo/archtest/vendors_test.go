@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// Every vendor has one home: the package dialect/<vendor>. Other packages read its
-// descriptor (internal/codec/wire) and neither name a dialect nor import its package. What is
-// listed here may, for the reason that stands with it.
+// mayNameDialects lists the exceptions to the rule that each vendor has one package,
+// dialect/<vendor>, with the reason of each. Other packages read the descriptor of a dialect
+// (internal/codec/wire); they neither name a dialect nor import its package.
 var mayNameDialects = map[string]string{
 	"internal/codec/dialectname": "declares the names",
 	"internal/dialects":          "the registration list",
@@ -29,9 +29,9 @@ var mayNameDialects = map[string]string{
 	"internal/serving/responsesapi":          "the server side of the Responses API, which the gateway and the simulator share",
 	"internal/codec/wirekit/openai.go":       "the fields that both OpenAI dialects have, for conversion between them",
 	"internal/codec/wirekit/through_chat.go": "signatures of other dialects, carried through Chat calls",
-	"internal/codec/wirekit/references.go":   "wirekit is below the dialects: one refuses references that another would resolve",
+	"internal/codec/wirekit/references.go":   "wirekit is below the dialects: one dialect refuses references that another resolves",
 
-	// Judges must not share code with what they judge.
+	// Oracles must not share code with what they check.
 	"internal/oracle/strictupstream": "an oracle",
 	"internal/oracle/emitcheck":      "an oracle",
 	"internal/oracle/rulecheck":      "an oracle",
@@ -100,8 +100,8 @@ func visitDialects(s *source, f *ast.File, visit func(pos token.Position, what s
 	})
 }
 
-// A line of the list that nothing needs would hide the next mistake.
-func TestEveryPackageThatMayNameDialectsDoes(t *testing.T) {
+// An unneeded entry of the list would hide the next mistake.
+func TestPackagesThatMayNameDialectsDo(t *testing.T) {
 	used := map[string]bool{}
 	for _, s := range tree(t) {
 		for _, f := range s.files {
@@ -122,20 +122,20 @@ func TestEveryPackageThatMayNameDialectsDoes(t *testing.T) {
 	}
 }
 
-// Every dialect is found by the others only through its descriptor.
+// Other packages find a dialect only through its descriptor.
 func TestEveryDialectIsDescribed(t *testing.T) {
 	for _, codec := range dialects.All() {
 		w := dialects.WireOf(codec.Dialect())
 		switch {
 		case len(w.Names) == 0, w.Body.Messages == "", w.Body.Tools == "", w.Endpoint.Path == "", w.Stream.Framing == nil, len(w.Stream.Usage) == 0:
-			t.Errorf("%s: the descriptor lacks what every dialect has", codec.Dialect())
+			t.Errorf("%s: the descriptor lacks a required field", codec.Dialect())
 		case !w.Stream.End.Named() && len(w.Stream.End.Field) == 0:
-			t.Errorf("%s: nothing ends a stream", codec.Dialect())
+			t.Errorf("%s: the descriptor has no end of stream", codec.Dialect())
 		case len(w.Serving.Routes) == 0, w.Simulator.Text.Field == "", len(w.Signs.Request[0]) == 0:
-			t.Errorf("%s: the simulator or the command cannot find it", codec.Dialect())
+			t.Errorf("%s: the simulator or the command line cannot find it", codec.Dialect())
 		}
 		if _, ok := codec.(interface{ ToolCodec() toolwire.Codec }); !ok {
-			t.Errorf("%s: no ToolCodec, so that registries do not know its tool objects", codec.Dialect())
+			t.Errorf("%s: no ToolCodec: registries do not know its tool objects", codec.Dialect())
 		}
 	}
 }

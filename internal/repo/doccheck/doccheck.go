@@ -1,9 +1,8 @@
-// Package doccheck finds the ids that code and documents cite, so that a test
-// can tell whether each has its line in docs/quirks.md or
-// docs/requirements.md.
+// Package doccheck finds the ids that code and documents cite, so that a test can check that
+// each has a line in docs/quirks.md or docs/requirements.md.
 //
-// A citation is the word quirk or requirement before one or more ids, or the
-// name of a test that starts with Test, or TestQuirk, and an id.
+// A citation is the word quirk or requirement followed by one or more ids, or a test name
+// that starts with Test or TestQuirk followed by an id.
 package doccheck
 
 import (
@@ -13,7 +12,7 @@ import (
 
 // Citation is one id cited at one place.
 type Citation struct {
-	// Quirk says which of the two lists is meant.
+	// Quirk reports whether the id is in docs/quirks.md; otherwise it is in docs/requirements.md.
 	Quirk bool
 	ID    string
 	Line  int
@@ -54,7 +53,7 @@ func Citations(text string) []Citation {
 
 var entry = regexp.MustCompile(`(?m)^- ([A-Z]\d+): (.+)$`)
 
-// Entries returns the ids that a document has a line for, in order.
+// Entries returns the ids that have a line in a document, in order.
 func Entries(doc string) []string {
 	var list []string
 	for _, m := range entry.FindAllStringSubmatch(doc, -1) {
@@ -65,8 +64,8 @@ func Entries(doc string) []string {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Links returns the targets of the links of a Markdown text that lead to
-// files, without their fragments.
+// Links returns the targets of the links to files in a Markdown text, without
+// fragments.
 func Links(markdown string) []string {
 	var list []string
 	for _, m := range link.FindAllStringSubmatch(markdown, -1) {

@@ -38,7 +38,7 @@ func files(t *testing.T, suffixes ...string) []string {
 	return list
 }
 
-func TestEveryCitedIDHasItsLine(t *testing.T) {
+func TestCitedIDsHaveALine(t *testing.T) {
 	quirks, requirements := Entries(read(t, "docs", "quirks.md")), Entries(read(t, "docs", "requirements.md"))
 	for _, file := range files(t, ".go", ".md", ".txtar") {
 		for _, c := range Citations(read(t, filepath.FromSlash(file))) {
@@ -52,7 +52,7 @@ func TestEveryCitedIDHasItsLine(t *testing.T) {
 	}
 }
 
-// Ids count up from 1 without gaps or repeats, so that nobody reuses one.
+// Ids count up from 1 without gaps or duplicates, so that no id is reused.
 func TestListsAreComplete(t *testing.T) {
 	for _, tc := range []struct {
 		doc  string
@@ -65,7 +65,7 @@ func TestListsAreComplete(t *testing.T) {
 		for _, id := range Entries(read(t, "docs", tc.doc)) {
 			got[id[:1]]++
 			if want := fmt.Sprintf("%s%d", id[:1], got[id[:1]]); id != want {
-				t.Errorf("docs/%s: %s stands where %s should", tc.doc, id, want)
+				t.Errorf("docs/%s: found %s, want %s", tc.doc, id, want)
 			}
 		}
 		for letter, n := range tc.want {
@@ -76,7 +76,7 @@ func TestListsAreComplete(t *testing.T) {
 	}
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	root, err := testkit.RepoRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// What the README shows is what the example compiles and runs.
+// The README shows the example that compiles and runs.
 func TestReadmeShowsTheExample(t *testing.T) {
 	const start = "func Example() {\n"
 	src := read(t, "examples", "example_test.go")
@@ -107,7 +107,7 @@ func TestReadmeShowsTheExample(t *testing.T) {
 }
 
 func TestCitations(t *testing.T) {
-	// The words are glued together here, or this file would cite these ids.
+	// The words are split here, because this file would otherwise cite these ids.
 	q, r := "qui"+"rk", "require"+"ment"
 	for _, tc := range []struct {
 		text string

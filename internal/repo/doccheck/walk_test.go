@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// A reference to a function in docs/architecture.md: a package, and after the first dot
-// a function, type, constant or method, such as `internal/codec/stream.Part.Append`.
+// reference matches a reference to a function in docs/architecture.md: a package, and after the first
+// dot a function, type, constant or method, such as `internal/codec/stream.Part.Append`.
 var reference = regexp.MustCompile("`((?:[a-z]+/)*[a-z]+)\\.([A-Za-z]+(?:\\.[A-Za-z]+)?)`")
 
 func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
@@ -21,7 +21,7 @@ func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	begin := strings.Index(doc, "## The way of one request")
 	end := strings.Index(doc, "## One home per vendor")
 	if begin < 0 || end < begin {
-		t.Fatal("docs/architecture.md lacks its walks")
+		t.Fatal("docs/architecture.md lacks the sections with references")
 	}
 	refs := reference.FindAllStringSubmatch(doc[begin:end], -1)
 	if len(refs) < 60 {

@@ -67,7 +67,7 @@ func generated(t *testing.T, note, thing string) (string, error) {
 	return string(code), err
 }
 
-// A line in a struct is enough to store, load and fingerprint a field.
+// One line in a struct is enough to store, load and fingerprint a field.
 func TestFieldNeedsOneLine(t *testing.T) {
 	for _, tc := range []struct {
 		note, thing string

@@ -1,6 +1,6 @@
-// Package benchdata makes the streams and requests that benchmarks measure, so
-// that the benchmarks of each dialect and those against other libraries decode
-// the same bytes. It is imported by tests only.
+// Package benchdata makes the streams and requests of benchmarks, so that the benchmarks of
+// each dialect and those against other libraries decode the same bytes. Only tests
+// import it.
 package benchdata
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The stream that the claims are made for: this many argument deltas, spread
-// over a few parallel calls, a token or two in each.
+// The documented figures are for this stream: this many argument deltas, spread over a few
+// parallel calls, with one or two tokens each.
 const (
 	StreamChunks   = 2000
 	StreamFragment = 8
 	streamCalls    = 4
 )
 
-// ToolStream is a response of a few parallel calls with [StreamChunks] argument
-// deltas in all.
+// ToolStream returns a response of a few parallel calls with [StreamChunks] argument
+// deltas in total.
 func ToolStream(d dragoman.Dialect) []byte {
 	args := make([]string, streamCalls)
 	for i := range args {
@@ -34,8 +34,8 @@ func ToolStream(d dragoman.Dialect) []byte {
 	return Stream(d, args, StreamFragment)
 }
 
-// Arguments returns a JSON object of exactly size bytes (at least 64), written
-// as a model writes a file: quotes, line ends, escapes.
+// Arguments returns a JSON object of exactly size bytes (at least 64), with content like a
+// file that a model writes: quotes, line ends, escapes.
 func Arguments(size int) string {
 	const head, tail = `{"path":"internal/framing/sse/parser.go","content":"`, `"}`
 	const line = `\tif err := p.next(\"data\"); err != nil { return fmt.Errorf(\"frame %d: %w\", n, err) }\n`
@@ -52,10 +52,10 @@ func Arguments(size int) string {
 	return b.String()
 }
 
-// Stream is a streamed response of one call per element of args, each cut into
-// fragments of the given size, with the envelope that the vendor's own servers
-// write around every delta. Where arguments are not streamed, a text of the same
-// fragments stands before each call.
+// Stream returns a streamed response with one call per element of args, each split into
+// fragments of the given size, with the envelope that the vendor's servers write
+// around every delta. If the dialect does not stream arguments, a text with the same
+// fragments precedes each call.
 func Stream(d dragoman.Dialect, args []string, fragment int) []byte {
 	write := streams[d]
 	if write == nil {
@@ -64,7 +64,7 @@ func Stream(d dragoman.Dialect, args []string, fragment int) []byte {
 	return write(args, fragment)
 }
 
-// CallID and CallName are those of the i-th call of a stream.
+// CallID returns the id of the i-th call of a stream.
 func CallID(d dragoman.Dialect, i int) string {
 	if d == dialectname.Anthropic {
 		return fmt.Sprintf("toolu_01XvP3HqZ8mN2kRt5Yw7%04d", i)
@@ -72,7 +72,7 @@ func CallID(d dragoman.Dialect, i int) string {
 	return fmt.Sprintf("call_XvP3HqZ8mN2kRt5Yw7%04d", i)
 }
 
-// CallName is the name of every call of a stream.
+// CallName is the name of every call in a stream.
 const CallName = "write_file"
 
 func fragments(s string, size int) []string {
@@ -164,8 +164,8 @@ func responsesStream(args []string, fragment int) []byte {
 	return out
 }
 
-// Request is a long agent session, built by hand as a program would: a hundred
-// tools, two hundred messages, about 200 kB on a wire, and no sidecars.
+// Request returns a long agent session, built by hand as in a program: a hundred tools, two
+// hundred messages, about 200 kB on the wire, and no native forms.
 func Request() *dragoman.Request {
 	limit := int64(4096)
 	r := &dragoman.Request{
@@ -189,9 +189,9 @@ func Request() *dragoman.Request {
 	return r
 }
 
-// LoweredRequest is [Request] with tools as generators and MCP servers write
-// them: with references, a $schema, and a choice at the root, so that no
-// target takes them as they are.
+// LoweredRequest is [Request] with tools as generators and MCP servers write them: with
+// references, a $schema and a union at the root, so that every target must lower
+// them.
 func LoweredRequest() *dragoman.Request {
 	r := Request()
 	for i := range r.Tools {

@@ -9,8 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Collect decodes and collects a stream as a client does that reads it from a
-// connection.
+// Collect decodes and collects a stream as a client does that reads from a connection.
 func Collect(codec dialect.Codec, body io.Reader, o dialect.DecodeOptions) (*dragoman.Response, error) {
 	dec := codec.NewStreamDecoder(o)
 	var c dragoman.Collector
@@ -103,8 +102,8 @@ func Codec(b *testing.B, codec dialect.Codec) {
 	})
 }
 
-// Forward decodes a stream and writes it in the same dialect, as a gateway does
-// that looks at what it passes on.
+// Forward decodes a stream and encodes it in the same dialect, as a gateway does that
+// inspects the stream.
 func Forward(codec dialect.Codec, body []byte) error {
 	dec, enc := codec.NewStreamDecoder(dialect.DecodeOptions{}), codec.NewStreamEncoder(dialect.EncodeOptions{})
 	var out []byte

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 )
 
-// streams write a stream of a dialect.
+// streams holds the stream writer of each dialect.
 var streams = map[dragoman.Dialect]func(args []string, fragment int) []byte{
 	dialectname.OpenAIChat:      chatStream,
 	dialectname.OpenAIResponses: responsesStream,
@@ -19,8 +19,8 @@ var streams = map[dragoman.Dialect]func(args []string, fragment int) []byte{
 	dialectname.Bedrock:         bedrockStream,
 }
 
-// geminiStream says the arguments as text in fragments, and calls with them
-// whole: the API has no deltas of arguments by default.
+// geminiStream writes the arguments as fragments of text, and then the whole call: by
+// default the API does not stream arguments.
 func geminiStream(args []string, fragment int) []byte {
 	var out []byte
 	chunk := func(part, finish string, output int) {

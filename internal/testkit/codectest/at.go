@@ -1,7 +1,7 @@
 package codectest
 
-// At walks a decoded JSON document by members and indexes, as in At(v, "input", 0,
-// "role"); nil where there is nothing.
+// At returns the value at a path of fields and indexes in a decoded JSON document, as
+// in At(v, "input", 0, "role"), or nil.
 func At(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {

@@ -4,5 +4,5 @@ package codectest
 
 import "time"
 
-// Spent is the time that has passed.
+// Spent returns a time that advances with the clock.
 func Spent() time.Duration { return time.Duration(time.Now().UnixNano()) }

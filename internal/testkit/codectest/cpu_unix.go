@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Spent is how much time of processors this process has taken: other work on the
-// machine does not count.
+// Spent returns the processor time that this process has used. Other work on the machine
+// does not count.
 func Spent() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -10,17 +10,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Draw draws small conversations and streams that are dense in what matters to
-// a wire: several calls a turn, answers cut and in parts, text of many bytes.
+// Draw draws small conversations and streams that are dense in features that matter to a
+// wire: several calls per turn, split and partial results, multi-byte text.
 type Draw struct {
-	// Own is the origin of what the dialect's own client sends, Foreign that of
-	// what another dialect minted.
+	// Own is the origin of the dialect's own messages, Foreign that of messages
+	// from another dialect.
 	Own, Foreign *dragoman.Origin
-	// Done is the outcome of a result that is no failure.
+	// Done is the outcome of a successful result.
 	Done string
-	// Synthetic lets own calls come without an id.
+	// Synthetic allows own calls without an id.
 	Synthetic bool
-	// Native are parts that only the dialect has.
+	// Native lists parts that only the dialect has.
 	Native []*dragoman.Opaque
 }
 
@@ -41,8 +41,7 @@ func (d Draw) origin(t *rapid.T) *dragoman.Origin {
 	return rapid.SampledFrom([]*dragoman.Origin{nil, d.Own, d.Foreign}).Draw(t, "origin")
 }
 
-// Request draws a settled conversation, in which every call is answered, and
-// adds it to a request with the tools that are called.
+// Request draws a settled conversation and adds it to a request with the called tools.
 func (d Draw) Request(t *rapid.T, around dragoman.Request) *dragoman.Request {
 	if rapid.Bool().Draw(t, "system") {
 		around.Messages = append(around.Messages, dragoman.SystemText(drawWords(t, "rule")))
@@ -57,8 +56,8 @@ func (d Draw) Request(t *rapid.T, around dragoman.Request) *dragoman.Request {
 	return &around
 }
 
-// turn draws what an assistant says, as any number of items as some dialects
-// have it, and the answers to its calls, in any number of messages.
+// turn draws an assistant turn as any number of items, as in some dialects, and the
+// results of its calls in any number of messages.
 func (d Draw) turn(t *rapid.T, turn int) (ms []dragoman.Message) {
 	origin := d.origin(t)
 	var parts []dragoman.Part
@@ -95,8 +94,8 @@ func (d Draw) turn(t *rapid.T, turn int) (ms []dragoman.Message) {
 	return ms
 }
 
-// Events draws a stream as a decoder of any dialect may send it: parts of all
-// kinds that start, grow and end in overlapping order.
+// Events draws a stream as a decoder of any dialect may emit it: parts of all kinds that
+// start, grow and end in overlapping order.
 func (d Draw) Events(t *rapid.T) []dragoman.Event {
 	type live struct {
 		index int
@@ -132,7 +131,7 @@ func (d Draw) Events(t *rapid.T) []dragoman.Event {
 		}
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "end") {
-	case 0: // nothing: the source broke off
+	case 0: // no end: the source broke off
 		return evs
 	case 1:
 		return append(evs, &dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "busy"}})
@@ -145,7 +144,7 @@ func (d Draw) Events(t *rapid.T) []dragoman.Event {
 	return append(evs, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: rapid.SampledFrom([]dragoman.StopReason{dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopUnknown}).Draw(t, "stop")}})
 }
 
-// part draws a part and the text that it grows by.
+// part draws a part and the text of its deltas.
 func (d Draw) part(t *rapid.T, n int) (p dragoman.Part, text string) {
 	text = drawWords(t, "text")
 	id := fmt.Sprintf("c%d", n)

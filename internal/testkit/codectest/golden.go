@@ -1,9 +1,9 @@
-// Package codectest is what the tests of every dialect share: golden files,
-// streams that are read, changed and written whole, the properties of any
-// codec ([Deterministic], [Grows], [KeepsMeaning], [ReChunked]), and what must
-// hold of any input ([AnyRequest], [AnyResponse], [AnyStream], [AnyError]).
+// Package codectest has the tests that all dialects share: golden files, helpers that
+// decode, change and encode whole streams, the properties of any codec
+// ([Deterministic], [Grows], [KeepsMeaning], [ReChunked]), and the guarantees for any
+// input ([AnyRequest], [AnyResponse], [AnyStream], [AnyError]).
 //
-// A dialect whose streams are text has its golden files run with
+// A dialect with text streams runs its golden files with
 //
 //	func TestGolden(t *testing.T) { codectest.Golden(t, codectest.Wire(codec, nil)) }
 package codectest
@@ -25,17 +25,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// Update reports whether golden files are to be rewritten: the flag -update.
+// Update reports whether golden files are rewritten (flag -update).
 func Update() bool { return *update }
 
-// Render makes the sections that follow an input of a golden file: what must
-// come of it.
+// Render returns the sections of a golden file that are expected for an input.
 type Render func(t *testing.T, in txtar.File) []txtar.File
 
-// Golden runs the golden files of a package, testdata/*.txtar. Each begins with
-// the rule it pins. Its first section is an input, and so is any other whose
-// name starts with "in."; the rest is what render makes of them. With the flag
-// -update the files are rewritten.
+// Golden runs the golden files of a package, testdata/*.txtar. Each starts with the rule
+// that it tests. The first section, and each section whose name starts with
+// "in.", is an input; the other sections are the output of render. The flag -update
+// rewrites the files.
 func Golden(t *testing.T, render Render) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -54,7 +53,7 @@ func golden(t *testing.T, file string, render Render) {
 	}
 	ar := txtar.Parse(want)
 	if len(bytes.TrimSpace(ar.Comment)) == 0 {
-		t.Error("the file names no rule")
+		t.Error("the file does not start with the rule that it tests")
 	}
 	out := &txtar.Archive{Comment: ar.Comment}
 	for i, f := range ar.Files {
@@ -74,11 +73,10 @@ func golden(t *testing.T, file string, render Render) {
 	}
 }
 
-// Section is a section of a golden file.
+// Section returns a section of a golden file.
 func Section(name, text string) txtar.File { return txtar.File{Name: name, Data: []byte(text)} }
 
-// Indented is the JSON of v, or v itself where it is JSON already, with a
-// member a line.
+// Indented returns v as indented JSON, one field per line. v may already be JSON.
 func Indented(t testing.TB, v any, indent string) string {
 	t.Helper()
 	raw, ok := v.([]byte)
@@ -95,7 +93,7 @@ func Indented(t testing.TB, v any, indent string) string {
 	return out.String()
 }
 
-// JSON parses a body into a value that can be compared: numbers are their text.
+// JSON decodes a body for comparison; numbers keep their text.
 func JSON[T any](t testing.TB, body []byte) T {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -107,7 +105,7 @@ func JSON[T any](t testing.TB, body []byte) T {
 	return v
 }
 
-// EventLines are events as they are stored, one a line.
+// EventLines returns events in stored form, one per line.
 func EventLines(t testing.TB, evs []dragoman.Event) string {
 	t.Helper()
 	var out strings.Builder
@@ -122,16 +120,16 @@ func EventLines(t testing.TB, evs []dragoman.Event) string {
 	return out.String()
 }
 
-// Wire renders what a codec makes of its inputs:
+// Wire renders the results of a codec for its inputs:
 //
 //	in.canonical  a stored dragoman.Request, encoded to out.request
 //	in.request    decoded, rebuilt to out.request
 //	in.response   decoded, rebuilt to out.response
-//	in.stream     decoded to out.events; written anew to out.stream
-//	in.events     stored events, one a line, written to out.stream
+//	in.stream     decoded to out.events; re-encoded to out.stream
+//	in.events     stored events, one per line, encoded to out.stream
 //
-// out.report is what the conversion reports. check, which may be nil, says
-// what is wrong with a stream written from in.events.
+// out.report is the report of the conversion. check, which may be nil, validates a
+// stream encoded from in.events.
 func Wire(c dialect.Codec, check func(stream []byte) error) Render {
 	return func(t *testing.T, in txtar.File) []txtar.File {
 		t.Helper()
@@ -169,7 +167,7 @@ func (w *wire) add(name, text string) {
 	w.out = append(w.out, Section(name, strings.TrimRight(text, "\n")+"\n"))
 }
 
-// encoded adds a body and what was reported on the way to it.
+// encoded adds a body and its report.
 func (w *wire) encoded(name string, enc dialect.Encoded, err error) {
 	w.t.Helper()
 	w.must(err)

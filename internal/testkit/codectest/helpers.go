@@ -45,17 +45,17 @@ func SameJSON(t testing.TB, got, want string) {
 	t.Helper()
 	var g, w any
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("got no JSON: %v\n%s", err, got)
+		t.Fatalf("got is not valid JSON: %v\n%s", err, got)
 	}
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatalf("want no JSON: %v\n%s", err, want)
+		t.Fatalf("want is not valid JSON: %v\n%s", err, want)
 	}
 	if !reflect.DeepEqual(g, w) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// Elements returns the elements of a JSON list, each in its bytes.
+// Elements returns the elements of a JSON list as raw text.
 func Elements(t testing.TB, list json.RawMessage) []string {
 	t.Helper()
 	var raw []json.RawMessage
@@ -69,7 +69,7 @@ func Elements(t testing.TB, list json.RawMessage) []string {
 	return out
 }
 
-// Messages returns the field "messages" of a request, each element in its bytes.
+// Messages returns the elements of the field "messages" of a request as raw text.
 func Messages(t testing.TB, body []byte) []string {
 	t.Helper()
 	var v struct{ Messages json.RawMessage }
@@ -79,7 +79,7 @@ func Messages(t testing.TB, body []byte) []string {
 	return Elements(t, v.Messages)
 }
 
-// Problem checks the problem of a call.
+// Problem checks the code of a call's problem.
 func Problem(t testing.TB, c dragoman.ToolCall, code string) {
 	t.Helper()
 	if c.Problem == nil || c.Problem.Code != code {
@@ -87,12 +87,12 @@ func Problem(t testing.TB, c dragoman.ToolCall, code string) {
 	}
 }
 
-// DecodeError returns an error as the one of a decoder.
+// DecodeError returns err as a [*dragoman.DecodeError], or fails the test.
 func DecodeError(t testing.TB, err error) *dragoman.DecodeError {
 	t.Helper()
 	var de *dragoman.DecodeError
 	if !errors.As(err, &de) {
-		t.Fatalf("%v is no DecodeError", err)
+		t.Fatalf("%v is not a DecodeError", err)
 	}
 	return de
 }
@@ -105,7 +105,7 @@ func Lossless(t testing.TB, rep dragoman.Report) {
 	}
 }
 
-// HasLoss checks that a report has a loss of a kind at a place.
+// HasLoss checks that a report has a loss of a kind at a pointer.
 func HasLoss(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string) {
 	t.Helper()
 	for _, l := range rep.Losses {
@@ -116,7 +116,7 @@ func HasLoss(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path str
 	t.Errorf("the report lacks %s at %s:\n%s", kind, path, rep)
 }
 
-// Codec is a codec whose errors fail the test. A package of tests takes the functions that it
+// Codec is a codec whose errors fail the test. A test package takes the functions that it
 // needs: decode := codectest.Codec{Codec: codec}.Request.
 type Codec struct{ dialect.Codec }
 
@@ -127,7 +127,7 @@ func (c Codec) Request(t testing.TB, body string) *dragoman.Request {
 	return req
 }
 
-// ReportedRequest decodes a request, and returns the report as well.
+// ReportedRequest decodes a request and returns the report as well.
 func (c Codec) ReportedRequest(t testing.TB, body string) (*dragoman.Request, dragoman.Report) {
 	t.Helper()
 	req, rep, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
@@ -144,7 +144,7 @@ func (c Codec) Response(t testing.TB, body string) *dragoman.Response {
 	return resp
 }
 
-// ReportedResponse decodes a response, and returns the report as well.
+// ReportedResponse decodes a response and returns the report as well.
 func (c Codec) ReportedResponse(t testing.TB, body string) (*dragoman.Response, dragoman.Report) {
 	t.Helper()
 	resp, rep, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
@@ -154,7 +154,7 @@ func (c Codec) ReportedResponse(t testing.TB, body string) (*dragoman.Response, 
 	return resp, rep
 }
 
-// Fields encodes a request, and returns its fields, each in its bytes.
+// Fields encodes a request and returns its fields as raw text.
 func (c Codec) Fields(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]json.RawMessage, dragoman.Report) {
 	t.Helper()
 	enc, err := c.EncodeRequest(req, o)
@@ -164,7 +164,7 @@ func (c Codec) Fields(t testing.TB, req *dragoman.Request, o dialect.EncodeOptio
 	return JSON[map[string]json.RawMessage](t, enc.Body), enc.Report
 }
 
-// Values encodes a request, and returns its body as values; numbers keep their spelling.
+// Values encodes a request and returns its decoded body; numbers keep their text.
 func (c Codec) Values(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]any, dialect.Encoded) {
 	t.Helper()
 	enc, err := c.EncodeRequest(req, o)
@@ -180,7 +180,7 @@ func (c Codec) Values(t testing.TB, req *dragoman.Request, o dialect.EncodeOptio
 	return v, enc
 }
 
-// Drain decodes a stream that is cut into pieces of some sizes.
+// Drain decodes a stream that is split into chunks of the given sizes.
 func (c Codec) Drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
 	evs, _, err := DecodeStream(c.Codec, o, Cut(stream, sizes...)...)
 	return evs, err

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Linear checks that work takes time in proportion to n. Quadratic work takes
-// sixteen times as long for four times as much. Counted is the time of processors,
-// and the best of several runs, because other work on the machine only adds.
+// Linear checks that work takes time in proportion to n. Quadratic work takes sixteen
+// times as long for four times as much. It measures processor time, and takes the best
+// of several runs, because other work on the machine only adds.
 func Linear(t testing.TB, name string, n int, work func(n int) error) {
 	t.Helper()
 	took := func(n int) time.Duration {
@@ -25,6 +25,6 @@ func Linear(t testing.TB, name string, n int, work func(n int) error) {
 		quarter, whole = min(quarter, took(n/4)), min(whole, took(n))
 	}
 	if whole > 12*quarter {
-		t.Errorf("%s: %v, and %v for four times as much", name, quarter, whole)
+		t.Errorf("%s: %v, but %v for four times as much", name, quarter, whole)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Order says where events break what every decoder promises of them, as
-// [dragoman.Event] has it.
+// Order checks the guarantees of a decoder on its events, as documented for
+// [dragoman.Event].
 func Order(evs []dragoman.Event) error {
 	o := order{next: map[int]int{}, open: map[part]bool{}, headed: map[part]bool{}}
 	for i, ev := range evs {
@@ -17,17 +17,17 @@ func Order(evs []dragoman.Event) error {
 		}
 	}
 	if !o.ended {
-		return errors.New("the events have no end")
+		return errors.New("the stream has no final event")
 	}
 	return nil
 }
 
-// part is the place of a part, or of a message, in its choice.
+// part identifies a part, or a message, of a choice.
 type part struct{ choice, index int }
 
 type order struct {
 	started, ended bool
-	next           map[int]int // by choice, the index of its next part
+	next           map[int]int // index of the next part, by choice
 	open, headed   map[part]bool
 }
 
@@ -39,7 +39,7 @@ func (o *order) add(ev dragoman.Event) error {
 		return errors.New("after the end")
 	}
 	if (ev.Type() == "response_start") == o.started {
-		return fmt.Errorf("a start must come first and once; it did: %v", o.started)
+		return fmt.Errorf("the start must be the first event and occur once; already started: %v", o.started)
 	}
 	o.started = true
 	switch ev := ev.(type) {
@@ -69,7 +69,7 @@ func (o *order) start(ev *dragoman.PartStart) error {
 	}
 	message := part{ev.Choice, ev.Message}
 	if (ev.Header == nil) != o.headed[message] {
-		return fmt.Errorf("header %v of part %d of message %d, which had one: %v", ev.Header, ev.Index, ev.Message, o.headed[message])
+		return fmt.Errorf("header %v of part %d of message %d; already had one: %v", ev.Header, ev.Index, ev.Message, o.headed[message])
 	}
 	o.headed[message] = true
 	o.next[ev.Choice]++
@@ -77,8 +77,7 @@ func (o *order) start(ev *dragoman.PartStart) error {
 	return nil
 }
 
-// OneMessage says where a choice is not one message, with a header on its first
-// part.
+// OneMessage checks that each choice is one message, with a header on its first part.
 func OneMessage(evs []dragoman.Event) error {
 	for i, ev := range evs {
 		if start, ok := ev.(*dragoman.PartStart); ok && (start.Message != 0 || (start.Header != nil) != (start.Index == 0)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// PartCodec reads and writes single content parts of a dialect.
+// PartCodec decodes and encodes single content parts of a dialect.
 type PartCodec struct {
 	Read  func(obj json.RawMessage) dragoman.Part
 	Write func(w *jsonwire.Writer, p dragoman.Part, caps targets.Capabilities, rep *dragoman.Report)
@@ -23,7 +23,7 @@ func (c PartCodec) write(p dragoman.Part, caps targets.Capabilities) (string, dr
 	return string(w.Buf), rep
 }
 
-// RoundTrip checks that parts come back to their own dialect without a loss.
+// RoundTrip checks that parts round-trip in their own dialect without a loss.
 func (c PartCodec) RoundTrip(t *testing.T, objs ...string) {
 	t.Helper()
 	for _, obj := range objs {
@@ -37,17 +37,17 @@ func (c PartCodec) RoundTrip(t *testing.T, objs ...string) {
 	}
 }
 
-// WrittenPart is a part and the object that is written for it.
+// WrittenPart is a part and its expected encoding.
 type WrittenPart struct {
 	Name string
 	Part dragoman.Part
 	Caps targets.Capabilities
 	Want string
-	// Severity of the worst loss; negative for none.
+	// Severity is the severity of the worst loss; negative if there is no loss.
 	Severity dragoman.Severity
 }
 
-// Writes checks what is written for parts, and how bad the losses are.
+// Writes checks the encoding of parts and the severity of their losses.
 func (c PartCodec) Writes(t *testing.T, parts []WrittenPart) {
 	t.Helper()
 	for _, tc := range parts {
@@ -61,24 +61,24 @@ func (c PartCodec) Writes(t *testing.T, parts []WrittenPart) {
 				return
 			}
 			if rep.Err(tc.Severity) == nil || rep.Err(tc.Severity+1) != nil {
-				t.Errorf("want a loss that is %v:\n%s", tc.Severity, rep)
+				t.Errorf("want a loss with severity %v:\n%s", tc.Severity, rep)
 			}
 		})
 	}
 }
 
-// Drops checks that nothing is written for a part, with a serious loss.
+// Drops checks that a part is dropped with a serious loss.
 func (c PartCodec) Drops(t *testing.T, p dragoman.Part) {
 	t.Helper()
 	out, rep := c.write(p, targets.Capabilities{})
 	if out != "" || rep.Err(dragoman.Serious) == nil {
-		t.Errorf("wrote %q, and reported\n%s", out, rep)
+		t.Errorf("wrote %q and reported\n%s", out, rep)
 	}
 }
 
-// ReadsCache checks how the field of a cache breakpoint with the lifetime 12h is
-// read in a part that is given without its last brace: whether it is understood,
-// and whether its spelling is kept.
+// ReadsCache checks how the field of a cache breakpoint with lifetime 12h is decoded in a
+// part, given without its closing brace: whether the hint is understood, and whether
+// its spelling is kept.
 func (c PartCodec) ReadsCache(t *testing.T, part, field string, understood, kept bool) {
 	t.Helper()
 	var hint *dragoman.CacheHint
@@ -92,7 +92,7 @@ func (c PartCodec) ReadsCache(t *testing.T, part, field string, understood, kept
 		t.Errorf("%s: read as %T", part, p)
 	}
 	if got := hint != nil && hint.TTL == "12h"; got != understood || (extra != nil) != kept {
-		t.Errorf("%s%s}: hint %+v, kept %+v", part, field, hint, extra)
+		t.Errorf("%s%s}: hint %+v, extra %+v", part, field, hint, extra)
 	}
 }
 
@@ -100,10 +100,10 @@ func sameJSON(t *testing.T, got, want string) {
 	t.Helper()
 	var g, w any
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("got no JSON: %v\n%s", err, got)
+		t.Fatalf("got is not valid JSON: %v\n%s", err, got)
 	}
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatalf("want no JSON: %v\n%s", err, want)
+		t.Fatalf("want is not valid JSON: %v\n%s", err, want)
 	}
 	if !reflect.DeepEqual(g, w) {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Deterministic checks that a request is encoded to the same bytes and report
-// each time, as sound JSON, and is not changed by it. Only one that chooses a
-// tool may be refused, one without a message, or one with a native form that is not JSON.
+// Deterministic checks that encoding a request gives the same bytes and report each time,
+// is valid JSON, and does not change the request. The codec may refuse only a request
+// with a tool choice, without messages, or with a native form that is not JSON.
 func Deterministic(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,39 +33,39 @@ func Deterministic(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw 
 		if req.Fingerprint() != before {
 			t.Fatal("the request was changed")
 		}
-		if err != nil && !Empty(err) && req.ToolChoice == nil && (!errors.Is(err, dragoman.ErrInvalid) || !spoilt(req)) {
+		if err != nil && !Empty(err) && req.ToolChoice == nil && (!errors.Is(err, dragoman.ErrInvalid) || !hasDamagedNative(req)) {
 			t.Fatal(err)
 		}
 		if err != nil {
 			return
 		}
 		if err := jsonwire.Check(gen.WithoutRepeatedKeys(req, a.Body)); err != nil {
-			t.Fatalf("unsound JSON: %v\n%s", err, a.Body)
+			t.Fatalf("invalid JSON: %v\n%s", err, a.Body)
 		}
 	})
 }
 
-// spoilt reports whether a message has a native form that is no JSON, as one
-// that was damaged where it was stored.
-func spoilt(req *dragoman.Request) bool {
+// hasDamagedNative reports whether a message has a native form that is not JSON, for example
+// because its storage was damaged.
+func hasDamagedNative(req *dragoman.Request) bool {
 	return slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool { return m.Native != nil && !json.Valid(m.Native.Raw) })
 }
 
-// Growth says how the encoded list of a conversation grows with it.
+// Growth describes how the encoded list of a conversation grows.
 type Growth struct {
-	// List is the member that holds the conversation.
+	// List is the field that holds the conversation.
 	List string
 	// Settled reports whether a conversation may be cut between messages of
-	// these roles. The first of all has none before it.
+	// these roles. before is empty for the first message.
 	Settled func(before, next dragoman.Role) bool
-	// Last reports whether the last element of a cut conversation may become
-	// another. Nil means that it must stay.
+	// Last reports whether the last element of a cut conversation may change in
+	// this way. Nil means that it must stay the same.
 	Last func(last dragoman.Role, was, is string) bool
 }
 
-// Grows checks decision 6, which prompt caches live on: what was sent once is
-// sent again byte for byte. At every point where a conversation is settled, the
-// elements of the encoded list are the first of the longer conversation's.
+// Grows checks decision 6, on which prompt caches depend: bytes that were sent once are
+// sent again unchanged. At every settled point, the elements of the encoded list are
+// the first elements of the longer conversation's list.
 func Grows(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*rapid.T) *dragoman.Request, g Growth) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,13 +85,13 @@ func Grows(t *testing.T, c dialect.Codec, o dialect.EncodeOptions, draw func(*ra
 				if el == whole[i] || i == len(cut)-1 && g.Last != nil && g.Last(last, el, whole[i]) {
 					continue
 				}
-				t.Fatalf("after %d messages element %d was\n%s\nand became\n%s", n, i, el, whole[i])
+				t.Fatalf("after %d messages, element %d changed from\n%s\nto\n%s", n, i, el, whole[i])
 			}
 		}
 	})
 }
 
-// elements encodes a request and returns the elements of its conversation.
+// elements encodes a request and returns the elements of its list.
 func (g Growth) elements(t *rapid.T, c dialect.Codec, o dialect.EncodeOptions, req *dragoman.Request) []string {
 	enc, err := c.EncodeRequest(req, o)
 	if Empty(err) {
@@ -101,7 +101,7 @@ func (g Growth) elements(t *rapid.T, c dialect.Codec, o dialect.EncodeOptions, r
 		t.Fatal(err)
 	}
 	if err := jsonwire.Check(enc.Body); err != nil {
-		t.Fatalf("unsound JSON: %v\n%s", err, enc.Body)
+		t.Fatalf("invalid JSON: %v\n%s", err, enc.Body)
 	}
 	var members map[string]json.RawMessage
 	var list []json.RawMessage
@@ -118,25 +118,25 @@ func (g Growth) elements(t *rapid.T, c dialect.Codec, o dialect.EncodeOptions, r
 	return out
 }
 
-// AfterTurns cuts a conversation before what is not of an assistant's turn.
+// AfterTurns is a Settled function that cuts before messages outside assistant turns.
 func AfterTurns(_, next dragoman.Role) bool {
 	return next != dragoman.RoleAssistant && next != dragoman.RoleTool
 }
 
-// OutsideTurns cuts a conversation after a user's turn too, but not before its
-// first message.
+// OutsideTurns is a Settled function that also cuts after a user message, but not before
+// the first message.
 func OutsideTurns(before, next dragoman.Role) bool {
 	within := next == dragoman.RoleTool || before == dragoman.RoleAssistant && next == dragoman.RoleAssistant
 	return !within && before != dragoman.RoleSystem && before != ""
 }
 
-// Appended reports whether all that happened to an element is that its list of
-// content grew.
+// Appended is a Last check: it reports whether the content list of an element only gained
+// elements.
 func Appended(was, is string) bool { return strings.HasPrefix(is, strings.TrimSuffix(was, "]}")) }
 
-// discardChoice leaves out a request that is refused for the tool it demands,
-// which the wire has no form for. One that is refused without that demand too
-// fails the test.
+// discardChoice skips a request that is refused for a required tool that the wire cannot
+// express. It fails the test if the request is refused without that requirement
+// too.
 func discardChoice(t *rapid.T, c dialect.Codec, req *dragoman.Request, o dialect.EncodeOptions, refused error) {
 	t.Helper()
 	if Empty(refused) {
@@ -150,8 +150,8 @@ func discardChoice(t *rapid.T, c dialect.Codec, req *dragoman.Request, o dialect
 	t.Skip("a choice of a tool that cannot be sent")
 }
 
-// KeepsMeaning checks that an encoded request is read again as one that says
-// the same. also, which may be nil, is what more must hold.
+// KeepsMeaning checks that the decoded encoding of a request has the same content. also, which
+// may be nil, checks more.
 func KeepsMeaning(t *testing.T, c dialect.Codec, draw func(*rapid.T) *dragoman.Request, says func(*dragoman.Request) []string, also func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded)) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -173,8 +173,8 @@ func KeepsMeaning(t *testing.T, c dialect.Codec, draw func(*rapid.T) *dragoman.R
 	})
 }
 
-// Says is what a conversation says, without how it is cut into messages and
-// without the rules that it begins with.
+// Says returns the content of a conversation, independent of how it is split into
+// messages, and without leading instructions.
 func Says(req *dragoman.Request) []string {
 	ms := req.Messages
 	if len(ms) > 0 && ms[0].Role == dragoman.RoleSystem {
@@ -200,9 +200,8 @@ func Says(req *dragoman.Request) []string {
 	return out
 }
 
-// FixedPoint checks that what was decoded and is written anew is the same body,
-// whatever it was: at once if the request was plain, and from the second time
-// on if not.
+// FixedPoint checks that decoding and rebuilding a body gives the same body: immediately
+// for plain requests, from the second time on for others.
 func FixedPoint(t *testing.T, c dialect.Codec, options ...gen.Options) {
 	t.Helper()
 	rebuild := dialect.EncodeOptions{Rebuild: true}
@@ -215,7 +214,7 @@ func FixedPoint(t *testing.T, c dialect.Codec, options ...gen.Options) {
 			}
 			back, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
 			if err != nil {
-				t.Fatalf("what was written cannot be read: %v\n%s", err, enc.Body)
+				t.Fatalf("the encoded request cannot be decoded: %v\n%s", err, enc.Body)
 			}
 			again, err := c.EncodeRequest(back, rebuild)
 			if err != nil {
@@ -224,11 +223,11 @@ func FixedPoint(t *testing.T, c dialect.Codec, options ...gen.Options) {
 			if o.Plain && string(again.Body) != string(enc.Body) {
 				t.Fatalf("first  %s\nsecond %s", enc.Body, again.Body)
 			}
-			twice, _, err := c.DecodeRequest(again.Body, dialect.DecodeOptions{})
+			second, _, err := c.DecodeRequest(again.Body, dialect.DecodeOptions{})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, again.Body)
 			}
-			third, err := c.EncodeRequest(twice, rebuild)
+			third, err := c.EncodeRequest(second, rebuild)
 			if err != nil || string(third.Body) != string(again.Body) {
 				t.Fatalf("%v\nsecond  %s\nthird   %s", err, again.Body, third.Body)
 			}
@@ -236,8 +235,8 @@ func FixedPoint(t *testing.T, c dialect.Codec, options ...gen.Options) {
 	}
 }
 
-// ReChunked checks that a sound stream gives the same events however it is cut:
-// at every byte, between all bytes, and at random.
+// ReChunked checks that a valid stream gives the same events however it is split: at
+// every byte, between all bytes, and at random.
 func ReChunked(t *testing.T, c dialect.Codec, stream []byte) {
 	t.Helper()
 	want, _, err := DecodeStream(c, dialect.DecodeOptions{}, stream)
@@ -264,8 +263,8 @@ func ReChunked(t *testing.T, c dialect.Codec, stream []byte) {
 	})
 }
 
-// AnyReChunked checks that any stream gives the same events, report and error
-// however it is cut.
+// AnyReChunked checks that any stream gives the same events, report and error however it
+// is split.
 func AnyReChunked(t *testing.T, c dialect.Codec, draw func(*rapid.T) []byte) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -289,9 +288,8 @@ func AnyReChunked(t *testing.T, c dialect.Codec, draw func(*rapid.T) []byte) {
 	})
 }
 
-// WritesAnyEvents checks that whatever the events, the stream that is written
-// is valid, and that every part that ended comes back with its text, in order
-// of start.
+// WritesAnyEvents checks that any events encode to a valid stream, and that every ended
+// part decodes to its text, in order of start.
 func WritesAnyEvents(t *testing.T, c dialect.Codec, d Draw, valid func(stream []byte) error) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -334,7 +332,7 @@ func WritesAnyEvents(t *testing.T, c dialect.Codec, d Draw, valid func(stream []
 				got = append(got, p.ID+p.Arguments)
 			}
 		}
-		for i, j := 0, 0; i < len(want); j++ { // notes stand in for media, data and empty answers
+		for i, j := 0, 0; i < len(want); j++ { // notes replace media, data and empty responses
 			if j == len(got) {
 				rt.Fatalf("%q is lost\nwant %q\ngot %q", want[i], want, got)
 			}
@@ -345,8 +343,8 @@ func WritesAnyEvents(t *testing.T, c dialect.Codec, d Draw, valid func(stream []
 	})
 }
 
-// partsOf are the parts of a stream that ended, in order of their start, and
-// whether all did.
+// partsOf returns the ended parts of a stream in order of their start, and whether all
+// parts ended.
 func partsOf(evs []dragoman.Event) (out []dragoman.Part, all bool) {
 	ended := map[int]dragoman.Part{}
 	for _, ev := range evs {

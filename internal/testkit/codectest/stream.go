@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// DecodeStream feeds a stream in pieces, closes it and returns its events, with
-// the first error of either. The pieces are overwritten behind the decoder,
-// and chunks are copied: neither may keep what is the other's.
+// DecodeStream feeds a stream in chunks, closes the decoder and returns its events, and the
+// first error of either. It overwrites each chunk after feeding it and copies native
+// chunks: neither side may keep memory of the other.
 func DecodeStream(c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) ([]dragoman.Event, dragoman.Report, error) {
 	d := c.NewStreamDecoder(o)
 	var evs []dragoman.Event
@@ -39,12 +39,12 @@ func DecodeStream(c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) ([
 	return evs, d.Report(), failed
 }
 
-// Pieces cuts a stream into pieces of n bytes.
+// Pieces splits a stream into chunks of n bytes.
 func Pieces(stream []byte, n int) [][]byte {
 	return slices.Collect(slices.Chunk(stream, max(n, 1)))
 }
 
-// Cut cuts a stream into pieces of the given sizes and the rest.
+// Cut splits a stream into chunks of the given sizes and the rest.
 func Cut(stream []byte, sizes ...int) [][]byte {
 	var pieces [][]byte
 	for _, n := range append(slices.Clone(sizes), len(stream)) {
@@ -55,12 +55,12 @@ func Cut(stream []byte, sizes ...int) [][]byte {
 	return pieces
 }
 
-// Bare are events without chunks, as another dialect's stream would have them.
+// Bare returns the events without native chunks, as for a stream of another dialect.
 func Bare(evs []dragoman.Event) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == "chunk" })
 }
 
-// Told are the events of a stream that tells a whole response.
+// Told returns the events of a stream for a whole response.
 func Told(resp *dragoman.Response) []dragoman.Event {
 	evs := []dragoman.Event{&dragoman.ResponseStart{Response: *resp}}
 	n := 0
@@ -73,7 +73,7 @@ func Told(resp *dragoman.Response) []dragoman.Event {
 	return append(evs, &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage})
 }
 
-// Skeleton is what a decoder tells of a part first.
+// Skeleton returns the part that a decoder emits at the start of p.
 func Skeleton(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -89,11 +89,11 @@ func Skeleton(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// broken reports whether an error says that a stream broke off, which its
-// events say too.
+// broken reports whether an error means that the stream broke off, which its events show
+// too.
 func broken(err error) bool { return errors.Is(err, dragoman.ErrIncompleteStream) }
 
-// EncodeStream writes events and the end of the stream.
+// EncodeStream encodes events and closes the stream.
 func EncodeStream(t testing.TB, c dialect.Codec, o dialect.EncodeOptions, evs []dragoman.Event) ([]byte, dragoman.Report) {
 	t.Helper()
 	e := c.NewStreamEncoder(o)
@@ -110,7 +110,7 @@ func EncodeStream(t testing.TB, c dialect.Codec, o dialect.EncodeOptions, evs []
 	return out, e.Report()
 }
 
-// Collect folds events to the response they tell.
+// Collect collects events into a response.
 func Collect(evs []dragoman.Event) (*dragoman.Response, error) {
 	var c dragoman.Collector
 	for _, ev := range evs {
@@ -119,9 +119,8 @@ func Collect(evs []dragoman.Event) (*dragoman.Response, error) {
 	return c.Response()
 }
 
-// Changed returns events with one fragment changed, and the end of its part
-// with it. It is nil where the event is no fragment or change leaves it as it
-// is.
+// Changed returns the events with one delta changed, and the end of its part accordingly. It
+// returns nil if the event is not a delta, or if change has no effect.
 func Changed(evs []dragoman.Event, at int, change func(string) string) []dragoman.Event {
 	d, ok := evs[at].(*dragoman.PartDelta)
 	if !ok || change(d.Text) == d.Text {
@@ -140,15 +139,15 @@ func Changed(evs []dragoman.Event, at int, change func(string) string) []dragoma
 		case *dragoman.PartEnd:
 			if ev.Index == d.Index {
 				end := *ev
-				end.Part, out[i] = saying(ev.Part, whole), &end
+				end.Part, out[i] = withText(ev.Part, whole), &end
 			}
 		}
 	}
 	return out
 }
 
-// saying returns a part with another content.
-func saying(p dragoman.Part, content string) dragoman.Part {
+// withText returns a part with another content.
+func withText(p dragoman.Part, content string) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
 		q := *p

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Profile is the one of a dialect with a name.
+// Profile returns the schema profile with a name, or fails the test.
 func Profile(t testing.TB, name string) schema.Profile {
 	t.Helper()
 	p, ok := all.Profile(name)
@@ -25,7 +25,7 @@ func Profile(t testing.TB, name string) schema.Profile {
 	return p
 }
 
-// Codecs are those of all dialects, in the order of the matrix.
+// Codecs holds the codecs of all dialects, in the order of the matrix.
 var Codecs = dialects.All()
 
 // Collect decodes a stream into a response.
@@ -35,10 +35,10 @@ func Collect(t *testing.T, c dialect.Codec, body []byte, reg *interop.Registry) 
 	var col dragoman.Collector
 	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
 	if err := dec.Feed(body, emit); err != nil {
-		t.Fatalf("decode what we wrote: %v\n%s", err, body)
+		t.Fatalf("decode our own stream: %v\n%s", err, body)
 	}
 	if err := dec.Close(emit); err != nil {
-		t.Fatalf("decode what we wrote: %v\n%s", err, body)
+		t.Fatalf("decode our own stream: %v\n%s", err, body)
 	}
 	resp, err := col.Response()
 	if err != nil {
@@ -57,7 +57,7 @@ func CodecOf(d dragoman.Dialect) dialect.Codec {
 	return Codecs[slices.IndexFunc(Codecs, func(c dialect.Codec) bool { return c.Dialect() == d })]
 }
 
-// ForEveryDialect checks a property of each dialect on its own.
+// ForEveryDialect checks a property for each dialect separately.
 func ForEveryDialect(t *testing.T, property func(t *rapid.T, c dialect.Codec)) {
 	t.Helper()
 	for _, c := range Codecs {
@@ -68,7 +68,7 @@ func ForEveryDialect(t *testing.T, property func(t *rapid.T, c dialect.Codec)) {
 	}
 }
 
-// servers are targets whose deviations take the encoders' other ways.
+// servers are targets whose capabilities exercise the other branches of the encoders.
 var servers = []targets.Target{
 	{},
 	{Provider: "anthropic", Model: "m-1", Caps: targets.Capabilities{MidSystem: true, CacheBreakpoints: true}},
@@ -95,7 +95,7 @@ func Streamed(c dialect.Codec, evs []dragoman.Event, o dialect.EncodeOptions) (b
 	return body, enc.Report(), err
 }
 
-// WithoutChunks returns the events without those that carry chunks only.
+// WithoutChunks returns the events without native chunks.
 func WithoutChunks(evs []dragoman.Event) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == "chunk" })
 }

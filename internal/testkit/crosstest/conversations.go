@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Carried reads a request in one dialect and writes it in another.
+// Carried decodes a request in one dialect and encodes it in another.
 func Carried(t *testing.T, from, to dialect.Codec, body string) (map[string]json.RawMessage, dragoman.Report) {
 	t.Helper()
 	req, _, err := from.DecodeRequest([]byte(body), dialect.DecodeOptions{})
@@ -29,7 +29,7 @@ func Carried(t *testing.T, from, to dialect.Codec, body string) (map[string]json
 	return out, enc.Report
 }
 
-// AskedResponse is an answer of nobody's, with everything that all dialects demand.
+// AskedResponse returns a response of an unknown dialect, with all fields that any dialect requires.
 func AskedResponse() *dragoman.Response {
 	return &dragoman.Response{
 		ID: "r-1", Model: "m", Created: time.Unix(1794708826, 0).UTC(),
@@ -41,7 +41,7 @@ func AskedResponse() *dragoman.Response {
 }
 
 // WithoutMessages reports whether a codec refused a request because its body would have no
-// message.
+// messages.
 func WithoutMessages(err error) bool {
 	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "at least one message is required")
 }

@@ -1,3 +1,3 @@
-// Package crosstest has what tests of several dialects share: the codecs, conversations, and
-// streams of each dialect from a whole response.
+// Package crosstest has helpers for tests of several dialects: the codecs, conversations, and
+// the streams of each dialect for a whole response.
 package crosstest

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// geminiStreamOf writes events as the API sends them: each is a whole response
-// with the next pieces of its candidate. Texts and thoughts come in fragments,
-// a signature with the last of them; every other part comes whole. The model
-// and the id are told each time, the finish with the last.
+// geminiStreamOf writes events as the API sends them: each is a whole response with the
+// next parts of its candidate. Text and thoughts come in fragments, a signature with
+// the last of them; other parts come whole. Every event has the model and the id, the
+// last has the finish reason.
 func geminiStreamOf(t *testing.T, resp []byte) []byte {
 	t.Helper()
 	var r map[string]json.RawMessage
@@ -38,7 +38,7 @@ func geminiStreamOf(t *testing.T, resp []byte) []byte {
 		}
 		var text string
 		Parse(t, p["text"], &text)
-		pieces := halves(text)
+		pieces := splitInTwo(text)
 		for i, h := range pieces {
 			piece := maps.Clone(p)
 			piece["text"] = json.RawMessage(JSON(h))

@@ -13,7 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// LeadInto fails for a loss whose pointer leads nowhere in v.
+// LeadInto fails for a loss whose pointer does not resolve in v.
 func LeadInto(t rapid.TB, v any, rep dragoman.Report) {
 	stored, err := json.Marshal(v)
 	if err != nil {
@@ -25,26 +25,26 @@ func LeadInto(t rapid.TB, v any, rep dragoman.Report) {
 	}
 	for i, l := range rep.Losses {
 		if slices.Contains(rep.Losses[:i], l) {
-			t.Errorf("reported twice: %s", l)
+			t.Errorf("duplicate loss: %s", l)
 		}
 		there, err := leads(doc, l)
 		if err != nil {
 			t.Errorf("%s\n%v in %s", l, err, stored)
 		}
 		if l.From != "" && err == nil && !strings.Contains(flat(there), l.From) && qualified(there) != l.From {
-			t.Errorf("%s\nwhat was written otherwise is not there: %v", l, there)
+			t.Errorf("%s\nthe original value is not at its path: %v", l, there)
 		}
 	}
 }
 
-// qualified is the name of a tool or a call with its namespace.
+// qualified returns the name of a tool or call with its namespace.
 func qualified(v any) string {
 	ns, _ := member(v, "namespace")
 	name, _ := member(v, "name")
 	return strings.TrimSpace(flat(ns)) + "." + strings.TrimSpace(flat(name))
 }
 
-// flat is all the text in a JSON value.
+// flat returns all text in a JSON value.
 func flat(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -66,15 +66,15 @@ func flat(v any) string {
 	}
 }
 
-// leads follows the pointer of a loss to what stands there; nil where that is in
-// no member of the canonical form.
+// leads returns the value at the pointer of a loss; nil if no field of the canonical form
+// has it.
 func leads(doc any, l dragoman.Loss) (there any, err error) {
 	if l.Path == "" {
 		return doc, nil
 	}
 	rest, ok := strings.CutPrefix(l.Path, "/")
 	if !ok {
-		return nil, errors.New("no JSON pointer")
+		return nil, errors.New("not a JSON pointer")
 	}
 	at := ""
 	for rest != "" || at == "" {
@@ -84,7 +84,7 @@ func leads(doc any, l dragoman.Loss) (there any, err error) {
 			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesized && !more {
 				return nil, nil
 			}
-			return nil, fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)
+			return nil, fmt.Errorf("no value at %s of %q", "/"+rest, at)
 		}
 		doc, rest, at = next, after, at+"/"+name
 	}
@@ -95,7 +95,7 @@ func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0",
 
 func member(doc any, name string) (any, bool) {
 	switch doc := doc.(type) {
-	case string: // native JSON, which the pointer goes on in
+	case string: // native JSON; the pointer continues in it
 		var inside any
 		if json.Unmarshal([]byte(doc), &inside) != nil {
 			return nil, false
@@ -118,8 +118,8 @@ func member(doc any, name string) (any, bool) {
 	}
 }
 
-// native reports whether an object keeps a native member at a pointer, or one
-// that the pointer leads into.
+// native reports whether an object has a native field at a pointer, or one that contains
+// it.
 func native(doc any, path string) bool {
 	extra, _ := member(doc, "extra")
 	fields, _ := member(extra, "fields")

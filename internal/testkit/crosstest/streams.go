@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 )
 
-// Calling are the events of a stream that makes the one call of an answer.
+// Calling returns the events of a stream with the one call of a response.
 func Calling(resp *dragoman.Response) []dragoman.Event {
 	call := *resp.ToolCalls()[0]
 	start := call
@@ -44,8 +44,8 @@ func EventStreamFrame(t *testing.T, typ string, payload any) []byte {
 	return out
 }
 
-// bedrockStreamOf writes the frames of a response: text, thinking and arguments
-// in fragments.
+// bedrockStreamOf writes the frames of a response, with text, reasoning and arguments in
+// fragments.
 func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 	t.Helper()
 	var r struct {
@@ -66,7 +66,7 @@ func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 		case block["text"] != nil:
 			var s string
 			Parse(t, block["text"], &s)
-			for _, h := range halves(s) {
+			for _, h := range splitInTwo(s) {
 				delta(map[string]any{"text": h})
 			}
 		case block["reasoningContent"] != nil:
@@ -80,7 +80,7 @@ func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 					delta(map[string]any{"reasoningContent": map[string]any{member: s}})
 				}
 			}
-			for _, h := range halves(c.ReasoningText.Text) {
+			for _, h := range splitInTwo(c.ReasoningText.Text) {
 				thought("text", h)
 			}
 			thought("signature", c.ReasoningText.Signature)
@@ -91,7 +91,7 @@ func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 			input := string(u["input"])
 			delete(u, "input")
 			out = append(out, EventStreamFrame(t, "contentBlockStart", map[string]any{"contentBlockIndex": i, "start": map[string]any{"toolUse": u}})...)
-			for _, h := range halves(input) {
+			for _, h := range splitInTwo(input) {
 				delta(map[string]any{"toolUse": map[string]any{"input": h}})
 			}
 		default:
@@ -103,7 +103,7 @@ func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 	return append(out, EventStreamFrame(t, "metadata", map[string]any{"usage": r.Usage, "metrics": r.Metrics})...)
 }
 
-// GeminiCalls is a stream of Gemini's with a functionCall in each chunk.
+// GeminiCalls returns a Gemini stream with a functionCall in each chunk.
 func GeminiCalls(objects ...string) []byte {
 	var b bytes.Buffer
 	chunk := func(parts, more string) {
@@ -116,9 +116,8 @@ func GeminiCalls(objects ...string) []byte {
 	return b.Bytes()
 }
 
-// StreamOf writes a whole response as its dialect's own server would stream
-// it. It is written from the wire references and shares no code with the
-// encoders.
+// StreamOf writes a whole response as its dialect's server would stream it. It follows the
+// wire references and shares no code with the encoders.
 func StreamOf(t *testing.T, d dragoman.Dialect, resp []byte) []byte {
 	t.Helper()
 	switch d {
@@ -159,8 +158,8 @@ func JSON(v any) string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// halves cuts a text in two, so that every delta is a fragment.
-func halves(s string) []string {
+// splitInTwo splits a text in two, so that every delta is a fragment.
+func splitInTwo(s string) []string {
 	if len(s) < 2 {
 		return []string{s}
 	}
@@ -191,18 +190,18 @@ func chatStreamOf(t *testing.T, resp []byte) []byte {
 	}
 	m := r.Choices[0].Message
 	chunk(`{"role":"assistant","content":""}`, "null")
-	for _, h := range halves(m.ReasoningContent) {
+	for _, h := range splitInTwo(m.ReasoningContent) {
 		if h != "" {
 			chunk(`{"reasoning_content":`+JSON(h)+`}`, "null")
 		}
 	}
 	if m.Content != nil {
-		for _, h := range halves(*m.Content) {
+		for _, h := range splitInTwo(*m.Content) {
 			chunk(`{"content":`+JSON(h)+`}`, "null")
 		}
 	}
 	if m.Refusal != nil {
-		for _, h := range halves(*m.Refusal) {
+		for _, h := range splitInTwo(*m.Refusal) {
 			chunk(`{"refusal":`+JSON(h)+`}`, "null")
 		}
 	}
@@ -214,7 +213,7 @@ func chatStreamOf(t *testing.T, resp []byte) []byte {
 		var f map[string]string
 		Parse(t, c[kind], &f)
 		chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"%s","%s":{"name":%s,"%s":""}}]}`, i, c["id"], kind, kind, JSON(f["name"]), payload), "null")
-		for _, h := range halves(f[payload]) {
+		for _, h := range splitInTwo(f[payload]) {
 			chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"%s":{"%s":%s}}]}`, i, kind, payload, JSON(h)), "null")
 		}
 	}
@@ -244,7 +243,7 @@ func anthropicStreamOf(t *testing.T, resp []byte) []byte {
 			var s string
 			Parse(t, block[member], &s)
 			start[member] = json.RawMessage(`""`)
-			for _, h := range halves(s) {
+			for _, h := range splitInTwo(s) {
 				deltas = append(deltas, fmt.Sprintf(`{"type":"%s","%s":%s}`, delta, member, JSON(h)))
 			}
 		}
@@ -259,7 +258,7 @@ func anthropicStreamOf(t *testing.T, resp []byte) []byte {
 			start["input"] = json.RawMessage(`{}`)
 			deltas = append(deltas, `{"type":"input_json_delta","partial_json":""}`)
 			if string(block["input"]) != "{}" {
-				for _, h := range halves(string(block["input"])) {
+				for _, h := range splitInTwo(string(block["input"])) {
 					deltas = append(deltas, fmt.Sprintf(`{"type":"input_json_delta","partial_json":%s}`, JSON(h)))
 				}
 			}
@@ -334,7 +333,7 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 				var s string
 				Parse(t, p[member], &s)
 				event("response.content_part.added", at+`,"part":`+JSON(empty))
-				for _, h := range halves(s) {
+				for _, h := range splitInTwo(s) {
 					event("response."+name+".delta", at+`,"delta":`+JSON(h))
 				}
 				event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, member, JSON(s)))
@@ -349,7 +348,7 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 			add()
 			var s string
 			Parse(t, item[member], &s)
-			for _, h := range halves(s) {
+			for _, h := range splitInTwo(s) {
 				event("response."+name+".delta", at+`,"delta":`+JSON(h))
 			}
 			event("response."+name+".done", at+fmt.Sprintf(`,"%s":%s`, member, JSON(s)))
@@ -362,7 +361,7 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 			for j, p := range parts {
 				at := at + fmt.Sprintf(`,"summary_index":%d`, j)
 				event("response.reasoning_summary_part.added", at+`,"part":{"type":"summary_text","text":""}`)
-				for _, h := range halves(p["text"]) {
+				for _, h := range splitInTwo(p["text"]) {
 					event("response.reasoning_summary_text.delta", at+`,"delta":`+JSON(h))
 				}
 				event("response.reasoning_summary_text.done", at+`,"text":`+JSON(p["text"]))
@@ -377,7 +376,7 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 	return b.Bytes()
 }
 
-// ollamaStreamOf writes lines: thinking and text in fragments, each call whole.
+// ollamaStreamOf writes lines, with reasoning and text in fragments and each call whole.
 func ollamaStreamOf(t *testing.T, resp []byte) []byte {
 	var r map[string]any
 	dec := json.NewDecoder(bytes.NewReader(resp))
@@ -392,11 +391,11 @@ func ollamaStreamOf(t *testing.T, resp []byte) []byte {
 	}
 	message := r["message"].(map[string]any)
 	thinking, _ := message["thinking"].(string)
-	for _, piece := range halves(thinking) {
+	for _, piece := range splitInTwo(thinking) {
 		line(map[string]any{"content": "", "thinking": piece})
 	}
 	content, _ := message["content"].(string)
-	for _, piece := range halves(content) {
+	for _, piece := range splitInTwo(content) {
 		line(map[string]any{"content": piece})
 	}
 	calls, _ := message["tool_calls"].([]any)
@@ -408,7 +407,7 @@ func ollamaStreamOf(t *testing.T, resp []byte) []byte {
 	return b.Bytes()
 }
 
-// cohereStreamOf writes a whole response of Cohere as a stream.
+// cohereStreamOf writes a whole Cohere response as a stream.
 func cohereStreamOf(t *testing.T, resp []byte) []byte {
 	var r struct {
 		ID      string
@@ -429,27 +428,27 @@ func cohereStreamOf(t *testing.T, resp []byte) []byte {
 		members["type"] = typ
 		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typ, JSON(members))
 	}
-	says := func(key string, value any) map[string]any {
+	message := func(key string, value any) map[string]any {
 		return map[string]any{"message": map[string]any{key: value}}
 	}
-	event("message-start", map[string]any{"id": r.ID, "delta": says("role", "assistant")})
-	for _, piece := range halves(r.Message.Plan) {
-		event("tool-plan-delta", map[string]any{"delta": says("tool_plan", piece)})
+	event("message-start", map[string]any{"id": r.ID, "delta": message("role", "assistant")})
+	for _, piece := range splitInTwo(r.Message.Plan) {
+		event("tool-plan-delta", map[string]any{"delta": message("tool_plan", piece)})
 	}
 	for i, c := range r.Message.Content {
 		typ := c["type"]
-		event("content-start", map[string]any{"index": i, "delta": says("content", map[string]string{"type": typ, typ: ""})})
-		for _, piece := range halves(c[typ]) {
-			event("content-delta", map[string]any{"index": i, "delta": says("content", map[string]string{typ: piece})})
+		event("content-start", map[string]any{"index": i, "delta": message("content", map[string]string{"type": typ, typ: ""})})
+		for _, piece := range splitInTwo(c[typ]) {
+			event("content-delta", map[string]any{"index": i, "delta": message("content", map[string]string{typ: piece})})
 		}
 		event("content-end", map[string]any{"index": i})
 	}
 	for i, c := range r.Message.Calls {
-		event("tool-call-start", map[string]any{"index": i, "delta": says("tool_calls", map[string]any{
+		event("tool-call-start", map[string]any{"index": i, "delta": message("tool_calls", map[string]any{
 			"id": c.ID, "type": c.Type, "function": map[string]string{"name": c.Function.Name, "arguments": ""},
 		})})
-		for _, piece := range halves(c.Function.Arguments) {
-			event("tool-call-delta", map[string]any{"index": i, "delta": says("tool_calls", map[string]any{"function": map[string]string{"arguments": piece}})})
+		for _, piece := range splitInTwo(c.Function.Arguments) {
+			event("tool-call-delta", map[string]any{"index": i, "delta": message("tool_calls", map[string]any{"function": map[string]string{"arguments": piece}})})
 		}
 		event("tool-call-end", map[string]any{"index": i})
 	}
@@ -458,8 +457,8 @@ func cohereStreamOf(t *testing.T, resp []byte) []byte {
 	return b.Bytes()
 }
 
-// TwinStreams are streams of one text and one call, event by event. Bedrock's
-// have their type before the payload.
+// TwinStreams holds streams of one text and one call, event by event. Bedrock events have
+// their type before the payload.
 var TwinStreams = map[dragoman.Dialect][]string{
 	dialectname.OpenAIChat: {
 		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"hi"},"finish_reason":null}]}`,
@@ -534,7 +533,7 @@ var TwinStreams = map[dragoman.Dialect][]string{
 	},
 }
 
-// OnWire writes the events as the wire of a dialect frames them.
+// OnWire writes events in the framing of a dialect.
 func OnWire(t *testing.T, d dragoman.Dialect, events []string) []byte {
 	var b bytes.Buffer
 	for _, ev := range events {
@@ -554,11 +553,11 @@ func OnWire(t *testing.T, d dragoman.Dialect, events []string) []byte {
 	return b.Bytes()
 }
 
-// Crossed sends a stream through two codecs.
+// Crossed converts a stream with two codecs.
 func Crossed(in, out dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
 	var w bytes.Buffer
 	from, to := in.NewStreamDecoder(dialect.DecodeOptions{}), out.NewStreamEncoder(dialect.EncodeOptions{})
-	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // one that breaks is written to its error
+	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // a broken stream is written up to its error
 	rep := from.Report()
 	rep.Losses = append(rep.Losses, to.Report().Losses...)
 	return w.Bytes(), rep

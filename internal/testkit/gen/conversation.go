@@ -10,14 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Messages makes a conversation.
+// Messages generates a conversation.
 func (o Options) Messages() *rapid.Generator[[]dragoman.Message] {
 	return rapid.Custom(func(t *rapid.T) []dragoman.Message {
 		return o.conversation(t, o.Tools().Draw(t, "tools"))
 	})
 }
 
-// Message makes any message; unlike those of a conversation it may hold any
+// Message generates any message. Unlike a message of a conversation, it may have any
 // parts.
 func (o Options) Message() *rapid.Generator[dragoman.Message] {
 	return rapid.Custom(func(t *rapid.T) dragoman.Message {
@@ -30,7 +30,7 @@ func (o Options) Message() *rapid.Generator[dragoman.Message] {
 	})
 }
 
-// message finishes a message: header, native state and sidecar.
+// message completes a message: header, native state and native form.
 func (o Options) message(t *rapid.T, role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
 	m := dragoman.Message{Role: role, Parts: parts, Cache: o.cache(t), Extra: o.extra(t), Origin: o.origin(t)}
 	if role == dragoman.RoleUser {
@@ -56,7 +56,7 @@ func (o Options) conversation(t *rapid.T, tools []dragoman.ToolSpec) []dragoman.
 			ms = append(ms, o.message(t, dragoman.RoleUser, o.userParts(t)...))
 		}
 		if !o.Tidy && (len(ms) == 0 || ms[len(ms)-1].Role != dragoman.RoleAssistant) {
-			clear(used) // an id may return in a later turn (quirk B12)
+			clear(used) // an id may be reused in a later turn (quirk B12)
 		}
 		output, calls := o.turn(t, tools, used)
 		ms = append(ms, output...)
@@ -84,7 +84,7 @@ func (o Options) userParts(t *rapid.T) []dragoman.Part {
 	return parts
 }
 
-// turn makes what a model says in one turn, and the calls to answer.
+// turn draws the messages of a model's turn, and the calls that need results.
 func (o Options) turn(t *rapid.T, tools []dragoman.ToolSpec, used map[string]bool) ([]dragoman.Message, []*dragoman.ToolCall) {
 	var out []dragoman.Message
 	var calls []*dragoman.ToolCall
@@ -125,7 +125,7 @@ func (o Options) turn(t *rapid.T, tools []dragoman.ToolSpec, used map[string]boo
 	return out, calls
 }
 
-// ToolSpec makes one tool.
+// ToolSpec generates one tool.
 func (o Options) ToolSpec() *rapid.Generator[dragoman.ToolSpec] {
 	return rapid.Custom(func(t *rapid.T) dragoman.ToolSpec {
 		s := dragoman.ToolSpec{
@@ -174,8 +174,8 @@ func (o Options) ToolSpec() *rapid.Generator[dragoman.ToolSpec] {
 	})
 }
 
-// Tools makes tools with distinct qualified names; members of a namespace
-// stand together.
+// Tools generates tools with distinct qualified names; the tools of a namespace are
+// consecutive.
 func (o Options) Tools() *rapid.Generator[[]dragoman.ToolSpec] {
 	return rapid.Custom(func(t *rapid.T) []dragoman.ToolSpec {
 		all := rapid.SliceOfNDistinct(o.ToolSpec(), 0, 5, func(s dragoman.ToolSpec) string { return s.QualifiedName() }).Draw(t, "tools")
@@ -191,7 +191,7 @@ func (o Options) Tools() *rapid.Generator[[]dragoman.ToolSpec] {
 	})
 }
 
-// ToolChoice makes a choice among tools.
+// ToolChoice generates a choice among tools.
 func (o Options) ToolChoice(tools []dragoman.ToolSpec) *rapid.Generator[*dragoman.ToolChoice] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.ToolChoice {
 		client := clientTools(tools)
@@ -224,7 +224,7 @@ func (o Options) ToolChoice(tools []dragoman.ToolSpec) *rapid.Generator[*dragoma
 	})
 }
 
-// Request makes a request: a conversation, the tools it uses, and settings.
+// Request generates a request: a conversation, the tools it uses, and settings.
 func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Request {
 		number := rapid.SampledFrom([]dragoman.Number{"0", "1", "1.0", "0.70", "2e-1"})
@@ -280,7 +280,7 @@ func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 			}
 			r.Metadata = append(r.Metadata, kv)
 		}
-		// Only its own dialect can resolve a stored response; others refuse the request.
+		// Only the own dialect can resolve a stored response; others refuse the request.
 		if o.Dialect == dialectname.OpenAIResponses && o.native(t) {
 			r.PreviousResponseID = "resp_0"
 		}

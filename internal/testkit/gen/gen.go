@@ -1,4 +1,4 @@
-// Package gen makes random canonical values for property tests: realistic
+// Package gen generates random canonical values for property tests: realistic
 // conversations with hostile content.
 //
 //	rapid.Check(t, func(t *rapid.T) {
@@ -6,9 +6,9 @@
 //		...
 //	})
 //
-// Every conversation is valid turn by turn: ids are unique within a turn, and
-// every client call is answered by the tool message that follows. Strings are
-// always valid UTF-8; everything else that is legal in Go may occur.
+// Every conversation is valid turn by turn: ids are unique within a turn, and the tool
+// message after a turn has the result of every client call. Strings are always
+// valid UTF-8; everything else that is legal in Go may occur.
 package gen
 
 import (
@@ -25,17 +25,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Options narrow what is made. The zero value makes everything.
+// Options restrict what is generated. The zero value generates everything.
 type Options struct {
-	// Tidy leaves out what no careful author writes: arguments that are no
-	// sound JSON object, calls with problems, odd names and ids, ids that
-	// return in a later turn, metadata with a key twice, lists that are empty
+	// Tidy omits values that no careful author writes: arguments that are not a
+	// valid JSON object, calls with problems, odd names and ids, ids that are
+	// reused in a later turn, duplicate metadata keys, and lists that are empty
 	// but not nil.
 	Tidy bool
-	// Plain leaves out native state: opaque parts, extras, sidecars,
-	// envelopes, signatures, details, hosted tools and calls, origins.
+	// Plain omits native state: opaque parts, extras, native forms, envelopes,
+	// signatures, details, hosted tools and calls, origins.
 	Plain bool
-	// Dialect is that of native state; empty draws one for each.
+	// Dialect is the dialect of native state; empty draws one for each value.
 	Dialect dragoman.Dialect
 }
 
@@ -47,15 +47,15 @@ var hostile = []string{
 	strings.Repeat("long ", 300),
 }
 
-// Text makes text a model or a person might write.
+// Text generates text that a model or a person might write.
 func (o Options) Text() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(hostile), rapid.StringN(0, 30, -1), rapid.StringMatching(`[A-Z][a-z ,]{0,40}\.`))
 }
 
-// Words makes text that is never empty.
+// words generates text that is never empty.
 func (o Options) words() *rapid.Generator[string] { return rapid.StringN(1, 30, -1) }
 
-// Name makes a tool's name.
+// Name generates a tool name.
 func (o Options) Name() *rapid.Generator[string] {
 	tidy := rapid.StringMatching(`[a-z][a-z0-9_]{0,20}`)
 	if o.Tidy {
@@ -74,13 +74,13 @@ func (o Options) id() *rapid.Generator[string] {
 	return rapid.OneOf(tidy, tidy, odd)
 }
 
-// JSON makes the text of a JSON value: ordered, with unique keys, numbers and
-// escapes in odd spellings, and white space that must survive.
+// JSON generates the text of a JSON value: ordered, with unique keys, odd spellings of
+// numbers and escapes, and white space that must survive.
 func JSON() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return json.RawMessage(value(t, 3)) })
 }
 
-// Object makes the text of a JSON object.
+// Object generates the text of a JSON object.
 func Object() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return json.RawMessage(object(t, 3)) })
 }
@@ -131,7 +131,7 @@ var broken = []string{
 	`{'a':1}`, `{"a":1,}`, `"{\"a\":1}"`, "{}x",
 }
 
-// Arguments makes the text of a call's arguments.
+// Arguments generates the text of a call's arguments.
 func (o Options) Arguments() *rapid.Generator[string] {
 	sound := rapid.Map(Object(), func(b json.RawMessage) string { return string(b) })
 	if o.Tidy {
@@ -140,7 +140,7 @@ func (o Options) Arguments() *rapid.Generator[string] {
 	return rapid.OneOf(sound, sound, rapid.SampledFrom(broken), rapid.StringN(0, 20, -1))
 }
 
-// Schema makes the JSON Schema of an object.
+// Schema generates the JSON Schema of an object.
 func Schema() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage {
 		types := []string{
@@ -217,7 +217,7 @@ func (o Options) cache(t *rapid.T) *dragoman.CacheHint {
 	return &dragoman.CacheHint{TTL: rapid.SampledFrom([]string{"", "5m", "1h"}).Draw(t, "ttl")}
 }
 
-// sidecar wraps native text for a value with fingerprint f; nil mostly.
+// sidecar draws the native form of a value with fingerprint f; mostly nil.
 func (o Options) sidecar(t *rapid.T, f func() dragoman.Fingerprint) *dragoman.Sidecar {
 	if !o.native(t) {
 		return nil
@@ -229,7 +229,7 @@ func (o Options) sidecar(t *rapid.T, f func() dragoman.Fingerprint) *dragoman.Si
 	return &dragoman.Sidecar{Dialect: o.dialect(t), Raw: raw, Mirror: f()}
 }
 
-// list makes an empty list nil, or not, where that is the caller's whim.
+// list returns an empty list as nil or, now and then, as an empty list.
 func list[T any](t *rapid.T, o Options, v []T) []T {
 	if len(v) > 0 {
 		return v
@@ -246,16 +246,16 @@ func maybe[T any](t *rapid.T, label string, g *rapid.Generator[T]) *T {
 
 func text(t *rapid.T, o Options, label string) string { return o.Text().Draw(t, label) }
 
-// optional is a string that is mostly empty.
+// optional draws a string that is mostly empty.
 func optional(t *rapid.T, label string, values ...string) string {
 	return rapid.SampledFrom(append([]string{"", "", ""}, values...)).Draw(t, label)
 }
 
-// seldom is true once in eight.
+// seldom is true in one of eight cases.
 func seldom(t *rapid.T, label string) bool { return rapid.IntRange(0, 7).Draw(t, label) == 0 }
 
-// Diff compares canonical values. The cause of an API error counts by its text
-// and by what it wraps of this module, since its type is anyone's.
+// Diff compares canonical values. It compares the cause of an API error by its text and
+// by the errors of this module that it wraps, because its type may be anything.
 func Diff(want, got any) string {
 	if reflect.DeepEqual(want, got) { // the common case, without the cost of cmp
 		return ""

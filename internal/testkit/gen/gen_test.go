@@ -18,7 +18,7 @@ func TestConversationsAreValidTurnByTurn(t *testing.T) {
 			tools := map[string]bool{}
 			for _, s := range req.Tools {
 				if tools[s.QualifiedName()] {
-					t.Fatalf("two tools are called %q", s.QualifiedName())
+					t.Fatalf("duplicate tool name %q", s.QualifiedName())
 				}
 				tools[s.QualifiedName()] = true
 				if o.Plain && (s.Kind == codes.ToolHosted || s.Source != nil || s.Extra != nil) {
@@ -34,7 +34,7 @@ func TestConversationsAreValidTurnByTurn(t *testing.T) {
 				case dragoman.RoleAssistant:
 					for _, c := range m.ToolCalls() {
 						if c.ID == "" || ids[c.ID] || o.Tidy && seen[c.ID] {
-							t.Fatalf("message %d: id %q is empty or used", i, c.ID)
+							t.Fatalf("message %d: id %q is empty or in use", i, c.ID)
 						}
 						ids[c.ID], seen[c.ID] = true, true
 						if o.Tidy && (c.Problem != nil || c.Payload == "" && dragoman.CheckArguments(c.Arguments) != nil) {
@@ -46,11 +46,11 @@ func TestConversationsAreValidTurnByTurn(t *testing.T) {
 					}
 				case dragoman.RoleTool:
 					if len(m.Parts) != len(open) {
-						t.Fatalf("message %d answers %d of %d calls", i, len(m.Parts), len(open))
+						t.Fatalf("message %d has %d results for %d calls", i, len(m.Parts), len(open))
 					}
 					for j, p := range m.Parts {
 						if p.(*dragoman.ToolResult).CallID != open[j].ID {
-							t.Fatalf("message %d answers %q, want %q", i, p.(*dragoman.ToolResult).CallID, open[j].ID)
+							t.Fatalf("message %d has a result of %q, want %q", i, p.(*dragoman.ToolResult).CallID, open[j].ID)
 						}
 					}
 					open = nil
@@ -71,13 +71,13 @@ func TestConversationsAreValidTurnByTurn(t *testing.T) {
 				}
 			}
 			if len(open) > 0 {
-				t.Fatalf("%d calls are never answered", len(open))
+				t.Fatalf("%d calls have no result", len(open))
 			}
 		}))
 	}
 }
 
-func TestGeneratedTextIsWhatItClaimsToBe(t *testing.T) {
+func TestGeneratedTextIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for name, raw := range map[string]json.RawMessage{"value": gen.JSON().Draw(t, "json"), "object": gen.Object().Draw(t, "object"), "schema": gen.Schema().Draw(t, "schema")} {
 			if !json.Valid(raw) || name != "value" && raw[0] != '{' {
@@ -93,7 +93,7 @@ func TestGeneratedTextIsWhatItClaimsToBe(t *testing.T) {
 	})
 }
 
-func TestStreamsKeepTheirPromises(t *testing.T) {
+func TestStreamsAreWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := gen.Options{}
 		evs := o.Stream(t, o.Response().Draw(t, "response"))
@@ -109,7 +109,7 @@ func TestStreamsKeepTheirPromises(t *testing.T) {
 			switch ev := ev.(type) {
 			case *dragoman.PartStart:
 				if ev.Index != next[ev.Choice] {
-					t.Fatalf("part %d of choice %d comes as number %d", ev.Index, ev.Choice, next[ev.Choice])
+					t.Fatalf("part %d of choice %d has position %d", ev.Index, ev.Choice, next[ev.Choice])
 				}
 				next[ev.Choice]++
 				open[place{ev.Choice, ev.Index}] = true
@@ -130,9 +130,9 @@ func TestStreamsKeepTheirPromises(t *testing.T) {
 	})
 }
 
-// What no test sees is not judged: a generator that leaves out how answers end, or what
-// servers count, makes every property of answers true of less.
-func TestAnswersEndForEveryReasonAndAreCountedInEveryWay(t *testing.T) {
+// Properties only cover what the generator makes: without some stop reasons or usage counts, every
+// property of responses would prove less.
+func TestResponsesCoverAllStopReasonsAndCounts(t *testing.T) {
 	seen := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {
@@ -142,10 +142,10 @@ func TestAnswersEndForEveryReasonAndAreCountedInEveryWay(t *testing.T) {
 			if r.Stop.Sequence != "" && r.Stop.Reason != dragoman.StopSequence {
 				t.Fatalf("%+v", r.Stop)
 			}
-			seen["a sequence that is told"] = seen["a sequence that is told"] || r.Stop.Sequence != ""
-			seen["a sequence that is not"] = seen["a sequence that is not"] || r.Stop.Reason == dragoman.StopSequence && r.Stop.Sequence == ""
+			seen["a known sequence"] = seen["a known sequence"] || r.Stop.Sequence != ""
+			seen["an unknown sequence"] = seen["an unknown sequence"] || r.Stop.Reason == dragoman.StopSequence && r.Stop.Sequence == ""
 			u := r.Usage
-			seen["output alone"] = seen["output alone"] || u == dragoman.Usage{Output: dragoman.Counted(u.Output.N)}
+			seen["output only"] = seen["output only"] || u == dragoman.Usage{Output: dragoman.Counted(u.Output.N)}
 			seen["nothing"] = seen["nothing"] || u == dragoman.Usage{}
 			seen["more reasoning than output"] = seen["more reasoning than output"] || u.Output.Known && u.Reasoning.N > u.Output.N
 			if cached := u.CacheRead.N + u.CacheWrite.N; cached > u.Input.N || !u.Input.Known && (u.CacheRead.Known || u.CacheWrite.Known) {
@@ -155,10 +155,10 @@ func TestAnswersEndForEveryReasonAndAreCountedInEveryWay(t *testing.T) {
 	})
 	for _, want := range []string{
 		"stop stop", "stop tool_calls", "stop length", "stop stop_sequence", "stop content_filter", "stop refusal", "stop pause", "stop malformed_tool_call", "stop error", "stop cancelled", "stop compaction", "stop unknown",
-		"a sequence that is told", "a sequence that is not", "output alone", "nothing", "more reasoning than output",
+		"a known sequence", "an unknown sequence", "output only", "nothing", "more reasoning than output",
 	} {
 		if !seen[want] {
-			t.Errorf("%s: never", want)
+			t.Errorf("%s: never generated", want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TextPart makes a text part.
+// TextPart generates a text part.
 func (o Options) TextPart() *rapid.Generator[*dragoman.Text] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Text {
 		p := &dragoman.Text{Text: o.words().Draw(t, "text"), Cache: o.cache(t), Extra: o.extra(t)}
@@ -24,7 +24,7 @@ func (o Options) TextPart() *rapid.Generator[*dragoman.Text] {
 	})
 }
 
-// Reasoning makes a model's thinking.
+// Reasoning generates a model's reasoning.
 func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Reasoning {
 		p := &dragoman.Reasoning{Text: text(t, o, "thinking"), Extra: o.extra(t), Origin: o.origin(t)}
@@ -47,7 +47,7 @@ func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 	})
 }
 
-// Media makes an image, a sound or a file.
+// Media generates an image, audio or file.
 func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Media {
 		p := &dragoman.Media{Media: codes.MediaImage, Cache: o.cache(t), Extra: o.extra(t)}
@@ -72,7 +72,7 @@ func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 	})
 }
 
-// Opaque makes a native block that the model does not know.
+// Opaque generates a native block that is not modeled.
 func (o Options) Opaque() *rapid.Generator[*dragoman.Opaque] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Opaque {
 		typ := rapid.SampledFrom([]string{"web_search_call", "server_tool_use", "future_block"}).Draw(t, "native type")
@@ -83,7 +83,7 @@ func (o Options) Opaque() *rapid.Generator[*dragoman.Opaque] {
 	})
 }
 
-// call makes a call of one of the tools, or of a tool nobody defined.
+// call draws a call of one of the tools, or of an undefined tool.
 func (o Options) call(t *rapid.T, tools []dragoman.ToolSpec, id string) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{ID: id, Cache: o.cache(t), Extra: o.extra(t)}
 	if client := clientTools(tools); len(client) > 0 {
@@ -103,7 +103,7 @@ func (o Options) call(t *rapid.T, tools []dragoman.ToolSpec, id string) *dragoma
 	}
 	if !o.Tidy && seldom(t, "truncated") {
 		c.Status = codes.StatusIncomplete
-		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the output limit cut the call", Offset: -1}
+		c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the output limit truncated the call", Offset: -1}
 	}
 	c.Synthetic = seldom(t, "synthetic")
 	if o.native(t) {
@@ -125,7 +125,7 @@ func clientTools(tools []dragoman.ToolSpec) []dragoman.ToolSpec {
 	return out
 }
 
-// result answers a call.
+// result draws the result of a call.
 func (o Options) result(t *rapid.T, c *dragoman.ToolCall) *dragoman.ToolResult {
 	r := &dragoman.ToolResult{
 		CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload, Caller: c.Caller,
@@ -160,7 +160,7 @@ func (o Options) result(t *rapid.T, c *dragoman.ToolCall) *dragoman.ToolResult {
 	return r
 }
 
-// Part makes any part.
+// Part generates any part.
 func (o Options) Part() *rapid.Generator[dragoman.Part] {
 	return rapid.Custom(func(t *rapid.T) dragoman.Part {
 		last := 7

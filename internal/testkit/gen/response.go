@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Usage makes counters, some of them unknown. Reasoning may be more than the output, as there
-// are servers that count it beside, and what was read from a cache or written to it, unless
-// it is tidy, more than the input.
+// Usage generates counters, some of them unknown. Reasoning may exceed the output, because some
+// servers count it separately. Unless the options are tidy, cached tokens may exceed the input.
 func (o Options) Usage() *rapid.Generator[dragoman.Usage] {
 	return rapid.Custom(func(t *rapid.T) dragoman.Usage {
 		count := func(label string) dragoman.Count {
@@ -36,13 +35,13 @@ func (o Options) Usage() *rapid.Generator[dragoman.Usage] {
 	})
 }
 
-// within is a count that is at most n, and unknown where it was.
+// within limits a count to at most n; an unknown count stays unknown.
 func within(c dragoman.Count, n int64) dragoman.Count {
 	c.N = min(c.N, max(n, 0))
 	return c
 }
 
-// APIError makes an error of a provider.
+// APIError generates a provider's error.
 func (o Options) APIError() *rapid.Generator[*dragoman.APIError] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.APIError {
 		e := &dragoman.APIError{
@@ -73,20 +72,20 @@ func (o Options) stop(t *rapid.T, output []dragoman.Message) dragoman.Stop {
 	}
 	word := rapid.SampledFrom(stopReasons).Draw(t, "word")
 	s := dragoman.Stop{Reason: stopreason.Derive(word, calls, true), Native: optional(t, "native word", "end_turn"), Details: o.nativeObject(t)}
-	// Some servers say that a sequence ended it, and not which.
+	// Some servers report a stop sequence without naming it.
 	if s.Reason == dragoman.StopSequence && rapid.IntRange(0, 2).Draw(t, "sequence unknown") > 0 {
 		s.Sequence = o.words().Draw(t, "sequence")
 	}
 	return s
 }
 
-// stopReasons are all that there are.
+// stopReasons lists all stop reasons.
 var stopReasons = []dragoman.StopReason{
 	dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal,
 	dragoman.StopPause, dragoman.StopMalformedCall, dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
 }
 
-// Response makes what a model answered.
+// Response generates a response.
 func (o Options) Response() *rapid.Generator[*dragoman.Response] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Response {
 		tools := o.Tools().Draw(t, "tools")
@@ -118,8 +117,8 @@ func (o Options) Response() *rapid.Generator[*dragoman.Response] {
 	})
 }
 
-// Events makes the events of one stream, in the order decoders promise. Seldom
-// it breaks off, with an error or with nothing.
+// Events generates the events of one stream, in the order that decoders guarantee. Now and
+// then the stream breaks off, with or without an error.
 func (o Options) Events() *rapid.Generator[[]dragoman.Event] {
 	return rapid.Custom(func(t *rapid.T) []dragoman.Event {
 		evs := o.Stream(t, o.Response().Draw(t, "response"))
@@ -134,9 +133,9 @@ func (o Options) Events() *rapid.Generator[[]dragoman.Event] {
 	})
 }
 
-// Stream makes the events that collect to a response. Choices are interleaved,
-// text comes in fragments. A response's error, sidecar and its candidates'
-// extras are not in its events.
+// Stream generates events that collect to a response. Choices are interleaved, and text
+// comes in fragments. The events do not contain the error and native form of the
+// response, or the extras of its candidates.
 func (o Options) Stream(t *rapid.T, resp *dragoman.Response) []dragoman.Event {
 	first := dragoman.Response{ID: resp.ID, Model: resp.Model, Created: resp.Created, Origin: resp.Origin}
 	events := []dragoman.Event{&dragoman.ResponseStart{Response: first}}
@@ -200,7 +199,7 @@ func (o Options) choice(t *rapid.T, choice int, output []dragoman.Message) []dra
 	return events
 }
 
-// skeleton is what a PartStart shows of a part.
+// skeleton returns the part that a PartStart carries.
 func skeleton(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -216,7 +215,7 @@ func skeleton(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// grown is the text that deltas bring.
+// grown returns the text that the deltas carry.
 func grown(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.Text:

@@ -1,4 +1,4 @@
-// Package toolopt has short forms of tool options for tests.
+// Package toolopt has short forms of tool options, for tests.
 package toolopt
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// AgentRequest is what an agent sent.
+// AgentRequest is a request that an agent sent.
 type AgentRequest struct {
 	Name   string `json:"-"`
 	Source Source `json:"-"`
@@ -18,7 +18,7 @@ type AgentRequest struct {
 	Body   json.RawMessage
 }
 
-// AgentRequests returns the recorded requests of agents, or skips.
+// AgentRequests returns the recorded requests of agents, or skips the test.
 func AgentRequests(t *testing.T) []AgentRequest {
 	t.Helper()
 	files, err := filepath.Glob(testkit.Shared(t, "recorded", "agents", "*.json"))
@@ -26,7 +26,7 @@ func AgentRequests(t *testing.T) []AgentRequest {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Skip("no recorded requests of agents beside the module")
+		t.Skip("no recorded requests of agents")
 	}
 	var xs []AgentRequest
 	for _, file := range files {
@@ -44,7 +44,7 @@ func AgentRequests(t *testing.T) []AgentRequest {
 			}
 		}
 		if x.Source.Codec == nil {
-			t.Fatalf("%s: no dialect speaks %s", x.Name, x.Path)
+			t.Fatalf("%s: no dialect for path %s", x.Name, x.Path)
 		}
 		xs = append(xs, x)
 	}

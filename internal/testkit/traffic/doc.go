@@ -1,3 +1,3 @@
-// Package traffic has what tests with recorded traffic share: the recordings of each API, the
+// Package traffic has helpers for tests with recorded traffic: the recordings of each API, the
 // requests of real agents, and the tables and lists that the tests print and check.
 package traffic

@@ -10,15 +10,15 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// Source is a wire language with recorded traffic.
+// Source is a wire format with recorded traffic.
 type Source struct {
-	File  string // of its traffic
+	File  string // file of its traffic
 	Live  string // its name in live_ollama.jsonl
-	path  string // which the paths of its requests end with
+	path  string // suffix of its request paths
 	Codec dialect.Codec
 }
 
-// Sources returns the wire languages with recorded traffic.
+// Sources returns the wire formats with recorded traffic.
 func Sources() []Source {
 	return []Source{
 		{"openai_chat", "openai.chat", "/chat/completions", openaichat.Codec{}},

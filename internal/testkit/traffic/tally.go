@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Tally counts what was checked, in rows of a table.
+// Tally counts checked items, in the rows of a table.
 type Tally struct {
 	rows []string
 	n    map[string]int
@@ -25,7 +25,7 @@ func (t *Tally) Add(row string, n int) {
 	t.n[row] += n
 }
 
-// Table prints tallies side by side.
+// Table formats tallies side by side.
 func Table(heads []string, ts []*Tally) string {
 	var rows []string
 	for _, t := range ts {
@@ -75,7 +75,7 @@ func (l *CheckedList) Report(t *testing.T, what string) {
 	t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(l.reasons)) {
 		if !l.seen[id] {
-			t.Errorf("%s: %s is listed (%s) but no longer occurs; remove it", what, id, l.reasons[id])
+			t.Errorf("%s: %s is listed (%s) but no longer occurs: remove it", what, id, l.reasons[id])
 		}
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// The smallest helpers to walk decoded JSON; a wrong type reads as absent.
+// Small helpers to walk decoded JSON. A value of the wrong type reads as absent.
 
-// Object returns a JSON value as an object; nil if it is none.
+// Object returns a JSON value as an object, or nil.
 func Object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
-// List returns a JSON value as a list; nil if it is none.
+// List returns a JSON value as a list, or nil.
 func List(v any) []any { l, _ := v.([]any); return l }
 
-// Text returns a JSON value as a string; empty if it is none.
+// Text returns a JSON value as a string, or "".
 func Text(v any) string { s, _ := v.(string); return s }
 
 // JSONText writes a value back as compact JSON with sorted keys.

@@ -1,27 +1,26 @@
-// Package archtest holds the tests that keep the module's rooms apart: imports
-// point downward only, codecs are pure, library code has no hidden state and
-// prints nothing.
+// Package archtest tests the layering of the module: imports point downward only, codecs are
+// pure, and library code has no hidden state and does not print.
 package archtest
 
-// room is one line of the map of the module.
-type room struct {
-	// path of the package, relative to the module; a last element * stands for
-	// any one name.
+// layer describes one package, or a pattern of packages, and what it may import and do.
+type layer struct {
+	// path of the package, relative to the module; a last element * matches any
+	// name.
 	path string
-	// only narrows what the room may import of this module; nil means every
-	// room listed before it. An empty list means nothing.
+	// only restricts the imports from this module; nil means every earlier layer, an
+	// empty list means none.
 	only []string
-	// third lists the import paths, or prefixes of them that end in a slash, of
-	// other modules that it may use.
+	// third lists import paths of other modules that the package may use, or
+	// prefixes of them that end in a slash.
 	third []string
-	// pure rooms do no I/O and use neither clock nor randomness.
+	// pure packages do no I/O and use neither clock nor randomness.
 	pure bool
-	// clock lets a pure room measure time, to stop work that takes too long.
+	// clock allows a pure package to measure time, to stop work that takes too long.
 	clock bool
-	// files allows the package os, for files and the environment. Printing and
-	// exiting stay forbidden.
+	// files allows package os, for files and the environment. Printing and exiting
+	// stay forbidden.
 	files bool
-	// program marks commands and examples: what libraries must not do, they may.
+	// program marks commands and examples, which may do what libraries must not.
 	program bool
 	// tests marks a package that only tests import. It may do what a program does.
 	tests bool
@@ -29,12 +28,11 @@ type room struct {
 
 const jsontext = "github.com/go-json-experiment/json/jsontext"
 
-// rooms lists every package of the module from the bottom up, those that are
-// still to be built included. A package may import the ones of earlier lines
-// and no others; rooms of one line (dialect/*) do not import each other.
-// A new package gets its line here, at the height where it belongs.
-var rooms = []room{
-	// Framing and ordered JSON: bytes only, nothing of ours.
+// layers lists every package of the module from the bottom up, including planned ones. A
+// package may import only packages of earlier lines; packages of one line (dialect/*) do not
+// import each other. Add a line for a new package at the position where it belongs.
+var layers = []layer{
+	// Framing and ordered JSON: bytes only, no imports from this module.
 	{path: "internal/jsonwire", only: []string{}, third: []string{jsontext}, pure: true},
 	{path: "internal/framing/sse", only: []string{}, pure: true},
 	{path: "internal/framing/ndjson", only: []string{}, pure: true},
@@ -126,7 +124,7 @@ var rooms = []room{
 	{path: "cmd/dragoman", program: true, third: []string{"golang.org/x/term", "golang.org/x/sys/unix", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff"}},
 	{path: "examples/*", program: true},
 
-	// What tests share: on top, so that nothing but tests can import it.
+	// Test helpers: at the top, so that only tests can import them.
 	{path: "internal/testkit", only: []string{}, files: true, tests: true},
 	{path: "internal/testkit/toolopt", only: []string{"", "tool"}, tests: true},
 	{path: "internal/testkit/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},

@@ -9,22 +9,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// thin leaves out what says nothing any more, or has lost what it belonged to.
-func (n *normaliser) thin() {
+// dropDangling drops reasoning and turns that have lost their content.
+func (n *normalizer) dropDangling() {
 	for _, t := range n.turns {
 		if t.last < t.first {
 			continue
 		}
-		n.unled(t)
-		n.thoughtsOnly(t)
+		n.dropDanglingReasoning(t)
+		n.dropReasoningOnly(t)
 	}
 }
 
-// unled leaves out reasoning whose next part is gone: a provider that checks
-// looks for what followed it (quirks D8, D27). What we do not know may be that,
-// unless the results of the turn stand between them.
-func (n *normaliser) unled(t *turn) {
-	lost := n.limits.ReasoningLeads // whether the part behind is gone
+// dropDanglingReasoning drops reasoning whose next part is gone: some providers check for
+// the part that follows (quirks D8, D27). An unknown part may be that one, unless the
+// results of the turn come between them.
+func (n *normalizer) dropDanglingReasoning(t *turn) {
+	lost := n.limits.ReasoningLeads // whether the next part is gone
 	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == codes.KindOpaque && !n.awaits(t) {
 		lost = false
 	}
@@ -36,28 +36,28 @@ func (n *normaliser) unled(t *turn) {
 				continue
 			}
 			if lost {
-				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "what the reasoning led to is not there")
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "the content after the reasoning is missing")
 				d.drop(j)
 			}
 		}
 	}
 }
 
-// awaits reports whether a turn has a call that results follow.
-func (n *normaliser) awaits(t *turn) bool {
+// awaits reports whether a turn has a call that results must follow.
+func (n *normalizer) awaits(t *turn) bool {
 	return slices.ContainsFunc(t.slots, func(s *slot) bool {
 		return !s.free && !s.hidden && !n.ms[s.msg].dropped(s.part)
 	})
 }
 
-// thoughtsOnly leaves out a turn of which nothing is left but thinking, or
-// nothing at all: it is no answer, and several servers refuse it (quirk G11).
-func (n *normaliser) thoughtsOnly(t *turn) {
+// dropReasoningOnly drops a turn that has only reasoning or nothing left: it is not a
+// response, and several servers refuse it (quirk G11).
+func (n *normalizer) dropReasoningOnly(t *turn) {
 	thinks, touched := false, false
 	for i := t.first; i <= t.last; i++ {
 		d := &n.ms[i]
 		if d.Extra.For(n.limits.Dialect) != nil {
-			return // it says something that is not modelled
+			return // it has unknown fields
 		}
 		touched = touched || d.touched || d.gone != nil
 		for j, p := range d.Parts {
@@ -72,32 +72,31 @@ func (n *normaliser) thoughtsOnly(t *turn) {
 	}
 	switch {
 	case thinks:
-		n.rep.Add(dragoman.Dropped, dragoman.Warn, n.ms[t.first].path(), "a turn of nothing but reasoning")
-		t.silent = true
+		n.rep.Add(dragoman.Dropped, dragoman.Warn, n.ms[t.first].path(), "a turn with only reasoning")
+		t.omitted = true
 	case touched || n.limits.NoBlankText:
 		for i := t.first; i <= t.last; i++ {
-			n.saysNothing(&n.ms[i])
+			n.reportEmpty(&n.ms[i])
 		}
-		t.silent = true
+		t.omitted = true
 	}
 }
 
-// saysNothing reports that a message is left out, unless its parts were
-// reported already.
-func (n *normaliser) saysNothing(d *draft) {
+// reportEmpty reports that a message is dropped, unless its parts were already
+// reported.
+func (n *normalizer) reportEmpty(d *draft) {
 	if !d.touched && d.gone == nil {
 		n.rep.Add(dragoman.Dropped, dragoman.Info, d.path(), "a message without content")
 	}
 }
 
-// sign puts the signature that stands for none on the first call of a turn
-// (quirk B16): in every turn, so that a turn stays as it was when the next one
-// begins.
-func (n *normaliser) sign() {
+// addDummySignatures puts the placeholder signature on the first call of a turn (quirk B16).
+// It does so in every turn, so that a turn stays the same when the next one begins.
+func (n *normalizer) addDummySignatures() {
 	if n.limits.DummySignature == "" || n.target.Caps.NoDummySignature {
 		return
 	}
-	called := false // in the run of assistant messages at hand
+	called := false // in the current run of assistant messages
 	for i := range n.ms {
 		d := &n.ms[i]
 		called = called && d.assistant()
@@ -118,10 +117,10 @@ func (n *normaliser) sign() {
 	}
 }
 
-// forget leaves out the reasoning of turns before the last word of the user's,
-// where the target forbids it there (quirk G3). It comes last: only then is it
-// known who has the last word.
-func (n *normaliser) forget() {
+// dropOldReasoning drops the reasoning of turns before the last user message, if the
+// target forbids it there (quirk G3). It runs late, because earlier steps decide
+// which user message is the last.
+func (n *normalizer) dropOldReasoning() {
 	if !n.target.Caps.NoOldReasoning {
 		return
 	}
@@ -136,11 +135,11 @@ func (n *normaliser) forget() {
 				if p.Kind() != codes.KindReasoning {
 					return p
 				}
-				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "the server takes no reasoning of older turns back")
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "the server does not accept reasoning of older turns")
 				return nil
 			})
 			if n.limits.NoBlankText && d.assistant() {
-				n.unblank(&d)
+				n.dropBlankText(&d)
 			}
 		}
 		if len(d.Parts) > 0 || before == 0 {

@@ -16,11 +16,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// Things that once were lost without a line.
+// These tests cover losses that once went unreported.
 
-// A choice that narrows the tools to one, by a reference that says more or less
-// than the API asks for.
-func TestR11_AReferenceThatNamesAToolIsOneToThatToolWhateverStandsBesideTheName(t *testing.T) {
+// A tool choice with a reference to one tool selects that tool, even if the reference has more or
+// fewer fields than the API asks for.
+func TestR11_ToolReferenceWithUnknownFieldsSelectsItsTool(t *testing.T) {
 	const (
 		responses = `{"model":"m","input":"q","tools":[{"type":"function","name":"f","parameters":{"type":"object"}},{"type":"function","name":"g","parameters":{"type":"object"}}],
 			"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[REF]}}`
@@ -31,7 +31,7 @@ func TestR11_AReferenceThatNamesAToolIsOneToThatToolWhateverStandsBesideTheName(
 	for _, c := range []struct {
 		from      dragoman.Dialect
 		body, ref string
-		lost      string // below the reference
+		lost      string // pointer, relative to the reference
 	}{
 		{dialectname.OpenAIResponses, responses, `{"type":"function","name":"f","zz":1}`, "/zz"},
 		{dialectname.OpenAIResponses, responses, `{"name":"f"}`, ""},
@@ -69,12 +69,12 @@ func TestR11_AReferenceThatNamesAToolIsOneToThatToolWhateverStandsBesideTheName(
 	}
 }
 
-// wordyError says all that an error of Chat can, and what some servers add.
+// wordyError has every field of a Chat error, and fields that some servers add.
 const wordyError = `{"error":{"message":"filtered","type":"vendor_type","param":"prompt","code":"vendor_code","status":418,"innererror":{"code":"R"}},"trace":"t"}`
 
-// What an error says is in what is written, or has its line: in an answer of its
-// own, in the body of a response and inside a stream.
-func TestR11_WhatAnErrorSaysIsWrittenOrReported(t *testing.T) {
+// Every field of an error is written or reported: in an error response, in the body of a response
+// and in a stream.
+func TestR11_ErrorFieldsAreWrittenOrReported(t *testing.T) {
 	chat := crosstest.CodecOf(dialectname.OpenAIChat)
 	e := chat.DecodeError(400, nil, []byte(wordyError))
 	e.RequestID, e.RetryAfter = "req-1", 1500*time.Millisecond
@@ -114,9 +114,8 @@ func TestR11_WhatAnErrorSaysIsWrittenOrReported(t *testing.T) {
 	}
 }
 
-// What a message of an answer says beside its content is written or has one line,
-// whatever the content is.
-func TestR11_AMessageWithoutTextLosesNothingInSilence(t *testing.T) {
+// Each field of a message other than its content is written or reported once, whatever the content.
+func TestR11_MessageWithoutTextReportsItsFields(t *testing.T) {
 	for what, parts := range map[string][]dragoman.Part{
 		"calls":     {&dragoman.ToolCall{ID: "a", Name: "f", Arguments: "{}"}},
 		"reasoning": {&dragoman.Reasoning{Text: "hm"}},
@@ -140,15 +139,14 @@ func TestR11_AMessageWithoutTextLosesNothingInSilence(t *testing.T) {
 	}
 }
 
-// A way of thinking that a target cannot be asked for has a line everywhere,
-// unless it is written.
-func TestR11_AModeOfThinkingIsWrittenOrReported(t *testing.T) {
+// A reasoning mode that the target does not have is reported.
+func TestR11_ReasoningModeIsWrittenOrReported(t *testing.T) {
 	for _, mode := range []string{codes.ReasoningAdaptive, "vendor-mode"} {
 		for _, c := range crosstest.Codecs {
 			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Reasoning: &dragoman.ReasoningSettings{Mode: mode}}
 			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 			if err != nil {
-				continue // said louder than by a line
+				continue // an error, which is stronger than a loss
 			}
 			written := strings.Contains(string(enc.Body), "adaptive") || strings.Contains(strings.ToLower(string(enc.Body)), "think")
 			if len(crosstest.LossesAt(enc.Report, "/reasoning")) == 0 && !written {
@@ -158,9 +156,9 @@ func TestR11_AModeOfThinkingIsWrittenOrReported(t *testing.T) {
 	}
 }
 
-// A server that keeps inventing types of events is not told of without end, nor
-// cut off without a word.
-func TestR11_EventsBeyondTheBoundHaveOneLineInCommon(t *testing.T) {
+// If a server sends very many unknown types of events, the first ones are reported one by one and
+// the rest together.
+func TestR11_UnknownEventsAboveTheLimitAreReportedTogether(t *testing.T) {
 	events := crosstest.TwinStreams[dialectname.OpenAIResponses]
 	var strange []string
 	for i := range 70 {
@@ -193,9 +191,9 @@ func TestR11_EventsBeyondTheBoundHaveOneLineInCommon(t *testing.T) {
 	}
 }
 
-// What a client says of itself has to be what its type promises, or nobody but
-// one server could be told; what a provider says is kept as it is.
-func TestATextThatIsNoStringIsAnErrorWithItsPlaceInARequestAndKeptInAnAnswer(t *testing.T) {
+// A mistyped text in a request is an error, because only one server could be sent such a value. In
+// a response it is kept as it is.
+func TestMistypedTextIsErrorInRequestAndKeptInResponse(t *testing.T) {
 	for _, c := range []struct {
 		in         dragoman.Dialect
 		body, want string
@@ -228,7 +226,7 @@ func TestATextThatIsNoStringIsAnErrorWithItsPlaceInARequestAndKeptInAnAnswer(t *
 	}
 }
 
-func TestR11_ABodyOfAnotherAPIIsReadWithAWarningThatItHasNoMessages(t *testing.T) {
+func TestR11_BodyOfAnotherAPIReportsItsMessages(t *testing.T) {
 	bodies := map[string]string{
 		"/messages": `{"model":"m","messages":[{"role":"user","content":"q"}]}`,
 		"/input":    `{"model":"m","input":[{"role":"user","content":"q"}]}`,

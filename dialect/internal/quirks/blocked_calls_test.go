@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// ended is why a stream ended to a client that reads all of it.
+// ended returns the stop reason for a client that reads the whole stream.
 func ended(c dialect.Codec, wire []byte) dragoman.StopReason {
 	stop := dragoman.StopError
 	d := c.NewStreamDecoder(dialect.DecodeOptions{})
@@ -28,7 +28,7 @@ func ended(c dialect.Codec, wire []byte) dragoman.StopReason {
 	return stop
 }
 
-// withArguments are the events of a stream whose call has other arguments.
+// withArguments returns the events of a stream with other arguments of its call.
 func withArguments(events []string, args string) []string {
 	out := make([]string, len(events))
 	for i, ev := range events {
@@ -39,38 +39,37 @@ func withArguments(events []string, args string) []string {
 	return out
 }
 
-// Readers of a repeated key take the first value, the last, or both, and none
-// notices. In a stream such arguments are out before their end is known, so that
-// only the stop can keep a client from running them; where they are told in an
-// object, a tool that takes anything would run that. Ollama's clients do not look
-// at the stop: there they are told.
-func TestR7_NoStreamEndsWithAStopThatRunsACallWithARepeatedKey(t *testing.T) {
+// Readers of a duplicate key take the first value, the last, or both, without noticing. In a stream,
+// such arguments are sent before their end is known, so only the stop reason can keep a client from
+// running them. Arguments that the codec wraps in an object would run in a tool that accepts anything.
+// Ollama clients ignore the stop reason, so there the arguments are wrapped.
+func TestR7_StreamedCallWithDuplicateKeyNeverRuns(t *testing.T) {
 	for d, events := range crosstest.TwinStreams {
 		wire := crosstest.OnWire(t, d, withArguments(events, `{"x":1,"x":2}`))
 		for _, out := range crosstest.Codecs {
 			t.Run(string(d)+" to "+string(out.Dialect()), func(t *testing.T) {
 				body, rep := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
-				told := bytes.Contains(body, []byte("_raw"))
+				wrapped := bytes.Contains(body, []byte("_raw"))
 				if out.Dialect() == dialectname.Ollama {
-					if !told {
-						t.Errorf("a client runs it:\n%s", body)
+					if !wrapped {
+						t.Errorf("a client would run the call:\n%s", body)
 					}
 				} else if stop := ended(out, body); stop.Runs() {
-					t.Errorf("a client runs it after %s:\n%s", stop, body)
+					t.Errorf("a client would run the call after %s:\n%s", stop, body)
 				}
 				switch lines := rep.String(); {
 				case len(rep.Losses) == 0:
 					t.Error("nothing is reported")
-				case !told && strings.Contains(lines, "_raw"):
-					t.Errorf("the report tells of an object that nobody wrote:\n%s\n%s", lines, body)
+				case !wrapped && strings.Contains(lines, "_raw"):
+					t.Errorf("the report mentions an object that is not written:\n%s\n%s", lines, body)
 				}
 			})
 		}
 	}
 }
 
-// The same of arguments that stand in the start of a block.
-func TestR7_ARepeatedKeyInTheStartOfABlockIsNotRunEither(t *testing.T) {
+// The same for arguments in the start of a block.
+func TestR7_DuplicateKeyInBlockStartNeverRuns(t *testing.T) {
 	for d, start := range map[dragoman.Dialect][2]string{
 		dialectname.Anthropic: {`"name":"f","input":{}`, `"name":"f","input":{"x":1,"x":2}`},
 		dialectname.Bedrock:   {`"name":"f"`, `"name":"f","input":{"x":1,"x":2}`},
@@ -83,18 +82,17 @@ func TestR7_ARepeatedKeyInTheStartOfABlockIsNotRunEither(t *testing.T) {
 		}
 		body, _ := crosstest.Crossed(crosstest.CodecOf(d), crosstest.CodecOf(d), crosstest.OnWire(t, d, events))
 		if stop := ended(crosstest.CodecOf(d), body); stop.Runs() {
-			t.Errorf("%s: a client runs it after %s:\n%s", d, stop, body)
+			t.Errorf("%s: a client would run the call after %s:\n%s", d, stop, body)
 		}
 	}
 }
 
-// Decision 34: beside arguments that are only told, the stop of a whole answer is
-// one after which nothing runs.
-func TestR7_NoAnswerWithArgumentsThatAreToldHasAStopThatRunsThem(t *testing.T) {
+// Decision 34: a whole response with wrapped arguments has a stop reason after which nothing runs.
+func TestR7_WrappedArgumentsHaveABlockingStopReason(t *testing.T) {
 	for _, args := range []string{`{"x":1,"x":2}`, `{} {}`, `{"x":NaN}`, `{`, `[1]`} {
 		for _, c := range crosstest.Codecs {
 			if c.Dialect() == dialectname.Ollama {
-				continue // whose clients do not look at it
+				continue // Ollama clients ignore the stop reason
 			}
 			resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 			resp.Output = []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
@@ -115,9 +113,8 @@ func TestR7_NoAnswerWithArgumentsThatAreToldHasAStopThatRunsThem(t *testing.T) {
 	}
 }
 
-// A call of which not one argument came is not a call without arguments: that one
-// runs.
-func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testing.T) {
+// A call that is truncated before its first argument is not a call without arguments, which would run.
+func TestQuirkC34_CallTruncatedBeforeArgumentsIsNotCompleted(t *testing.T) {
 	for d, last := range map[dragoman.Dialect]string{
 		dialectname.OpenAIChat: `"name":"f","arguments":""`, dialectname.OpenAIResponses: `"name":"f","arguments":""`,
 		dialectname.Anthropic: `"name":"f","input":{}`, dialectname.Bedrock: `"name":"f"`,
@@ -133,13 +130,13 @@ func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testi
 			body, _ := crosstest.Crossed(crosstest.CodecOf(d), out, wire)
 			for _, done := range []string{`"arguments":"{}"`, `"arguments":{}`, `"args":{}`, `"partial_json":"{}"`, `"input":"{}"`} {
 				if bytes.Contains(body, []byte(done)) {
-					t.Errorf("%s to %s: it is completed to %s:\n%s", d, out.Dialect(), done, body)
+					t.Errorf("%s to %s: the call is completed to %s:\n%s", d, out.Dialect(), done, body)
 				}
 			}
 			if stop := ended(out, body); stop.Runs() {
-				t.Errorf("%s to %s: it runs after %s:\n%s", d, out.Dialect(), stop, body)
+				t.Errorf("%s to %s: the call runs after %s:\n%s", d, out.Dialect(), stop, body)
 			}
-			// So it is when the stream was collected.
+			// The same holds for the collected stream.
 			var col dragoman.Collector
 			dec := crosstest.CodecOf(d).NewStreamDecoder(dialect.DecodeOptions{})
 			emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
@@ -153,10 +150,9 @@ func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testi
 	}
 }
 
-// A stream that failed and was collected is an error on every wire, whatever it
-// had said: as an answer it would have calls to run, and a reason that misleads.
-// Responses has a form that holds both.
-func TestAResponseThatFailedIsWrittenAsItsErrorOnEveryWire(t *testing.T) {
+// A collected stream that failed is an error on every wire, whatever its content. As a response it
+// would have calls to run and a misleading stop reason. Responses has a form for both.
+func TestFailedResponseIsWrittenAsError(t *testing.T) {
 	events := append(crosstest.TwinStreams[dialectname.Anthropic][:9:9], `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 	var col dragoman.Collector
 	d := crosstest.CodecOf(dialectname.Anthropic).NewStreamDecoder(dialect.DecodeOptions{})
@@ -181,17 +177,17 @@ func TestAResponseThatFailedIsWrittenAsItsErrorOnEveryWire(t *testing.T) {
 			continue
 		}
 		if len(back.Output) > 0 || !strings.Contains(enc.Report.String(), "/output") {
-			t.Errorf("%s: beside the error stands\n%s\n%s", c.Dialect(), enc.Body, enc.Report)
+			t.Errorf("%s: content next to the error\n%s\n%s", c.Dialect(), enc.Body, enc.Report)
 		}
 	}
 }
 
-// Nothing that comes behind the end of a stream counts, or is passed on. That it
-// came has one line, however much it was; what keeps a connection alive has none.
-func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
+// Anything after the end of a stream is ignored and not passed through. It is reported once, however
+// much it is; keepalives are not reported.
+func TestQuirkC12_DataAfterTheEndIsReportedOnce(t *testing.T) {
 	for d, events := range crosstest.TwinStreams {
 		wire := crosstest.OnWire(t, d, events)
-		if d == dialectname.Gemini { // whose streams end where their bytes do, but for an error
+		if d == dialectname.Gemini { // Gemini streams have no end marker except an error
 			wire = append(wire, "data: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}\n\n"...)
 		}
 		for _, native := range []bool{true, false} {
@@ -204,10 +200,10 @@ func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
 				return strings.Count(dec.Report().String(), "behind the end of the stream")
 			}
 			if n := read(slices.Concat(wire, wire)); n != 1 {
-				t.Errorf("%s: the stream twice has %d lines", d, n)
+				t.Errorf("%s: the doubled stream has %d losses", d, n)
 			}
 			if n := read(wire, wire, wire); n != 1 {
-				t.Errorf("%s: the stream three times has %d lines", d, n)
+				t.Errorf("%s: the tripled stream has %d losses", d, n)
 			}
 			quiet := []byte(": keepalive\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\ndata: {\"type\":\"keepalive\"}\n\ndata: [DONE]\n\n")
 			switch d {
@@ -217,15 +213,15 @@ func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
 				quiet = nil
 			}
 			if n := read(wire, quiet); n != 0 {
-				t.Errorf("%s: keeping the connection alive has %d lines", d, n)
+				t.Errorf("%s: keepalives have %d losses", d, n)
 			}
 		}
 	}
 }
 
-// A server that says again and again that its calls end, and goes on with them,
-// must not make us read their arguments as often.
-func TestQuirkC35_ACallThatEndsAgainAndAgainTakesLinearMemory(t *testing.T) {
+// A server that ends its calls repeatedly, and continues them, must not make us read their arguments
+// each time.
+func TestQuirkC35_RepeatedCallEndsTakeLinearMemory(t *testing.T) {
 	for d, c := range map[dragoman.Dialect]struct{ piece, end string }{
 		dialectname.Anthropic: {
 			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`,
@@ -262,9 +258,9 @@ func TestQuirkC35_ACallThatEndsAgainAndAgainTakesLinearMemory(t *testing.T) {
 	}
 }
 
-// How a stream is cut into fragments says nothing of a call: a client runs it, or
-// does not, whatever the cut (quirk B3 of arguments in quotes).
-func TestQuirkB3_ACallRunsOrNotHoweverItsArgumentsAreCut(t *testing.T) {
+// Whether a client runs a call does not depend on how the stream is cut into deltas (quirk B3, for
+// quoted arguments).
+func TestQuirkB3_ArgumentDeltasDoNotAffectWhetherACallRuns(t *testing.T) {
 	const piece = `{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`
 	cut := func(pieces ...string) (events []string) {
 		for _, ev := range crosstest.TwinStreams[dialectname.Anthropic] {
@@ -286,7 +282,7 @@ func TestQuirkB3_ACallRunsOrNotHoweverItsArgumentsAreCut(t *testing.T) {
 				for _, pieces := range [][]string{{args[:i], args[i:]}, {args[:i/2], args[i/2 : i], args[i:]}} {
 					body, _ := crosstest.Crossed(crosstest.CodecOf(dialectname.Anthropic), out, crosstest.OnWire(t, dialectname.Anthropic, cut(pieces...)))
 					if got := ended(out, body); got != want {
-						t.Errorf("%s: %q ends with %s, in one piece with %s\n%s", out.Dialect(), pieces, got, want, body)
+						t.Errorf("%s: %q ends with %s, in one delta with %s\n%s", out.Dialect(), pieces, got, want, body)
 					}
 				}
 			}

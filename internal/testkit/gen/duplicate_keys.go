@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// WithoutRepeatedKeys replaces the arguments in an encoded request that repeat a key by {}.
-// They go back to the server that made them as received (requirement R7).
+// WithoutRepeatedKeys replaces arguments with duplicate keys in an encoded request with {}.
+// Such arguments return unchanged to the server that made them (requirement R7).
 func WithoutRepeatedKeys(req *dragoman.Request, body []byte) []byte {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {

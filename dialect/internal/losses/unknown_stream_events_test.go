@@ -12,19 +12,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// strangeEvents are what a server may add to its streams: events of a type that
-// nobody knows, twice, and one that says nothing.
-var strangeEvents = map[dragoman.Dialect][]string{
+// unknownEvents are events that a server may add to its streams: two of an unknown type, and one
+// without content.
+var unknownEvents = map[dragoman.Dialect][]string{
 	dialectname.OpenAIResponses: {`{"type":"response.vendor_note","note":1}`, `{"type":"response.vendor_note","note":2}`, `{"type":"keepalive"}`},
 	dialectname.Anthropic:       {`{"type":"vendor_note","note":1}`, `{"type":"vendor_note","note":2}`, `{"type":"ping"}`},
 	dialectname.Bedrock:         {`vendor_note {"note":1}`, `vendor_note {"note":2}`},
 }
 
-// What a stream loses on its way into another dialect is in the reports: an event
-// of an unknown type, which only its own bytes tell, once for each type. Who
-// passes the bytes on loses nothing.
-func TestEventsThatOnlyTheirOwnDialectCanTellAreReportedOnceForEachType(t *testing.T) {
-	for from, strange := range strangeEvents {
+// An event of an unknown type survives only as native bytes. Converting the stream to another
+// dialect reports it once per type; passing the bytes through loses nothing.
+func TestUnknownEventsAreReportedOncePerType(t *testing.T) {
+	for from, strange := range unknownEvents {
 		events := slices.Insert(slices.Clone(crosstest.TwinStreams[from]), 1, strange...)
 		wire := crosstest.OnWire(t, from, events)
 		for _, to := range crosstest.Codecs {
@@ -52,9 +51,9 @@ func TestEventsThatOnlyTheirOwnDialectCanTellAreReportedOnceForEachType(t *testi
 	}
 }
 
-// extraMembers puts a member that nobody knows where a server says something of
-// the whole response, at the beginning and at the end of a stream.
-var extraMembers = map[dragoman.Dialect][][2]string{
+// extraFields adds unknown fields of the whole response at the start and at the
+// end of a stream.
+var extraFields = map[dragoman.Dialect][][2]string{
 	dialectname.OpenAIChat:      {{`"created":1`, `"created":1,"vendor_a":"x"`}, {`"finish_reason":"tool_calls"`, `"finish_reason":"tool_calls","native_finish_reason":"vendor_b"`}},
 	dialectname.OpenAIResponses: {{`"status":"completed","output"`, `"status":"completed","vendor_a":"x","native_vendor_b":"y","output"`}},
 	dialectname.Anthropic:       {{`"role":"assistant"`, `"role":"assistant","vendor_a":"x"`}, {`"stop_reason":"tool_use"`, `"stop_reason":"tool_use","vendor_b":"y"`}, {`{"output_tokens":3}`, `{"output_tokens":3,"vendor_c":5}`}},
@@ -64,10 +63,9 @@ var extraMembers = map[dragoman.Dialect][][2]string{
 	dialectname.Bedrock:         {{`{"role"`, `{"vendor_a":"x","role"`}, {`"stopReason"`, `"vendor_b":"y","stopReason"`}},
 }
 
-// Members of a response that nobody knows are reported as lost, as those of a
-// whole one are.
-func TestMembersThatOnlyTheirOwnDialectKnowsAreReportedInStreams(t *testing.T) {
-	for from, puts := range extraMembers {
+// Unknown fields of a streamed response are reported as lost, like those of a whole response.
+func TestUnknownFieldsOfStreamsAreReported(t *testing.T) {
+	for from, puts := range extraFields {
 		for _, put := range puts {
 			events := slices.Clone(crosstest.TwinStreams[from])
 			for i := range events {
@@ -94,7 +92,7 @@ func TestMembersThatOnlyTheirOwnDialectKnowsAreReportedInStreams(t *testing.T) {
 					}
 				}
 				if n != 1 {
-					t.Errorf("%s to %s: %d lines of %s: %v", from, to.Dialect(), n, word, append(dec.Report().Losses, enc.Report().Losses...))
+					t.Errorf("%s to %s: %d losses for %s: %v", from, to.Dialect(), n, word, append(dec.Report().Losses, enc.Report().Losses...))
 				}
 			}
 		}

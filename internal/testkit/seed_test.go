@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func TestPropertiesDrawTheSameValuesEachTime(t *testing.T) {
+func TestPropertiesDrawTheSameValues(t *testing.T) {
 	asIs := flag.Lookup("rapid.seed").Value.String()
 	t.Cleanup(func() { _ = flag.Set("rapid.seed", asIs) })
 	drawn := func(asked string) (all []int64) {
@@ -22,14 +22,14 @@ func TestPropertiesDrawTheSameValuesEachTime(t *testing.T) {
 		return all
 	}
 	if !slices.Equal(drawn(seed), drawn(seed)) {
-		t.Error("the fixed seed draws other values each time")
+		t.Error("the fixed seed draws different values")
 	}
 	if slices.Equal(drawn("0"), drawn("0")) {
 		t.Error("random seeds draw the same values")
 	}
 }
 
-func TestASeedThatIsNoNumberIsRefused(t *testing.T) {
+func TestInvalidSeedIsRefused(t *testing.T) {
 	if err := set("yesterday"); err == nil {
 		t.Error("taken")
 	}

@@ -13,40 +13,40 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// piecesStream is a Gemini stream of calls whose arguments come in n pieces each.
-func piecesStream(calls, n int, piece func(i int) string) []byte {
+// partialStream returns a Gemini stream of calls with n partial arguments each.
+func partialStream(calls, n int, piece func(i int) string) []byte {
 	var b bytes.Buffer
-	say := func(part, finish string) {
+	write := func(part, finish string) {
 		fmt.Fprintf(&b, "data: {\"candidates\":[{\"content\":{\"parts\":[%s]}%s}],\"responseId\":\"r\"}\n\n", part, finish)
 	}
 	for c := range calls {
-		say(fmt.Sprintf(`{"functionCall":{"name":"f%d","willContinue":true}}`, c), "")
+		write(fmt.Sprintf(`{"functionCall":{"name":"f%d","willContinue":true}}`, c), "")
 		for i := range n {
-			say(`{"functionCall":{"willContinue":true,"partialArgs":[`+piece(i)+`]}}`, "")
+			write(`{"functionCall":{"willContinue":true,"partialArgs":[`+piece(i)+`]}}`, "")
 		}
-		say(`{"functionCall":{}}`, "")
+		write(`{"functionCall":{}}`, "")
 	}
-	say(`{"text":""}`, `,"finishReason":"STOP"`)
+	write(`{"text":""}`, `,"finishReason":"STOP"`)
 	return b.Bytes()
 }
 
-// piecesStreams are pieces of one string, of many members, of deep paths, and of
-// lists of which all but the last is passed over.
-func piecesStreams(size int) map[string][]byte {
+// partialStreams returns streams with partial arguments of one string, of many fields, of deep
+// paths, and of lists whose elements but the last are skipped.
+func partialStreams(size int) map[string][]byte {
 	return map[string][]byte{
-		"one string": piecesStream(1, 1000*size, func(int) string { return `{"jsonPath":"$.a","stringValue":"abcdefgh","willContinue":true}` }),
-		"members":    piecesStream(size, 1000, func(i int) string { return fmt.Sprintf(`{"jsonPath":"$.l[%d].m%d","numberValue":1}`, i%300, i) }),
-		"deep paths": piecesStream(size, 300, func(i int) string {
+		"one string": partialStream(1, 1000*size, func(int) string { return `{"jsonPath":"$.a","stringValue":"abcdefgh","willContinue":true}` }),
+		"members":    partialStream(size, 1000, func(i int) string { return fmt.Sprintf(`{"jsonPath":"$.l[%d].m%d","numberValue":1}`, i%300, i) }),
+		"deep paths": partialStream(size, 300, func(i int) string {
 			return fmt.Sprintf(`{"jsonPath":"$.m%d%s","numberValue":1}`, i, strings.Repeat(".a", 62))
 		}),
-		"long lists": piecesStream(10*size, 1, func(int) string { return `{"jsonPath":"$.a[4000]","numberValue":1}` }),
-		"long strings": piecesStream(size, 3, func(i int) string {
+		"long lists": partialStream(10*size, 1, func(int) string { return `{"jsonPath":"$.a[4000]","numberValue":1}` }),
+		"long strings": partialStream(size, 3, func(i int) string {
 			return fmt.Sprintf(`{"jsonPath":"$.m%d","stringValue":%q}`, i, strings.Repeat("x", 64<<10))
 		}),
 	}
 }
 
-// translated is how long the Responses stream of a Gemini one is.
+// translated returns the length of the Responses stream for a Gemini stream.
 func translated(tb testing.TB, body []byte) int {
 	tb.Helper()
 	var n counter
@@ -57,7 +57,7 @@ func translated(tb testing.TB, body []byte) int {
 	return int(n)
 }
 
-// counter counts what is written to it.
+// counter is a writer that counts bytes.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -65,10 +65,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return io.Discard.Write(p)
 }
 
-// Arguments in pieces allocate in proportion to what comes in and goes out,
-// whatever their paths.
-func TestQuirkC35_ArgumentsInPiecesTakeSpaceInProportion(t *testing.T) {
-	for what, body := range piecesStreams(4) {
+// Partial arguments allocate in proportion to input and output, whatever their paths.
+func TestQuirkC35_PartialArgumentsTakeLinearMemory(t *testing.T) {
+	for what, body := range partialStreams(4) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		out := translated(t, body)
@@ -80,8 +79,8 @@ func TestQuirkC35_ArgumentsInPiecesTakeSpaceInProportion(t *testing.T) {
 	}
 }
 
-func BenchmarkArgumentsInPieces(b *testing.B) {
-	for what, body := range piecesStreams(10) {
+func BenchmarkPartialArguments(b *testing.B) {
+	for what, body := range partialStreams(10) {
 		b.Run(what, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()

@@ -13,9 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// countedAnswers are answers with a place for the count of what was read, whole
-// and streamed.
-var countedAnswers = map[dragoman.Dialect]struct {
+// countedResponses have a placeholder for the input token count, whole and streamed.
+var countedResponses = map[dragoman.Dialect]struct {
 	member, whole string
 	stream        []string
 }{
@@ -69,10 +68,10 @@ var countedAnswers = map[dragoman.Dialect]struct {
 	},
 }
 
-// What is no count is not zero, and no reason to lose an answer.
-func TestACountThatIsNoneIsUnknownAndReportedAndTheAnswerStands(t *testing.T) {
+// An invalid count is unknown, not zero, and does not fail the response.
+func TestInvalidCountIsUnknownAndReported(t *testing.T) {
 	for _, c := range crosstest.Codecs {
-		a := countedAnswers[c.Dialect()]
+		a := countedResponses[c.Dialect()]
 		for wire, want := range map[string]dragoman.Count{
 			`"many"`: {}, `-5`: {}, `1.5`: {}, `{}`: {}, `[7]`: {}, `true`: {}, `1e40`: {}, `"-5"`: {}, `"1.5"`: {},
 			`null`: {}, `0`: dragoman.Counted(0), `7`: dragoman.Counted(7), `7.0`: dragoman.Counted(7), `"7"`: dragoman.Counted(7),
@@ -92,8 +91,8 @@ func TestACountThatIsNoneIsUnknownAndReportedAndTheAnswerStands(t *testing.T) {
 						lines++
 					}
 				}
-				if told := wire == "null" || want.Known; told != (lines == 0) || lines > 1 {
-					t.Errorf("%s, %s, %s: %d lines: %v", c.Dialect(), how, wire, lines, rep.Losses)
+				if valid := wire == "null" || want.Known; valid != (lines == 0) || lines > 1 {
+					t.Errorf("%s, %s, %s: %d losses: %v", c.Dialect(), how, wire, lines, rep.Losses)
 				}
 			}
 			resp, rep, err := c.DecodeResponse(fmt.Appendf(nil, a.whole, wire), dialect.DecodeOptions{})
@@ -104,24 +103,24 @@ func TestACountThatIsNoneIsUnknownAndReportedAndTheAnswerStands(t *testing.T) {
 				events = append(events, strings.ReplaceAll(ev, "%[1]s", wire))
 			}
 			dec := c.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
-			var answer dragoman.Collector
-			emit := func(ev dragoman.Event) error { answer.Add(ev); return nil }
+			var collector dragoman.Collector
+			emit := func(ev dragoman.Event) error { collector.Add(ev); return nil }
 			if err := errors.Join(dec.Feed(crosstest.OnWire(t, c.Dialect(), events), emit), dec.Close(emit)); err != nil {
 				t.Errorf("%s, stream, %s: %v", c.Dialect(), wire, err)
 				continue
 			}
-			resp, err = answer.Response()
+			resp, err = collector.Response()
 			check("stream", resp, dec.Report(), err)
 		}
 	}
 }
 
-func TestUsageThatIsNoObjectIsReportedAndTheAnswerStands(t *testing.T) {
+func TestMistypedUsageIsReported(t *testing.T) {
 	for _, c := range crosstest.Codecs {
-		if c.Dialect() == dialectname.Ollama { // which has none
+		if c.Dialect() == dialectname.Ollama { // Ollama has no usage object
 			continue
 		}
-		whole := countedAnswers[c.Dialect()].whole
+		whole := countedResponses[c.Dialect()].whole
 		at := strings.Index(whole, `"usage`)
 		colon := at + strings.Index(whole[at:], ":") + 1
 		resp, rep, err := c.DecodeResponse([]byte(whole[:colon]+`"much"}`), dialect.DecodeOptions{})
@@ -131,17 +130,17 @@ func TestUsageThatIsNoObjectIsReportedAndTheAnswerStands(t *testing.T) {
 	}
 }
 
-// Some servers count reasoning apart from the output, or what a cache had apart from the
-// input. No wire has it so, and clients do their sums.
-func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
+// Some servers count reasoning separately from the output, or cached tokens separately from the
+// input. No wire format does, and clients do arithmetic with the counts.
+func TestQuirkJ12_PartialCountNeverExceedsItsTotal(t *testing.T) {
 	count := dragoman.Counted
 	for _, tc := range []struct {
 		about string
 		usage dragoman.Usage
-		want  map[dragoman.Dialect]string // of the wire, in whole answers and in streams
+		want  map[dragoman.Dialect]string // usage on the wire, in whole responses and in streams
 	}{
 		{
-			"reasoning that is counted apart",
+			"reasoning counted separately",
 			dragoman.Usage{Input: count(4865), Output: count(16), Reasoning: count(19)},
 			map[dragoman.Dialect]string{
 				dialectname.OpenAIChat:      `"prompt_tokens":4865,"completion_tokens":16,"total_tokens":4881,"completion_tokens_details":{"reasoning_tokens":16}`,
@@ -154,7 +153,7 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"a cache that had more than was read",
+			"more cached than input tokens",
 			dragoman.Usage{Input: count(10), CacheRead: count(8), CacheWrite: count(5), Output: count(1)},
 			map[dragoman.Dialect]string{
 				dialectname.OpenAIChat:      `"prompt_tokens":10,"completion_tokens":1,"total_tokens":11,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2}`,
@@ -167,7 +166,7 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"parts of what nobody told",
+			"parts of unknown totals",
 			dragoman.Usage{CacheRead: count(7), Reasoning: count(3), Output: count(4)},
 			map[dragoman.Dialect]string{
 				dialectname.OpenAIChat:      `"prompt_tokens":7,"completion_tokens":4,"total_tokens":11`,
@@ -180,7 +179,7 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"nothing but reasoning",
+			"reasoning only",
 			dragoman.Usage{Input: count(2), Reasoning: count(3)},
 			map[dragoman.Dialect]string{
 				dialectname.OpenAIChat:      `"prompt_tokens":2,"completion_tokens":3,"total_tokens":5`,
@@ -208,16 +207,16 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 					t.Errorf("%s, %s, %s: %s\nwant %s", tc.about, c.Dialect(), how, body, tc.want[c.Dialect()])
 				}
 			}
-			told := func(rep dragoman.Report) bool { return strings.Contains(fmt.Sprint(rep), "/usage/") }
-			if !told(whole.Report) && c.Dialect() != dialectname.Ollama || !told(rep) && c.Dialect() != dialectname.Ollama {
+			reported := func(rep dragoman.Report) bool { return strings.Contains(fmt.Sprint(rep), "/usage/") }
+			if !reported(whole.Report) && c.Dialect() != dialectname.Ollama || !reported(rep) && c.Dialect() != dialectname.Ollama {
 				t.Errorf("%s, %s: %v %v", tc.about, c.Dialect(), whole.Report, rep)
 			}
 		}
 	}
 }
 
-// Ollama leaves the count of a prompt out that it had read before.
-func TestQuirkJ12_GeminisTotalIsThatOfTheCountsThatAreWritten(t *testing.T) {
+// Ollama omits the count of a prompt that it has cached.
+func TestQuirkJ12_GeminiTotalIsTheSumOfWrittenCounts(t *testing.T) {
 	count := dragoman.Counted
 	for _, tc := range []struct {
 		about string
@@ -225,17 +224,17 @@ func TestQuirkJ12_GeminisTotalIsThatOfTheCountsThatAreWritten(t *testing.T) {
 		want  string
 	}{
 		{"nothing is known", dragoman.Usage{}, `{}`},
-		{"the output alone", dragoman.Usage{Output: count(5)}, `{"candidatesTokenCount":5,"totalTokenCount":5}`},
-		{"the prompt alone", dragoman.Usage{Input: count(5)}, `{"promptTokenCount":5,"totalTokenCount":5}`},
-		{"the output, and part of it", dragoman.Usage{Output: count(5), Reasoning: count(2)}, `{"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":5}`},
-		{"reasoning alone", dragoman.Usage{Reasoning: count(2)}, `{"thoughtsTokenCount":2,"totalTokenCount":2}`},
-		{"a cache that had nothing", dragoman.Usage{CacheRead: count(0)}, `{"cachedContentTokenCount":0,"totalTokenCount":0}`},
+		{"output only", dragoman.Usage{Output: count(5)}, `{"candidatesTokenCount":5,"totalTokenCount":5}`},
+		{"prompt only", dragoman.Usage{Input: count(5)}, `{"promptTokenCount":5,"totalTokenCount":5}`},
+		{"output with reasoning", dragoman.Usage{Output: count(5), Reasoning: count(2)}, `{"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":5}`},
+		{"reasoning only", dragoman.Usage{Reasoning: count(2)}, `{"thoughtsTokenCount":2,"totalTokenCount":2}`},
+		{"an empty cache", dragoman.Usage{CacheRead: count(0)}, `{"cachedContentTokenCount":0,"totalTokenCount":0}`},
 		{
-			"what tools read, too",
+			"input of tools",
 			dragoman.Usage{Input: count(9), Output: count(1), Extra: &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/toolUsePromptTokenCount", Value: []byte("4")}}}},
 			`{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":10,"toolUsePromptTokenCount":4}`,
 		},
-		{"counts that no number holds", dragoman.Usage{Input: count(1 << 62), Output: count(1 << 62)}, `{"promptTokenCount":4611686018427387904,"candidatesTokenCount":4611686018427387904,"totalTokenCount":9223372036854775807}`},
+		{"a sum that overflows", dragoman.Usage{Input: count(1 << 62), Output: count(1 << 62)}, `{"promptTokenCount":4611686018427387904,"candidatesTokenCount":4611686018427387904,"totalTokenCount":9223372036854775807}`},
 	} {
 		enc, err := gemini.Codec{}.EncodeResponse(&dragoman.Response{ID: "r", Output: []dragoman.Message{dragoman.AssistantText("hi")}, Usage: tc.usage, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, dialect.EncodeOptions{})
 		if err != nil || !strings.Contains(string(enc.Body), `"usageMetadata":`+tc.want) {

@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A client that ignores case, as Go's own JSON does, must not find a call in
-// what we pass on that nobody who looked at the answer could see.
-func TestNoAnswerIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
+// Clients that ignore case, as Go's encoding/json does, must not find a call in passed-through bytes
+// that nothing on our side could see.
+func TestResponseWithCaseVariantFieldIsReencoded(t *testing.T) {
 	for _, tc := range []struct {
 		d    dragoman.Dialect
 		body string
@@ -39,7 +39,7 @@ func TestNoAnswerIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 			continue
 		}
 		if len(rep.Losses) == 0 {
-			t.Errorf("nothing is reported of %s", tc.body)
+			t.Errorf("nothing is reported for %s", tc.body)
 		}
 		for _, rebuild := range []bool{false, true} {
 			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
@@ -47,13 +47,13 @@ func TestNoAnswerIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytes.Contains(enc.Body, []byte("evil")) {
-				t.Errorf("rebuild %v: %s\nis passed on as %s", rebuild, tc.body, enc.Body)
+				t.Errorf("rebuild %v: %s\nis passed through as %s", rebuild, tc.body, enc.Body)
 			}
 		}
 	}
 }
 
-func TestALegacyFunctionCallThatReadsInTwoWaysIsNotPassedOn(t *testing.T) {
+func TestAmbiguousLegacyFunctionCallIsReencoded(t *testing.T) {
 	for _, call := range []string{
 		`{"name":"safe","arguments":"{}","Name":"evil","Arguments":"{\"x\":1}"}`,
 		`{"name":"safe","arguments":"{}","ARGUMENTS":"evil"}`,
@@ -74,9 +74,8 @@ func TestALegacyFunctionCallThatReadsInTwoWaysIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// Clients run a call whatever its type says, unless it says that the provider
-// does.
-func TestOnlyWhatBedrockRunsItselfIsNoCall(t *testing.T) {
+// Clients run a call whatever its type, unless the type marks it as run by the provider.
+func TestOnlyBedrockServerToolsAreNotCalls(t *testing.T) {
 	for typ, hosted := range map[string]bool{
 		`"server_tool_use"`: true, `"tool_use"`: false, `"Server_Tool_Use"`: false, `""`: false, `0`: false, `null`: false, `{}`: false,
 	} {
@@ -91,9 +90,9 @@ func TestOnlyWhatBedrockRunsItselfIsNoCall(t *testing.T) {
 	}
 }
 
-// The request that is a server's own must not be another to a server that
-// ignores case, as Ollama's does: nowhere in it, as it came or written anew.
-func TestNoRequestIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
+// A request in the server's own dialect must not mean something else to a server that ignores case,
+// as Ollama does: at no depth, neither passed through nor re-encoded.
+func TestRequestWithCaseVariantFieldIsReencoded(t *testing.T) {
 	tool := func(s string) string { return `{"type":"function","function":` + s + `}` }
 	for _, tc := range []struct {
 		d    dragoman.Dialect
@@ -131,7 +130,7 @@ func TestNoRequestIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 		if !slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool {
 			return l.Kind == dragoman.Dropped && l.Severity >= dragoman.Warn
 		}) {
-			t.Errorf("of %s only %v is reported", tc.body, rep.Losses)
+			t.Errorf("for %s, only %v is reported", tc.body, rep.Losses)
 		}
 		if req.Native != nil {
 			t.Errorf("the native form of %s is kept", tc.body)
@@ -142,14 +141,14 @@ func TestNoRequestIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Contains(enc.Body, []byte("safe")) && bytes.Contains([]byte(tc.body), []byte("safe")) || bytes.Contains(enc.Body, []byte("evil")) {
-				t.Errorf("rebuild %v: %s\nis passed on as %s", rebuild, tc.body, enc.Body)
+				t.Errorf("rebuild %v: %s\nis passed through as %s", rebuild, tc.body, enc.Body)
 			}
 		}
 	}
 }
 
-// Names that are the client's own are not looked at.
-func TestMembersThatAreAClientsOwnMayHaveAnyCase(t *testing.T) {
+// The client's own names, such as schema properties, are not compared.
+func TestClientNamesMayDifferInCase(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{
 		dialectname.Ollama:          `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"Name":1,"Content":2}}}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"Type":{"type":"string"}}}}}],"format":{"type":"object","properties":{"Model":{"type":"string"}}}}`,
 		dialectname.OpenAIChat:      `{"model":"m","messages":[{"role":"user","content":"x"}],"metadata":{"Model":"x","User":"y"}}`,
@@ -168,9 +167,9 @@ func TestMembersThatAreAClientsOwnMayHaveAnyCase(t *testing.T) {
 	}
 }
 
-// Calls that share an id are one call, or two of different ids, for whoever
-// looks at the answer; the client must be given the same.
-func TestQuirkB11_AnAnswerWhoseCallsShareAnIDIsWrittenAnew(t *testing.T) {
+// To our side, calls that share an id are either one call or calls with different ids. Clients must
+// get the same.
+func TestQuirkB11_ResponseWithSharedCallIDIsReencoded(t *testing.T) {
 	for _, tc := range []struct {
 		d          dragoman.Dialect
 		head, tail string
@@ -222,21 +221,21 @@ func TestQuirkB11_AnAnswerWhoseCallsShareAnIDIsWrittenAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := bytes.Count(enc.Body, []byte(`"same"`)); n != 1 {
-				t.Errorf("%s: the id is there %d times: %s", tc.d, n, enc.Body)
+				t.Errorf("%s: the id occurs %d times: %s", tc.d, n, enc.Body)
 			}
 			again, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
 			if err != nil || len(again.ToolCalls()) != len(resp.ToolCalls()) || again.Native == nil {
-				t.Errorf("%s: %s is read with other calls than %s (%v)", tc.d, enc.Body, body, err)
+				t.Errorf("%s: %s decodes to other calls than %s (%v)", tc.d, enc.Body, body, err)
 			}
 		}
 		body := tc.head + tc.call("first") + tc.tail
 		if resp, _, err := crosstest.CodecOf(tc.d).DecodeResponse([]byte(body), dialect.DecodeOptions{}); err != nil || resp.Native == nil {
-			t.Errorf("%s: %s is not passed on (%v)", tc.d, body, err)
+			t.Errorf("%s: %s does not pass through (%v)", tc.d, body, err)
 		}
 	}
 }
 
-func TestACallThatCannotBeReadIsNotPassedOnAsItCame(t *testing.T) {
+func TestUnreadableCallIsReencoded(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.OpenAIChat)
 	body := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}]}`
 	resp, _, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
@@ -255,8 +254,8 @@ func TestACallThatCannotBeReadIsNotPassedOnAsItCame(t *testing.T) {
 	}
 }
 
-// Most clients take the first choice that they see, whatever its index is.
-func TestChoicesThatDoNotStandInOrderAreWrittenAnew(t *testing.T) {
+// Most clients take the first choice in the list, whatever its index.
+func TestUnorderedChoicesAreReencoded(t *testing.T) {
 	c := crosstest.CodecOf(dialectname.OpenAIChat)
 	for _, indexes := range [][2]string{{"1", "0"}, {"0", "0"}, {"0", "1"}} {
 		body := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":` + indexes[0] + `,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"},{"index":` + indexes[1] + `,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}]}`
@@ -279,9 +278,9 @@ func TestChoicesThatDoNotStandInOrderAreWrittenAnew(t *testing.T) {
 	}
 }
 
-// A request whose conversation stands in other letters is none without one:
-// strict servers refuse it, those that ignore case read it.
-func TestARequestWhoseConversationStandsInOtherLettersIsRefused(t *testing.T) {
+// A request whose conversation is in a field with the wrong case is not a request without messages:
+// strict servers refuse it, servers that ignore case read it.
+func TestRequestWithMiscasedConversationIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		d             dragoman.Dialect
 		body, pointer string

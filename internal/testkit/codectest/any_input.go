@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Untold reports whether a request is read without a word that its native form is
-// not kept.
+// Untold reports whether decoding a request reports nothing about a discarded native
+// form.
 func Untold(c dialect.Codec, body []byte) bool {
 	_, rep, _ := c.DecodeRequest(body, dialect.DecodeOptions{})
 	return !slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool {
@@ -27,20 +27,20 @@ func Untold(c dialect.Codec, body []byte) bool {
 	})
 }
 
-// Empty reports whether a codec refused a request because its body would have no message.
+// Empty reports whether a codec refused a request because its body would have no messages.
 func Empty(err error) bool {
 	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "at least one message is required")
 }
 
-// AnyRequest checks what must hold of whatever is sent as a request: it is
-// refused with a DecodeError, or passed on byte for byte, and what is built of
-// it can be read. It returns the request and what was read of it written anew;
-// nil where there is none.
+// AnyRequest checks the guarantees for any input as a request: the codec refuses it with
+// a DecodeError or passes it through byte for byte, and the rebuilt body can be
+// decoded. It returns the request and the decoded rebuilt request; each is nil if
+// there is none.
 func AnyRequest(t *testing.T, c dialect.Codec, body []byte) (req, back *dragoman.Request) {
 	t.Helper()
 	req, _, err := c.DecodeRequest(body, dialect.DecodeOptions{})
 	if req == nil {
-		t.Fatal("no request")
+		t.Fatal("no request and no error")
 	}
 	if err != nil {
 		refused(t, err)
@@ -51,32 +51,32 @@ func AnyRequest(t *testing.T, c dialect.Codec, body []byte) (req, back *dragoman
 		return req, nil
 	}
 	if req.Native != nil {
-		passedOn(t, body, same, err)
+		passedThrough(t, body, same, err)
 	}
 	built, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 	if Empty(err) {
-		return req, nil // a server of this dialect may accept fields that we do not know
+		return req, nil // a server of this dialect may accept fields unknown to us
 	}
 	if err != nil {
 		if !errors.Is(err, dragoman.ErrUnsupported) || req.ToolChoice == nil {
 			t.Fatal(err)
 		}
-		return req, nil // a choice of a tool that is not there
+		return req, nil // a choice of an unknown tool
 	}
-	sound(t, built.Body)
+	validJSON(t, built.Body)
 	if back, _, err = c.DecodeRequest(built.Body, dialect.DecodeOptions{}); err != nil {
-		t.Fatalf("what we build cannot be read: %v\n%s", err, built.Body)
+		t.Fatalf("the rebuilt request cannot be decoded: %v\n%s", err, built.Body)
 	}
 	return req, back
 }
 
-// AnyResponse is to responses what [AnyRequest] is to requests. No call may
-// run that must not, as it came and as it is written anew.
+// AnyResponse is like [AnyRequest], for responses. A call that must not run stays
+// blocked, both passed through and re-encoded.
 func AnyResponse(t *testing.T, c dialect.Codec, body []byte) (resp, back *dragoman.Response) {
 	t.Helper()
 	resp, _, err := c.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
 	if resp == nil {
-		t.Fatal("no response")
+		t.Fatal("no response and no error")
 	}
 	if err != nil {
 		refused(t, err)
@@ -88,29 +88,29 @@ func AnyResponse(t *testing.T, c dialect.Codec, body []byte) (resp, back *dragom
 		t.Fatal(err)
 	}
 	if resp.Native != nil && !slices.ContainsFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Problem != nil }) {
-		passedOn(t, body, same, err)
+		passedThrough(t, body, same, err)
 	}
 	built, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound(t, built.Body)
+	validJSON(t, built.Body)
 	back, _, err = c.DecodeResponse(built.Body, dialect.DecodeOptions{})
 	if err != nil {
 		if resp.Error == nil {
-			t.Fatalf("what we build cannot be read: %v\n%s", err, built.Body)
+			t.Fatalf("the rebuilt response cannot be decoded: %v\n%s", err, built.Body)
 		}
-		return resp, nil // a body that is an error
+		return resp, nil // the body is an error
 	}
 	if resp.Error == nil && !resp.Stop.Reason.Runs() && back.Stop.Reason.Runs() && len(back.ToolCalls()) > 0 {
-		t.Fatalf("calls may run again: %+v became %+v\n%s", resp.Stop, back.Stop, built.Body)
+		t.Fatalf("blocked calls run: %+v became %+v\n%s", resp.Stop, back.Stop, built.Body)
 	}
 	return resp, back
 }
 
-// mayAnswer reports whether a body may have the field of an answer, in whatever spelling.
-// Beside an error, no client may see one.
-func mayAnswer(body []byte, field string) bool {
+// mayHaveField reports whether a body may have the given field of a response, in any spelling.
+// Clients must not see that field next to an error.
+func mayHaveField(body []byte, field string) bool {
 	return bytes.Contains(body, []byte(`\u`)) || bytes.Contains(bytes.ToLower(body), []byte(`"`+strings.ToLower(field)+`"`))
 }
 
@@ -118,26 +118,26 @@ func refused(t *testing.T, err error) {
 	t.Helper()
 	var de *dragoman.DecodeError
 	if !errors.As(err, &de) {
-		t.Fatalf("%v is no DecodeError", err)
+		t.Fatalf("%v is not a DecodeError", err)
 	}
 }
 
-func passedOn(t *testing.T, body []byte, same dialect.Encoded, err error) {
+func passedThrough(t *testing.T, body []byte, same dialect.Encoded, err error) {
 	t.Helper()
 	if err != nil || !bytes.Equal(same.Body, body) {
 		t.Fatalf("not byte-identical: %v\ngot  %q\nwant %q", err, same.Body, body)
 	}
 }
 
-func sound(t *testing.T, body []byte) {
+func validJSON(t *testing.T, body []byte) {
 	t.Helper()
 	if !json.Valid(body) {
-		t.Fatalf("no JSON: %q", body)
+		t.Fatalf("not valid JSON: %q", body)
 	}
 }
 
-// mayRun checks that no call may run that must not: with arguments that are
-// none, or in an answer that broke or did not stop for its calls.
+// mayRun checks that blocked calls do not run: those with invalid arguments, and those in
+// a response that broke off or did not stop for tool calls.
 func mayRun(t *testing.T, resp *dragoman.Response, broke error) {
 	t.Helper()
 	for _, c := range resp.ToolCalls() {
@@ -145,17 +145,17 @@ func mayRun(t *testing.T, resp *dragoman.Response, broke error) {
 			continue
 		}
 		if c.Payload == codes.PayloadObject && dragoman.CheckArguments(c.Arguments) != nil {
-			t.Fatalf("may run with %q", c.Arguments)
+			t.Fatalf("a call runs with %q", c.Arguments)
 		}
 		if broke != nil || !resp.Stop.Reason.Runs() {
-			t.Fatalf("may run after %q, %v", resp.Stop.Reason, broke)
+			t.Fatalf("a call runs after %q, %v", resp.Stop.Reason, broke)
 		}
 	}
 }
 
-// AnyStream checks what must hold of whatever is sent as a stream: its events
-// are in order and the same however it is cut, no call may run that must not,
-// and it can be re-encoded. It returns the events and the error of the decoder.
+// AnyStream checks the guarantees for any input as a stream: its events are in order and
+// do not depend on how the bytes are split, blocked calls do not run, and it can be
+// re-encoded. It returns the events and the error of the decoder.
 func AnyStream(t *testing.T, c dialect.Codec, stream []byte, cut uint16) ([]dragoman.Event, error) {
 	t.Helper()
 	evs, rep, err := DecodeStream(c, dialect.DecodeOptions{}, stream)
@@ -177,8 +177,8 @@ func AnyStream(t *testing.T, c dialect.Codec, stream []byte, cut uint16) ([]drag
 	return evs, err
 }
 
-// Reencoded writes events in the dialect that they came in, and checks that the
-// result is a stream in which no other call may run. It returns the stream.
+// Reencoded encodes events in their own dialect and checks that no other call runs in the
+// result. It returns the stream.
 func Reencoded(t testing.TB, c dialect.Codec, evs []dragoman.Event) []byte {
 	t.Helper()
 	out, _ := EncodeStream(t, c, dialect.EncodeOptions{StreamUsage: true}, evs)
@@ -194,7 +194,7 @@ func Reencoded(t testing.TB, c dialect.Codec, evs []dragoman.Event) []byte {
 	may := Approved(first)
 	for _, call := range Approved(second) {
 		if !slices.Contains(may, call) {
-			t.Fatalf("after re-encoding %s may run, before only %q\n%q", call, may, out)
+			t.Fatalf("after re-encoding %s runs, before only %q\n%q", call, may, out)
 		}
 	}
 	return out
@@ -215,7 +215,7 @@ func Approved(resp *dragoman.Response) []string {
 	return out
 }
 
-// Written writes events and checks that what came of them is a valid stream.
+// Written encodes events and checks that the result is a valid stream.
 func Written(t testing.TB, c dialect.Codec, evs []dragoman.Event, valid func(stream []byte) error) {
 	t.Helper()
 	out, _ := EncodeStream(t, c, dialect.EncodeOptions{}, evs)
@@ -224,8 +224,8 @@ func Written(t testing.TB, c dialect.Codec, evs []dragoman.Event, valid func(str
 	}
 }
 
-// Rebuilt writes events anew and checks that they are read again with the same
-// text, but for notes that stand in for what has none.
+// Rebuilt encodes events without their native form and checks that the decoded text is the
+// same, except for notes that replace parts without text.
 func Rebuilt(t *testing.T, c dialect.Codec, evs []dragoman.Event, notes ...string) {
 	t.Helper()
 	resp, broke := Collect(evs)
@@ -247,10 +247,9 @@ func Rebuilt(t *testing.T, c dialect.Codec, evs []dragoman.Event, notes ...strin
 	}
 }
 
-// AnyError checks what must hold of whatever is sent as an error: it has a
-// class, is written with a status that is one of an error, and says the same
-// when it is read again. It returns the status that is written. answer is the field of
-// responses that the error must not have.
+// AnyError checks the guarantees for any input as an error: it has a class, is written
+// with an error status, and decodes to the same message. It returns the written
+// status. answer is the field of responses that the error must not have.
 func AnyError(t *testing.T, c dialect.Codec, status int, body []byte, answer string) int {
 	t.Helper()
 	e := c.DecodeError(status, nil, body)
@@ -261,13 +260,13 @@ func AnyError(t *testing.T, c dialect.Codec, status int, body []byte, answer str
 	if code < 400 || code > 599 {
 		t.Fatalf("status %d became %d", status, code)
 	}
-	sound(t, out)
-	if e.Native != nil && !bytes.Equal(out, body) && jsonwire.ReadsOneWay(body) && !mayAnswer(body, answer) {
+	validJSON(t, out)
+	if e.Native != nil && !bytes.Equal(out, body) && jsonwire.ReadsOneWay(body) && !mayHaveField(body, answer) {
 		t.Fatalf("got  %q\nwant %q", out, body)
 	}
 	again := c.DecodeError(code, nil, out)
 	if again.Native == nil {
-		t.Fatalf("%q is no error body of ours", out)
+		t.Fatalf("%q is not a valid error body", out)
 	}
 	if e.Message == "" || again.Message == e.Message {
 		return code
@@ -278,8 +277,7 @@ func AnyError(t *testing.T, c dialect.Codec, status int, body []byte, answer str
 	return code
 }
 
-// DiffEvents compares events, but for what they keep of their own wire form,
-// and errors by what they say.
+// DiffEvents compares events without their native form, and errors by their text.
 func DiffEvents(t testing.TB, want, got []dragoman.Event) string {
 	t.Helper()
 	if a, b := EventLines(t, want), EventLines(t, got); a != b {
@@ -294,6 +292,6 @@ func DiffEvents(t testing.TB, want, got []dragoman.Event) string {
 		want, got,
 		cmp.FilterPath(sidecar, cmp.Ignore()),
 		cmp.FilterPath(failure, cmp.Comparer(func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })),
-		cmp.Comparer(bytes.Equal), // not byte by byte
+		cmp.Comparer(bytes.Equal), // faster than byte by byte
 	)
 }

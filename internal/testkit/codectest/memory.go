@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Fed feeds a decoder events until there are n or one is refused, and says how
-// many losses it reported and how many bytes it keeps.
+// Fed feeds a decoder up to n events, until one is refused. It returns the number of
+// reported losses and the bytes that the decoder keeps.
 func Fed(dec dialect.StreamDecoder, n int, event func(i int) []byte) (losses int, kept int64, err error) {
 	before := heap()
 	for i := 0; i < n && err == nil; i++ {
@@ -20,10 +20,10 @@ func Fed(dec dialect.StreamDecoder, n int, event func(i int) []byte) (losses int
 	return len(dec.Report().Losses), kept, err
 }
 
-// Bounded feeds a decoder the opening of a stream and then the i-th event again
-// and again, many times the bound of what a stream may keep. An event that leaves
-// something behind must end in [dragoman.ErrTooLarge]; any other must leave
-// neither memory nor lines of the report.
+// Bounded feeds a decoder the start of a stream and then many generated events, many times
+// the limit of what a stream may keep. If leaves is true, each event adds state, and the
+// decoder must end with [dragoman.ErrTooLarge]. Otherwise neither its memory nor its
+// report may grow.
 func Bounded(t *testing.T, c dialect.Codec, opening []byte, event func(i int) []byte, leaves bool) {
 	t.Helper()
 	const limit, events, lines = 1 << 14, 30_000, 80
@@ -42,7 +42,7 @@ func Bounded(t *testing.T, c dialect.Codec, opening []byte, event func(i int) []
 		t.Errorf("after %d bytes: %v", fed, err)
 	}
 	if held > 20*limit || lost > lines {
-		t.Errorf("%d bytes and %d lines are held of %d bytes", held, lost, fed)
+		t.Errorf("the decoder keeps %d bytes and %d losses of %d bytes", held, lost, fed)
 	}
 }
 

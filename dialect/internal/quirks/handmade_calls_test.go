@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A call that was made by hand, and never marked, is written as one that was
-// decoded with the same arguments: what must not run does not run.
-func TestQuirkB7_ACallMadeByHandIsCheckedWhenItIsWritten(t *testing.T) {
+// A call that a program builds, without a Problem, is written like a decoded call with the same
+// arguments: a call that must not run does not run.
+func TestQuirkB7_HandMadeCallIsCheckedWhenWritten(t *testing.T) {
 	for _, args := range []string{`{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `{"a":1}{"a":2}`, `{"a":NaN}`, `{`, `[1]`, `{}`, ``} {
 		for _, stop := range []dragoman.Stop{{Reason: dragoman.StopToolCalls}, {Reason: dragoman.StopUnknown, Native: "moon"}, {}} {
 			for _, c := range crosstest.Codecs {
@@ -27,8 +27,8 @@ func TestQuirkB7_ACallMadeByHandIsCheckedWhenItIsWritten(t *testing.T) {
 	}
 }
 
-// written is a call in a whole answer, in the pieces of a stream and at the end of
-// one, each with its report.
+// written encodes a call in a whole response, as deltas of a stream and only at the end of a
+// stream, each with its report.
 func written(t *testing.T, c dialect.Codec, args string, problem *dragoman.CallProblem, stop dragoman.Stop) [3]string {
 	t.Helper()
 	call := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: args, Problem: problem}
@@ -50,12 +50,12 @@ func written(t *testing.T, c dialect.Codec, args string, problem *dragoman.CallP
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := func(evs []dragoman.Event) string {
+	streamed := func(evs []dragoman.Event) string {
 		wire, rep, err := crosstest.Streamed(c, evs, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(wire) + rep.String()
 	}
-	return [3]string{string(enc.Body) + enc.Report.String(), told(append(pieces, end...)), told(append(start[:2:2], end...))}
+	return [3]string{string(enc.Body) + enc.Report.String(), streamed(append(pieces, end...)), streamed(append(start[:2:2], end...))}
 }

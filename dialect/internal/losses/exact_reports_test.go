@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// What is lost has its line, and only that.
-func TestR11_NothingIsLostInSilenceAndNothingElseIsToldAsLost(t *testing.T) {
+// Every loss is reported, and nothing else is reported as lost.
+func TestR11_ReportsExactlyTheLosses(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		from, to   dragoman.Dialect
@@ -19,12 +19,12 @@ func TestR11_NothingIsLostInSilenceAndNothingElseIsToldAsLost(t *testing.T) {
 		want, none string
 	}{
 		{
-			"a tool that is declared twice in the same words", dialectname.Anthropic, dialectname.OpenAIChat,
+			"an exact duplicate of a tool", dialectname.Anthropic, dialectname.OpenAIChat,
 			`{"model":"m","max_tokens":3,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"a","input_schema":{"type":"object"}},{"name":"a","input_schema":{"type":"object"}}]}`,
 			"dropped (info) /tools/1", "",
 		},
 		{
-			"the model in a body of Bedrock", dialectname.Bedrock, dialectname.OpenAIChat,
+			"the model in a Bedrock body", dialectname.Bedrock, dialectname.OpenAIChat,
 			`{"modelId":"m","messages":[{"role":"user","content":[{"text":"hi"}]}],"guardrailConfig":{"a":1}}`,
 			"/guardrailConfig", "/modelId",
 		},
@@ -39,12 +39,12 @@ func TestR11_NothingIsLostInSilenceAndNothingElseIsToldAsLost(t *testing.T) {
 		}
 		all := read.String() + enc.Report.String()
 		if !strings.Contains(all, tc.want) || tc.none != "" && strings.Contains(all, tc.none) {
-			t.Errorf("%s: the report says\n%s", tc.name, all)
+			t.Errorf("%s: the report is\n%s", tc.name, all)
 		}
 	}
 }
 
-func TestAConversationOfAnotherAPIIsASeriousLoss(t *testing.T) {
+func TestConversationOfAnotherAPIIsSeriousLoss(t *testing.T) {
 	_, rep, err := crosstest.CodecOf(dialectname.Anthropic).DecodeRequest([]byte(`{"model":"m","max_tokens":3,"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`), dialect.DecodeOptions{})
 	if err != nil || !strings.Contains(rep.String(), "dropped (serious) /contents") {
 		t.Errorf("%v: %s", err, rep)

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// unthink turns thinking off for requests that the API refuses with a thinking budget:
+// disableThinking turns thinking off for requests that the API refuses with a thinking budget:
 //   - The conversation ends with assistant text, and the model does not continue text while
 //     it thinks.
 //   - The conversation ends with results of calls that have no reasoning before them,
@@ -17,9 +17,9 @@ import (
 //
 // For models that accept only budgets, an effort or adaptive thinking becomes a budget, too.
 // Thinking is on again in the next exchange.
-func (n *normaliser) unthink() {
+func (n *normalizer) disableThinking() {
 	s := n.thinking
-	if !asksBudget(s, &n.target.Caps) {
+	if !usesBudget(s, &n.target.Caps) {
 		return
 	}
 	path, what := "/reasoning/budget_tokens", "a budget"
@@ -28,7 +28,7 @@ func (n *normaliser) unthink() {
 	}
 	if at, prefilled := n.prefill(); prefilled {
 		n.rep.Addf(dragoman.Dropped, dragoman.Warn, path, "the model does not continue the text at %s with %s; thinking is off for this response", at, what)
-	} else if at, missing := n.unthoughtLoop(); missing && n.limits.ReasoningInLoop {
+	} else if at, missing := n.loopWithoutReasoning(); missing && n.limits.ReasoningInLoop {
 		n.rep.Addf(dragoman.Dropped, dragoman.Warn, path,
 			"the calls at %s have no reasoning before them, which the API requires with %s; thinking is off until they are done", at, what)
 	} else {
@@ -47,7 +47,7 @@ func (n *normaliser) unthink() {
 
 // prefill reports whether the conversation ends with assistant text that the model does not
 // continue while it thinks; at is the path of the message.
-func (n *normaliser) prefill() (at string, refused bool) {
+func (n *normalizer) prefill() (at string, refused bool) {
 	last := len(n.ms) - 1
 	if last < 0 || !n.ms[last].assistant() || !slices.Contains(strings.Fields(n.target.Caps.RefusesThinking), "prefill") {
 		return "", false
@@ -56,8 +56,8 @@ func (n *normaliser) prefill() (at string, refused bool) {
 	return n.ms[last].path(), len(parts) > 0 && parts[len(parts)-1].Kind() == codes.KindText
 }
 
-// asksBudget reports whether settings are sent as a thinking budget.
-func asksBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool {
+// usesBudget reports whether settings are sent as a thinking budget.
+func usesBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool {
 	switch {
 	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == codes.ReasoningOff:
 		return false
@@ -70,50 +70,50 @@ func asksBudget(s *dragoman.ReasoningSettings, caps *targets.Capabilities) bool 
 	}
 }
 
-// unthoughtLoop reports whether the conversation ends in calls and their
-// results, and neither the turn that made them nor the first of its loop begins
-// with reasoning; at is the place of that turn. A model that thinks once in a
-// loop does it at the first.
-func (n *normaliser) unthoughtLoop() (at string, missing bool) {
+// loopWithoutReasoning reports whether the conversation ends in calls with results, and
+// neither the turn of these calls nor the first turn of its loop starts with
+// reasoning; at is the path of that turn. A model that thinks once in a loop does
+// it in the first turn.
+func (n *normalizer) loopWithoutReasoning() (at string, missing bool) {
 	first, end, _ := n.callsBefore(len(n.ms))
-	if first < 0 || n.thinksFirst(first, end) {
+	if first < 0 || n.startsWithReasoning(first, end) {
 		return "", false
 	}
 	at = n.ms[first].path()
 	for {
-		before, until, spoken := n.callsBefore(first)
-		if before < 0 || spoken {
-			return at, !n.thinksFirst(first, end)
+		before, until, otherContent := n.callsBefore(first)
+		if before < 0 || otherContent {
+			return at, !n.startsWithReasoning(first, end)
 		}
 		first, end = before, until
 	}
 }
 
-// callsBefore finds the assistant's turn before a message, if it made calls
-// that are answered there: its first message and the one behind its last, or -1.
-// spoken says that somebody spoke beside the results.
-func (n *normaliser) callsBefore(at int) (first, end int, spoken bool) {
+// callsBefore finds the assistant turn before a message, if it has calls with results
+// there. It returns the index of its first message and of the message after its last,
+// or -1. otherContent reports whether there is content other than the results.
+func (n *normalizer) callsBefore(at int) (first, end int, otherContent bool) {
 	end = at
-	answered, calls := false, false
+	hasResults, calls := false, false
 	for end > 0 && !n.ms[end-1].assistant() {
 		end--
 		results, rest := n.ms[end].results()
-		answered = answered || len(results) > 0
-		spoken = spoken || len(rest) > 0
+		hasResults = hasResults || len(results) > 0
+		otherContent = otherContent || len(rest) > 0
 	}
 	first = end
 	for first > 0 && n.ms[first-1].assistant() {
 		first--
 		calls = calls || len(n.ms[first].clientCalls()) > 0
 	}
-	if !answered || !calls {
-		return -1, -1, spoken
+	if !hasResults || !calls {
+		return -1, -1, otherContent
 	}
-	return first, end, spoken
+	return first, end, otherContent
 }
 
-// thinksFirst reports whether the first part of some messages is reasoning.
-func (n *normaliser) thinksFirst(first, end int) bool {
+// startsWithReasoning reports whether the first part of the messages is reasoning.
+func (n *normalizer) startsWithReasoning(first, end int) bool {
 	for i := first; i < end; i++ {
 		if parts := n.ms[i].Parts; len(parts) > 0 {
 			return parts[0].Kind() == codes.KindReasoning

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// Members that the documents of both of OpenAI's APIs have in the same place.
-func TestR11_WhatBothOfOpenAIsAPIsCanSayCrossesBetweenThem(t *testing.T) {
+// These fields have the same place in both OpenAI APIs.
+func TestR11_SharedOpenAIFieldsCrossBetweenChatAndResponses(t *testing.T) {
 	const (
 		shared    = `"stream":true,"top_logprobs":3,"prompt_cache_retention":"24h","stream_options":{"include_obfuscation":false,"zz":1},"user":"u","safety_identifier":"s","moderation":{"zz":2},"vendor":5`
 		chat      = `{"model":"m","messages":[{"role":"user","content":"q"}],"logprobs":true,` + shared + `}`
@@ -41,20 +41,20 @@ func TestR11_WhatBothOfOpenAIsAPIsCanSayCrossesBetweenThem(t *testing.T) {
 				t.Errorf("%s to %s: %v", from, to.Dialect(), enc.Report)
 			}
 			if to.Dialect() == dialectname.OpenAIChat && !strings.Contains(string(enc.Body), `"logprobs":true`) {
-				t.Errorf("Chat takes no top_logprobs without logprobs: %s", enc.Body)
+				t.Errorf("Chat refuses top_logprobs without logprobs: %s", enc.Body)
 			}
 		}
 	}
 }
 
-// What Chat asks for with a member, Responses asks for with a word in a list.
-func TestR11_LogprobsAreAskedForInTheWordsOfEachOfOpenAIsAPIs(t *testing.T) {
+// Chat requests log probabilities with a field, Responses with a value in a list.
+func TestR11_LogprobsCrossBetweenChatAndResponses(t *testing.T) {
 	const chat, responses = `{"model":"m","messages":[{"role":"user","content":"q"}]`, `{"model":"m","input":"q"`
 	for _, tc := range []struct {
 		from, to   dragoman.Dialect
 		body       string
 		want, none string
-		lost       string // where something is lost, empty for nowhere
+		lost       string // pointer of the loss; empty if nothing is lost
 	}{
 		{dialectname.OpenAIChat, dialectname.OpenAIResponses, chat + `,"logprobs":true}`, `"include":["message.output_text.logprobs"]`, `"logprobs":true`, ""},
 		{dialectname.OpenAIChat, dialectname.OpenAIResponses, chat + `,"logprobs":true,"top_logprobs":3}`, `"top_logprobs":3`, `"logprobs":true`, ""},

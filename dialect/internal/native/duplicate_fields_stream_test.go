@@ -13,19 +13,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// bookkeeping are the members that neither say what an answer is nor what runs.
+// bookkeeping lists fields that affect neither the content of a response nor what runs.
 var bookkeeping = []string{
 	"model", "modelVersion", "responseId", "created", "created_at", "sequence_number", "summary_index", "annotations", "usage", "stop_sequence",
 }
 
-// memberPlaces returns where in a document a member begins that says something,
-// with its name.
-func memberPlaces(doc string) (at []int, names []string) {
+// fieldOffsets returns the offsets and names of the fields of a document, except bookkeeping.
+func fieldOffsets(doc string) (at []int, names []string) {
 	for i := 0; i < len(doc); i++ {
 		if doc[i] != '"' {
 			continue
 		}
-		end := i + 1 + strings.IndexByte(doc[i+1:], '"') // nothing here is escaped but whole values
+		end := i + 1 + strings.IndexByte(doc[i+1:], '"') // only whole values contain escapes here
 		for doc[end-1] == '\\' {
 			end += 1 + strings.IndexByte(doc[end+1:], '"')
 		}
@@ -38,7 +37,7 @@ func memberPlaces(doc string) (at []int, names []string) {
 	return at, names
 }
 
-// otherValue is a value of the type of the one that follows.
+// otherValue returns a different value of the same JSON type.
 func otherValue(value string) string {
 	switch c := value[0]; {
 	case c == '{':
@@ -56,29 +55,29 @@ func otherValue(value string) string {
 	}
 }
 
-// A client that ignores case, as Go's own JSON does, or that takes the first of
-// two members where we take the last, must not read another stream in the bytes
-// it is passed than the one that we tell of. So no such event is passed on as it
-// came, whichever of its members stands there again.
-func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *testing.T) {
+// Some clients ignore the case of field names, as Go's encoding/json does; some take the first of
+// two duplicate fields where we take the last. They must not read another stream in passed-through
+// bytes than the one we decode. So an event with a duplicate of any field, exact or in another
+// case, is re-encoded.
+func TestStreamEventWithDuplicateFieldIsReencoded(t *testing.T) {
 	for d, events := range crosstest.TwinStreams {
 		c := crosstest.CodecOf(d)
 		for i, ev := range events {
-			places, names := memberPlaces(ev)
+			places, names := fieldOffsets(ev)
 			for k, at := range places {
 				twin := strings.ToUpper(names[k][:1]) + names[k][1:]
 				other := otherValue(ev[at+len(names[k])+len(`"":`):])
 				for _, name := range []string{twin, names[k]} {
 					if name == "id" && d == dialectname.OpenAIChat && at == 1 {
-						continue // of the chunk, of which the first counts for everybody
+						continue // the chunk id: every client takes the first
 					}
 					inserted := fmt.Sprintf(`"%s":%s,`, name, other)
 					twisted := slices.Clone(events)
 					twisted[i] = ev[:at] + inserted + ev[at:]
-					got, _ := passedOn(t, c, crosstest.OnWire(t, d, twisted))
+					got, _ := reencoded(t, c, crosstest.OnWire(t, d, twisted))
 					_, payload, _ := strings.Cut(twisted[i], "{")
 					if bytes.Contains(got, []byte(payload)) || name == twin && bytes.Contains(got, []byte(inserted)) {
-						t.Errorf("%s: event %d with %s is passed on:\n%s", d, i, inserted, twisted[i])
+						t.Errorf("%s: event %d with %s is passed through:\n%s", d, i, inserted, twisted[i])
 					}
 				}
 			}
@@ -86,12 +85,12 @@ func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *test
 	}
 }
 
-// passedOn sends a stream through the codec of its own dialect.
-func passedOn(t *testing.T, c dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
+// reencoded re-encodes a stream in its own dialect.
+func reencoded(t *testing.T, c dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
 	t.Helper()
 	var w bytes.Buffer
 	from, to := c.NewStreamDecoder(dialect.DecodeOptions{}), c.NewStreamEncoder(dialect.EncodeOptions{})
-	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // a member of the wrong type may break it
+	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // a field of the wrong type may break the stream
 	rep := from.Report()
 	rep.Losses = append(rep.Losses, to.Report().Losses...)
 	return w.Bytes(), rep

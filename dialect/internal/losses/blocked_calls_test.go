@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// What somebody forbade after decoding, a policy for one, stays forbidden for
-// the client behind us: whether the answer is whole or streamed, as it came or
-// written anew. Sound arguments alone would make the client run the call.
-func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
+// A call that was blocked after decoding, for example by a policy, stays blocked for the client:
+// in a whole response and in a stream, passed through and re-encoded. With valid arguments alone,
+// the client would run the call.
+func TestBlockedCallsStayBlockedWhenWritten(t *testing.T) {
 	for _, code := range []string{
 		codes.ProblemStopped, codes.ProblemTruncated, codes.ProblemNoName, codes.ProblemUnreadable,
 		codes.ProblemInvalidJSON, codes.ProblemNotObject, codes.ProblemDuplicateKey, "added_later",
@@ -29,12 +29,12 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 					}}},
 				}
 			}
-			barred := &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}
+			problem := &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}
 			runs := func(resp *dragoman.Response) bool {
 				for _, call := range resp.ToolCalls() {
-					// Ollama has no stop that bars: it tells of arguments in an object of its own.
-					told := c.Dialect() == dialectname.Ollama && strings.HasPrefix(call.Arguments, `{"_raw":`)
-					if call.Problem == nil && resp.Stop.Reason.Runs() && !told {
+					// Ollama has no blocking stop reason: the codec wraps the arguments in an object.
+					wrapped := c.Dialect() == dialectname.Ollama && strings.HasPrefix(call.Arguments, `{"_raw":`)
+					if call.Problem == nil && resp.Stop.Reason.Runs() && !wrapped {
 						return true
 					}
 				}
@@ -47,9 +47,9 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 				}
 				resp, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
 				if err != nil || !runs(resp) {
-					t.Fatalf("%v: the call would not have run anyway", err)
+					t.Fatalf("%v: the call must run before it is blocked", err)
 				}
-				resp.ToolCalls()[0].Problem = barred
+				resp.ToolCalls()[0].Problem = problem
 				for _, rebuild := range []bool{false, true} {
 					enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
 					if err != nil {
@@ -60,13 +60,13 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 						t.Fatal(err)
 					}
 					if runs(back) {
-						t.Errorf("rebuild %v: a client runs it\n%s", rebuild, enc.Body)
+						t.Errorf("rebuild %v: a client would run the call\n%s", rebuild, enc.Body)
 					}
 				}
 			})
 			t.Run(string(c.Dialect())+"/"+code+"/stream", func(t *testing.T) {
 				call := &dragoman.ToolCall{ID: "call_1", Name: "f"}
-				ended := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Problem: barred}
+				ended := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Problem: problem}
 				resp := sound()
 				resp.Output = nil
 				body, _, _ := crosstest.Streamed(c, []dragoman.Event{
@@ -82,25 +82,25 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 				_ = d.Feed(body, emit)
 				_ = d.Close(emit)
 				if back, err := col.Response(); err == nil && runs(back) {
-					t.Errorf("a client runs it\n%s", body)
+					t.Errorf("a client would run the call\n%s", body)
 				}
 			})
 		}
 	}
 }
 
-// A stop that does not stand takes its healthy calls with it: that is told, and
-// where the words of the target have one for it, too.
-func TestR11_AStopThatDoesNotStandIsReported(t *testing.T) {
+// A stop reason that is lowered for one blocked call also keeps the valid calls of the response
+// from running. That is reported, also if the target has a stop reason for it.
+func TestR11_LoweredStopReasonIsReported(t *testing.T) {
 	for _, c := range crosstest.Codecs {
-		if c.Dialect() == dialectname.Ollama { // which leaves out the call, and says so
+		if c.Dialect() == dialectname.Ollama { // Ollama omits the call and reports it
 			continue
 		}
 		for what, second := range map[string]*dragoman.ToolCall{
 			"duplicate keys": {ID: "b", Name: "g", Arguments: `{"a":1,"a":2}`, Problem: dragoman.CheckArguments(`{"a":1,"a":2}`)},
 			"cut":            {ID: "b", Name: "g", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "cut", Offset: -1}},
 		} {
-			if what == "cut" && c.Dialect() == dialectname.OpenAIResponses { // where the item says so (quirk C26)
+			if what == "cut" && c.Dialect() == dialectname.OpenAIResponses { // the item itself is marked incomplete (quirk C26)
 				continue
 			}
 			resp := crosstest.AskedResponse()

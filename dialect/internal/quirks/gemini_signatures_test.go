@@ -16,42 +16,42 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// spellings are the ways in which a signature of Gemini's stands on a Chat call.
-var spellings = map[string]string{
-	"Google's":                 `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
-	"a gateway's on the call":  `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}`,
-	"a gateway's inside":       `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
-	"bare":                     `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}`,
-	"bare inside":              `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}`,
-	"in the letters of Gemini": `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}`,
-	"behind the id":            `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}"}}`,
-	"behind another's id":      `{"id":"x_0123456789abcdef_ts_CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE","type":"function","function":{"name":"f","arguments":"{}"}}`,
-	"behind the id and inside": `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
+// signatureForms lists the forms of a Gemini signature on a Chat call.
+var signatureForms = map[string]string{
+	"Google extra_content":        `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
+	"gateway field on the call":   `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}`,
+	"gateway field inside":        `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
+	"bare":                        `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}`,
+	"bare inside":                 `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}`,
+	"camelCase, as in Gemini":     `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}`,
+	"suffix of the id":            `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}"}}`,
+	"other suffix of the id":      `{"id":"x_0123456789abcdef_ts_CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE","type":"function","function":{"name":"f","arguments":"{}"}}`,
+	"suffix of the id and inside": `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}}}`,
 }
 
-// idIn is the id of a call as it stands on the wire.
+// idIn returns the id of a call on the wire.
 func idIn(call string) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(call, `{"id":"`), `"`)
 	return id
 }
 
-// signedOnce checks that a wire form for Gemini has the signature, once, and
-// none that stands for it.
+// signedOnce checks that a Gemini body has the signature exactly once, and no
+// placeholder for it.
 func signedOnce(t *testing.T, body string, rep dragoman.Report) {
 	t.Helper()
 	if strings.Count(body, `"thoughtSignature":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="`) != 1 || strings.Contains(body, toolwire.NoSignature) ||
 		strings.Count(body, "CiQBSGVsbG8sIHRoaXMg") != 1 {
-		t.Errorf("the signature is not there once: %s", body)
+		t.Errorf("the signature does not occur exactly once: %s", body)
 	}
 	for _, l := range rep.Losses {
 		if strings.Contains(l.Path, "extra_content") || strings.Contains(l.Path, "ignature") || strings.Contains(l.Path, "specific") {
-			t.Errorf("%v, which was written", l)
+			t.Errorf("loss of a value that is written: %v", l)
 		}
 	}
 }
 
-func TestQuirkB17_GeminisSignatureReachesGeminiThroughChat(t *testing.T) {
-	for how, call := range spellings {
+func TestQuirkB17_GeminiSignatureReachesGeminiThroughChat(t *testing.T) {
+	for how, call := range signatureForms {
 		t.Run(how, func(t *testing.T) {
 			body := `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"` + idIn(call) + `","content":"r"}]}`
 			req, _, err := openaichat.Codec{}.DecodeRequest([]byte(body), dialect.DecodeOptions{})
@@ -60,14 +60,14 @@ func TestQuirkB17_GeminisSignatureReachesGeminiThroughChat(t *testing.T) {
 			}
 			rebuilt, err := openaichat.Codec{}.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 			if err != nil || strings.Count(string(rebuilt.Body), "CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=") != 1 {
-				t.Errorf("toward Chat it does not stay, once: %v %s", err, rebuilt.Body)
+				t.Errorf("the signature does not occur exactly once for Chat: %v %s", err, rebuilt.Body)
 			}
 			for _, mark := range []string{"__thought__", "_ts_"} {
 				if strings.Contains(string(rebuilt.Body), mark) {
-					t.Errorf("an id hides it again: %s", rebuilt.Body)
+					t.Errorf("an id contains the signature again: %s", rebuilt.Body)
 				}
 			}
-			req, normalised, err := history.Normalize(req, history.Options{Limits: gemini.Codec{}.Limits()})
+			req, report, err := history.Normalize(req, history.Options{Limits: gemini.Codec{}.Limits()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,14 +75,14 @@ func TestQuirkB17_GeminisSignatureReachesGeminiThroughChat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			normalised.Merge("", enc.Report)
-			signedOnce(t, string(enc.Body), normalised)
+			report.Merge("", enc.Report)
+			signedOnce(t, string(enc.Body), report)
 		})
 	}
 }
 
-func TestQuirkB17_GeminisSignatureInAnAnswerOfChatReachesAClientOfGemini(t *testing.T) {
-	for how, call := range spellings {
+func TestQuirkB17_GeminiSignatureInChatResponseReachesGeminiClient(t *testing.T) {
+	for how, call := range signatureForms {
 		t.Run(how, func(t *testing.T) {
 			whole := `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[` + call + `]},"finish_reason":"tool_calls"}]}`
 			resp, _, err := openaichat.Codec{}.DecodeResponse([]byte(whole), dialect.DecodeOptions{})
@@ -108,36 +108,36 @@ func TestQuirkB17_GeminisSignatureInAnAnswerOfChatReachesAClientOfGemini(t *test
 	}
 }
 
-// behindID is a call whose id hides its signature, and bareID what it is without.
+// signedID is a call whose id contains its signature; bareID is the id without it.
 const (
-	behindID = `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}"}}`
+	signedID = `{"id":"x__thought__CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE=","type":"function","function":{"name":"f","arguments":"{}"}}`
 	bareID   = "x"
 )
 
-func TestQuirkB17_ASignatureIsTakenOffTheIDsOfACallAndItsResult(t *testing.T) {
-	for _, result := range []string{idIn(behindID), bareID} { // some clients clean the one and not the other
-		body := `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[` + behindID + `]},{"role":"tool","tool_call_id":"` + result + `","content":"r"}]}`
+func TestQuirkB17_SignatureIsRemovedFromCallAndResultIDs(t *testing.T) {
+	for _, result := range []string{idIn(signedID), bareID} { // some clients clean only one of them
+		body := `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[` + signedID + `]},{"role":"tool","tool_call_id":"` + result + `","content":"r"}]}`
 		req, rep, err := openaichat.Codec{}.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		call, res := req.Messages[1].ToolCalls()[0], req.Messages[2].Parts[0].(*dragoman.ToolResult)
 		if call.ID != bareID || res.CallID != bareID || res.Name != "f" {
-			t.Errorf("the call is %q and the result that of %q of %q", call.ID, res.CallID, res.Name)
+			t.Errorf("the call has id %q, the result has call id %q and name %q", call.ID, res.CallID, res.Name)
 		}
 		if !strings.Contains(rep.String(), "/messages/1/tool_calls/0") {
-			t.Errorf("nobody is told: %s", rep)
+			t.Errorf("nothing is reported: %s", rep)
 		}
-		// With a result of the caller's own the call must go by the same id.
+		// The call must have the same id as a result that the caller adds.
 		for _, m := range req.Messages[1:] {
 			if m.Native != nil && strings.Contains(string(m.Native.Raw), "__thought__") {
-				t.Errorf("the message would be passed on with its old id: %s", m.Native.Raw)
+				t.Errorf("the message would pass through with its old id: %s", m.Native.Raw)
 			}
 		}
 	}
 }
 
-func TestQuirkB17_ResultsFindTheirCallsBehindTheSameID(t *testing.T) {
+func TestQuirkB17_ResultsMatchCallsWithTheSameBareID(t *testing.T) {
 	const signed = `search_the_records_ts_CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE`
 	for _, swapped := range []bool{false, true} {
 		results := []string{`{"role":"tool","tool_call_id":"` + signed + `","content":"first"}`, `{"role":"tool","tool_call_id":"search_the_records","content":"second"}`}
@@ -153,24 +153,24 @@ func TestQuirkB17_ResultsFindTheirCallsBehindTheSameID(t *testing.T) {
 		}
 		calls := req.Messages[0].ToolCalls()
 		if len(calls) != 2 || calls[0].ID == calls[1].ID {
-			t.Fatalf("the calls are not two: %+v", calls)
+			t.Fatalf("want two calls: %+v", calls)
 		}
-		answers := map[string]string{}
+		texts := map[string]string{}
 		for _, m := range req.Messages[1:] {
 			res := m.Parts[0].(*dragoman.ToolResult)
-			answers[res.CallID] = res.Content[0].(*dragoman.Text).Text
+			texts[res.CallID] = res.Content[0].(*dragoman.Text).Text
 		}
-		if answers[calls[0].ID] != "first" || answers[calls[1].ID] != "second" {
-			t.Errorf("swapped %v: %v", swapped, answers)
+		if texts[calls[0].ID] != "first" || texts[calls[1].ID] != "second" {
+			t.Errorf("swapped %v: %v", swapped, texts)
 		}
 	}
 }
 
-func TestQuirkB17_AStreamTellsOfItsCallsByTheirOwnIDs(t *testing.T) {
+func TestQuirkB17_StreamEventsHaveBareCallIDs(t *testing.T) {
 	chunk := func(delta, finish string) string {
 		return `data: {"id":"r","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
 	}
-	body := chunk(`{"role":"assistant","tool_calls":[`+strings.Replace(behindID, "{", `{"index":0,`, 1)+`]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
+	body := chunk(`{"role":"assistant","tool_calls":[`+strings.Replace(signedID, "{", `{"index":0,`, 1)+`]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
 	from := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
 	for ev, err := range dialect.Events(from, strings.NewReader(body)) {
 		if err != nil {
@@ -186,33 +186,33 @@ func TestQuirkB17_AStreamTellsOfItsCallsByTheirOwnIDs(t *testing.T) {
 			continue
 		}
 		if c.ID != bareID {
-			t.Errorf("%T tells of %q", ev, c.ID)
+			t.Errorf("%T has the call id %q", ev, c.ID)
 		}
 	}
-	// Re-encoded, the signature stands in a field of the call.
+	// Re-encoded, the signature is a field of the call.
 	passed, _ := crosstest.Crossed(openaichat.Codec{}, openaichat.Codec{}, []byte(body))
 	if !strings.Contains(string(passed), `"id":"`+bareID+`"`) || !strings.Contains(string(passed), "thought_signature") {
 		t.Errorf("%s", passed)
 	}
-	again := chunk(`{"tool_calls":[`+strings.Replace(strings.Replace(behindID, "{", `{"index":0,`, 1), `"{}"`, `"{"`, 1)+`]}`, "null") +
+	again := chunk(`{"tool_calls":[`+strings.Replace(strings.Replace(signedID, "{", `{"index":0,`, 1), `"{}"`, `"{"`, 1)+`]}`, "null") +
 		chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
 	passed, _ = crosstest.Crossed(openaichat.Codec{}, openaichat.Codec{}, []byte(again))
 	if strings.Contains(string(passed), `"index":1`) || strings.Count(string(passed), `"index":0`) < 4 {
-		t.Errorf("the client gets a second call: %s", passed)
+		t.Errorf("the client gets another call: %s", passed)
 	}
 }
 
-// routedCall is a message of a router whose reasoning has the signature of its call.
+// routedCall is a router's message whose reasoning details contain the signature of its call.
 const routedCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}],` +
 	`"reasoning_details":[{"type":"reasoning.encrypted","id":"x","format":"google-gemini-v1","index":0,"data":"CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE="}]}`
 
-func TestQuirkB17_ASignatureInTheRecordsOfReasoningReachesItsCall(t *testing.T) {
+func TestQuirkB17_SignatureInReasoningDetailsReachesItsCall(t *testing.T) {
 	from, to := openaichat.Codec{}, gemini.Codec{}
 	unreported := func(t *testing.T, rep dragoman.Report) {
 		t.Helper()
 		for _, l := range rep.Losses {
 			if l.Kind == dragoman.Dropped && l.Severity > dragoman.Info {
-				t.Errorf("%v, which was written", l)
+				t.Errorf("loss of a value that is written: %v", l)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestQuirkB17_ASignatureInTheRecordsOfReasoningReachesItsCall(t *testing.T) 
 		}
 		rebuilt, err := from.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Dialect: dialectname.OpenAIChat, Model: "m"}})
 		if err != nil || strings.Count(string(rebuilt.Body), "CiQBSGVsbG8sIHRoaXMg") != 1 {
-			t.Errorf("toward Chat it does not stay, once: %v %s", err, rebuilt.Body)
+			t.Errorf("the signature does not occur exactly once for Chat: %v %s", err, rebuilt.Body)
 		}
 		enc, err := to.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
@@ -231,16 +231,16 @@ func TestQuirkB17_ASignatureInTheRecordsOfReasoningReachesItsCall(t *testing.T) 
 		}
 		signedOnce(t, string(enc.Body), enc.Report)
 		unreported(t, enc.Report)
-		req, normalised, err := history.Normalize(req, history.Options{Limits: to.Limits()})
+		req, report, err := history.Normalize(req, history.Options{Limits: to.Limits()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if enc, err = to.EncodeRequest(req, dialect.EncodeOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		normalised.Merge("", enc.Report)
-		signedOnce(t, string(enc.Body), normalised)
-		unreported(t, normalised)
+		report.Merge("", enc.Report)
+		signedOnce(t, string(enc.Body), report)
+		unreported(t, report)
 	})
 	t.Run("response", func(t *testing.T) {
 		resp, _, err := from.DecodeResponse([]byte(`{"id":"r","model":"m","choices":[{"index":0,"message":`+routedCall+`,"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{})
@@ -261,7 +261,7 @@ func TestQuirkB17_ASignatureInTheRecordsOfReasoningReachesItsCall(t *testing.T) 
 	})
 }
 
-func TestQuirkB17_ARecordOfNoCallHereIsReported(t *testing.T) {
+func TestQuirkB17_UnmatchedReasoningDetailIsReported(t *testing.T) {
 	from, to := openaichat.Codec{}, gemini.Codec{}
 	for what, message := range map[string]string{
 		"of another call":     strings.Replace(routedCall, `encrypted","id":"x"`, `encrypted","id":"y"`, 1),
@@ -279,7 +279,7 @@ func TestQuirkB17_ARecordOfNoCallHereIsReported(t *testing.T) {
 		body, rep := crosstest.Crossed(from, to, []byte(`data: {"id":"r","model":"m","choices":[{"index":0,"delta":`+strings.Replace(message, `[{"id"`, `[{"index":0,"id"`, 1)+`,"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
 		for way, r := range map[string]dragoman.Report{"whole": enc.Report, "streamed": rep} {
 			if !strings.Contains(r.String(), "opaque reasoning") {
-				t.Errorf("%s, %s: the loss is not told: %s", what, way, r)
+				t.Errorf("%s, %s: the loss is not reported: %s", what, way, r)
 			}
 		}
 		if strings.Contains(string(enc.Body)+string(body), "thoughtSignature") {
@@ -288,7 +288,7 @@ func TestQuirkB17_ARecordOfNoCallHereIsReported(t *testing.T) {
 	}
 }
 
-func TestQuirkB17_WhatIsNoSignatureIsNotTakenForOne(t *testing.T) {
+func TestQuirkB17_OtherValuesAreNotSignatures(t *testing.T) {
 	const call = `{"id":"x","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"not base64!"}}}`
 	resp, _, err := openaichat.Codec{}.DecodeResponse([]byte(`{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[`+call+`]},"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{})
 	if err != nil {
@@ -300,22 +300,22 @@ func TestQuirkB17_WhatIsNoSignatureIsNotTakenForOne(t *testing.T) {
 	}
 }
 
-// signedBeside is a call whose signature stands beside something else.
-const signedBeside = `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"QUJD","cachePoint":{"a":1}}},"extra_content":{"google":{"thought_signature":"QUJD","important":{"x":1}},"vendor":{"y":2}}}`
+// signedWithSiblings is a call whose signature has sibling fields.
+const signedWithSiblings = `{"id":"x","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"thought_signature":"QUJD","cachePoint":{"a":1}}},"extra_content":{"google":{"thought_signature":"QUJD","important":{"x":1}},"vendor":{"y":2}}}`
 
-func TestQuirkB17_WhatStandsBesideTheSignatureIsReported(t *testing.T) {
-	told := func(t *testing.T, rep dragoman.Report, body string) {
+func TestQuirkB17_SiblingFieldsOfSignatureAreReported(t *testing.T) {
+	check := func(t *testing.T, rep dragoman.Report, body string) {
 		t.Helper()
 		lines := rep.String()
 		if !strings.Contains(lines, "/extra_content") || !strings.Contains(lines, "/function/provider_specific_fields") {
-			t.Errorf("nothing is said of what stands beside it: %s", lines)
+			t.Errorf("sibling fields are not reported: %s", lines)
 		}
 		if strings.Count(body, `"thoughtSignature":"QUJD"`) != 1 {
-			t.Errorf("the signature is not there once: %s", body)
+			t.Errorf("the signature does not occur exactly once: %s", body)
 		}
 	}
 	from, to := openaichat.Codec{}, gemini.Codec{}
-	req, _, err := from.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[`+signedBeside+`]},{"role":"tool","tool_call_id":"x","content":"r"}]}`), dialect.DecodeOptions{})
+	req, _, err := from.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[`+signedWithSiblings+`]},{"role":"tool","tool_call_id":"x","content":"r"}]}`), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,28 +323,28 @@ func TestQuirkB17_WhatStandsBesideTheSignatureIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told(t, enc.Report, string(enc.Body))
+	check(t, enc.Report, string(enc.Body))
 
-	resp, _, err := from.DecodeResponse([]byte(`{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[`+signedBeside+`]},"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{})
+	resp, _, err := from.DecodeResponse([]byte(`{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[`+signedWithSiblings+`]},"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if enc, err = to.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	told(t, enc.Report, string(enc.Body))
+	check(t, enc.Report, string(enc.Body))
 
-	chunk := `data: {"id":"r","model":"m","choices":[{"index":0,"delta":{"tool_calls":[` + strings.Replace(signedBeside, "{", `{"index":0,`, 1) + `]},"finish_reason":"tool_calls"}]}`
+	chunk := `data: {"id":"r","model":"m","choices":[{"index":0,"delta":{"tool_calls":[` + strings.Replace(signedWithSiblings, "{", `{"index":0,`, 1) + `]},"finish_reason":"tool_calls"}]}`
 	body, rep := crosstest.Crossed(from, to, []byte(chunk+"\n\ndata: [DONE]\n\n"))
-	told(t, rep, string(body))
+	check(t, rep, string(body))
 }
 
-func TestQuirkB17_AnOrdinaryIDHidesNoSignature(t *testing.T) {
+func TestQuirkB17_OrdinaryIDContainsNoSignature(t *testing.T) {
 	for _, id := range []string{
 		"x__thought__process", "x__thought__complete", "call_1__thought__0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 		"x__thought__" + strings.Repeat("A", 64), "x__thought__" + "CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE",
 		"x_ts_backup", "call_ts_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", // a hash
-		"call_ts_CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE", // which any API takes
+		"call_ts_CiQBSGVsbG8sIHRoaXMgaXMgbm90IGEgcmVhbCBvbmUhISE", // valid in every API
 		"_ts_" + strings.Repeat("aB3d", 20), "call_ts_" + strings.Repeat("aB3d", 20) + "!",
 	} {
 		if bare, _ := wirekit.SplitID(id); bare != id {

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// literals are the members of each wire that nobody but a tool or a validator
-// reads: what repeats there is their matter.
+// literals lists the fields of each wire format that only a tool or a validator reads. Duplicate
+// fields inside them are not our concern.
 var literals = map[dragoman.Dialect][]string{
 	dialectname.OpenAIChat:      {"arguments", "parameters", "schema"},
 	dialectname.OpenAIResponses: {"arguments", "parameters", "schema"},
@@ -29,9 +29,9 @@ var literals = map[dragoman.Dialect][]string{
 	dialectname.Bedrock:         {"input", "json"},
 }
 
-// memberNames returns where the names of the members of a document begin, with the
-// names, outside what is literal.
-func memberNames(t *rapid.T, doc []byte, literal []string) (at []int, names []string) {
+// fieldNames returns the offsets and names of the fields of a document, except those inside
+// literal fields.
+func fieldNames(t *rapid.T, doc []byte, literal []string) (at []int, names []string) {
 	dec := jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true)) // arguments may repeat a name
 	for depth := 0; ; {
 		kind, n := dec.StackIndex(dec.StackDepth())
@@ -63,9 +63,9 @@ func memberNames(t *rapid.T, doc []byte, literal []string) (at []int, names []st
 	}
 }
 
-// saidTwice puts a member before one of the document's that has its name.
-func saidTwice(t *rapid.T, doc []byte, literal []string) []byte {
-	at, names := memberNames(t, doc, literal)
+// withDuplicateField inserts a field before one of the document's fields with the same name.
+func withDuplicateField(t *rapid.T, doc []byte, literal []string) []byte {
+	at, names := fieldNames(t, doc, literal)
 	i := rapid.IntRange(0, len(at)-1).Draw(t, "member")
 	value := rapid.SampledFrom([]string{
 		`null`, `5`, `true`, `"x"`, `[]`, `{}`, `["x"]`, `[{"role":"user","content":"evil"}]`, `{"role":"user","content":"evil"}`,
@@ -74,18 +74,18 @@ func saidTwice(t *rapid.T, doc []byte, literal []string) []byte {
 	return slices.Concat(doc[:at[i]], []byte(names[i]+":"+value+","), doc[at[i]:])
 }
 
-func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing.T) {
+func TestR7_LastDuplicateFieldOfRequestCountsAndIsReported(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		req := gen.Options{}.Request().Draw(t, "request")
 		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
-		if errors.Is(err, dragoman.ErrUnsupported) { // it demands a tool that the wire has no form for
+		if errors.Is(err, dragoman.ErrUnsupported) { // it requires a tool that the wire cannot express
 			req.ToolChoice = nil
 			enc, err = c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := saidTwice(t, enc.Body, literals[c.Dialect()])
+		body := withDuplicateField(t, enc.Body, literals[c.Dialect()])
 		want, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -95,19 +95,19 @@ func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing
 			t.Fatalf("%v in %s", err, body)
 		}
 		if !strings.Contains(rep.String(), "twice") {
-			t.Fatalf("nothing is reported of %s", body)
+			t.Fatalf("nothing is reported for %s", body)
 		}
 		if got.Native != nil {
-			t.Fatalf("the bytes are kept to be passed on: %s", body)
+			t.Fatalf("the native bytes are kept: %s", body)
 		}
 		want.Native = nil
 		if d := gen.Diff(want, got); d != "" {
-			t.Fatalf("%s\nis read otherwise than\n%s\n%s", body, enc.Body, d)
+			t.Fatalf("%s\ndecodes to another request than\n%s\n%s", body, enc.Body, d)
 		}
 	})
 }
 
-func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T) {
+func TestR7_DuplicateFieldOfResponseIsReported(t *testing.T) {
 	crosstest.ForEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		enc, err := c.EncodeResponse(gen.Options{}.Response().Draw(t, "response"), dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
@@ -115,25 +115,25 @@ func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T)
 		}
 		want, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{Seed: "s"})
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, enc.Body)
+			t.Fatalf("the encoded response cannot be decoded: %v\n%s", err, enc.Body)
 		}
-		body := saidTwice(t, enc.Body, literals[c.Dialect()])
+		body := withDuplicateField(t, enc.Body, literals[c.Dialect()])
 		got, rep, err := c.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
 		if refused := new(dragoman.DecodeError); errors.As(err, &refused) {
-			return // with what is wrong
+			return // the error names the field
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(rep.String(), "twice") {
-			t.Fatalf("nothing is reported of %s", body)
+			t.Fatalf("nothing is reported for %s", body)
 		}
 		if got.Native != nil {
-			t.Fatalf("the bytes are kept to be passed on: %s", body)
+			t.Fatalf("the native bytes are kept: %s", body)
 		}
 		texts := textsOf(want)
 		for _, text := range textsOf(got) {
 			if !slices.Contains(texts, text) {
-				t.Fatalf("%s says %q", body, text)
+				t.Fatalf("%s has the text %q", body, text)
 			}
 		}
 		for _, call := range got.ToolCalls() {
@@ -147,7 +147,7 @@ func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T)
 	})
 }
 
-// textsOf returns each text that an answer says, in all it holds.
+// textsOf returns all texts of a response.
 func textsOf(resp *dragoman.Response) (out []string) {
 	for _, m := range resp.Output {
 		for _, p := range m.Parts {

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// anthropicEvents frames the data of events.
+// anthropicEvents frames event data as server-sent events.
 func anthropicEvents(data ...string) []byte {
 	var b strings.Builder
 	for _, d := range data {
@@ -23,7 +23,7 @@ func anthropicEvents(data ...string) []byte {
 	return []byte(b.String())
 }
 
-// anthropicCallOf is the stream of one call, with the deltas given.
+// anthropicCallOf returns a stream of one call with the given deltas.
 func anthropicCallOf(deltas ...string) []byte {
 	data := []string{
 		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}`,
@@ -36,7 +36,7 @@ func anthropicCallOf(deltas ...string) []byte {
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`)...)
 }
 
-// bedrockCallOf is the stream of one call, with the inputs given.
+// bedrockCallOf returns a stream of one call with the given inputs.
 func bedrockCallOf(t *testing.T, inputs ...string) []byte {
 	t.Helper()
 	out := crosstest.EventStreamFrame(t, "messageStart", map[string]any{"role": "assistant"})
@@ -49,8 +49,8 @@ func bedrockCallOf(t *testing.T, inputs ...string) []byte {
 	return append(out, crosstest.EventStreamFrame(t, "metadata", map[string]any{"usage": map[string]any{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}})...)
 }
 
-// converted is a stream as it goes out in another dialect: what was read of it,
-// what was written, and all that was reported.
+// converted converts a stream to another dialect. It returns the decoded response, the written
+// stream and all losses.
 func converted(t *testing.T, from, to dialect.Codec, body []byte) (resp *dragoman.Response, out []byte, rep dragoman.Report) {
 	t.Helper()
 	dec, enc := from.NewStreamDecoder(dialect.DecodeOptions{}), to.NewStreamEncoder(dialect.EncodeOptions{Seed: "s"})
@@ -79,8 +79,8 @@ func converted(t *testing.T, from, to dialect.Codec, body []byte) (resp *dragoma
 	return resp, out, rep
 }
 
-// A client that joins texts would join none, and run the call with {}.
-func TestQuirkB1C7_ArgumentsOfAStreamThatAreNoTextAreReadAsGivenOrDoNotRun(t *testing.T) {
+// A client that joins text deltas would get no text, and would run the call with {}.
+func TestQuirkB1C7_MistypedStreamedArgumentsAreReadOrBlocked(t *testing.T) {
 	anthropic := func(values ...string) []byte {
 		var deltas []string
 		for _, v := range values {
@@ -106,7 +106,7 @@ func TestQuirkB1C7_ArgumentsOfAStreamThatAreNoTextAreReadAsGivenOrDoNotRun(t *te
 			{[]string{`5`}, `5`, false},
 			{[]string{`true`}, `true`, false},
 			{[]string{`["a"]`}, `["a"]`, false},
-			{[]string{`"{\"a\":1"`, `2`, `"}"`}, `{"a":12}`, false}, // or is it 1?
+			{[]string{`"{\"a\":1"`, `2`, `"}"`}, `{"a":12}`, false}, // ambiguous: 12 or 1
 			{[]string{`{"a":1}`, `"{\"a\":1}"`}, ``, false},
 			{[]string{`{"a":1}`, `{"a":1}`}, ``, false},
 		} {
@@ -119,13 +119,13 @@ func TestQuirkB1C7_ArgumentsOfAStreamThatAreNoTextAreReadAsGivenOrDoNotRun(t *te
 				continue
 			}
 			if !strings.Contains(rep.String(), "arguments that came as a value") {
-				t.Errorf("%s: nothing in the report:\n%s", name, rep)
+				t.Errorf("%s: nothing is reported:\n%s", name, rep)
 			}
-			// A client sees by itself that a number is no object.
+			// A client detects by itself that a number is not an object.
 			if tc.runs && !strings.Contains(string(out), `/tmp/x`) || !tc.runs && len(tc.pieces) > 1 && strings.Contains(string(out), `"finish_reason":"tool_calls"`) {
 				t.Errorf("%s: %s", name, out)
 			}
-			// A client of the same dialect sees the call that we tell of.
+			// A client of the same dialect gets the call that we decode.
 			_, same, _ := converted(t, crosstest.CodecOf(d), crosstest.CodecOf(d), body)
 			again := crosstest.Collect(t, crosstest.CodecOf(d), same, nil).ToolCalls()
 			if len(again) != 1 || tc.runs && again[0].Arguments != tc.args || (again[0].Problem == nil) != tc.runs {
@@ -135,8 +135,8 @@ func TestQuirkB1C7_ArgumentsOfAStreamThatAreNoTextAreReadAsGivenOrDoNotRun(t *te
 	}
 }
 
-// The type may stand behind what it is the type of, or be missing.
-func TestQuirkC7_AnthropicArgumentsThatAreAValueAreFoundWhereverTheTypeStands(t *testing.T) {
+// The type may follow the arguments, or be absent.
+func TestQuirkC7_AnthropicArgumentValueIsFoundAnywhere(t *testing.T) {
 	for _, delta := range []string{
 		`{"partial_json":{"a":1},"type":"input_json_delta"}`,
 		`{"partial_json":{"a":1}}`,
@@ -148,7 +148,7 @@ func TestQuirkC7_AnthropicArgumentsThatAreAValueAreFoundWhereverTheTypeStands(t 
 	}
 }
 
-func TestQuirkC7_ABedrockCallThatIsNoObjectIsAnErrorWithItsPlace(t *testing.T) {
+func TestQuirkC7_BedrockCallOfWrongTypeIsADecodeError(t *testing.T) {
 	for _, v := range []string{`5`, `"{\"a\":1}"`, `[]`} {
 		dec := crosstest.CodecOf(dialectname.Bedrock).NewStreamDecoder(dialect.DecodeOptions{})
 		err := dec.Feed(bedrockCallOf(t, v), func(dragoman.Event) error { return nil })
@@ -158,7 +158,7 @@ func TestQuirkC7_ABedrockCallThatIsNoObjectIsAnErrorWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestQuirkC28_PiecesOfArgumentsThatNobodyCanReadMakeNoCallThatRuns(t *testing.T) {
+func TestQuirkC28_UnreadablePartialArgumentsBlockTheCall(t *testing.T) {
 	for _, pieces := range []string{
 		`{"jsonPath":"$.x","stringValue":"a"}`, `5`, `"a"`, `true`,
 		`[{"jsonPath":"$.x","structValue":{"a":1}}]`, `[{"jsonPath":"$.x","stringValue":5}]`, `[5]`,
@@ -171,7 +171,7 @@ func TestQuirkC28_PiecesOfArgumentsThatNobodyCanReadMakeNoCallThatRuns(t *testin
 	}
 }
 
-func TestQuirkJ7_AnthropicTextsThatAreNoStringsAreTold(t *testing.T) {
+func TestQuirkJ7_MistypedAnthropicTextsAreReported(t *testing.T) {
 	for block, delta := range map[string]string{
 		`{"type":"text","text":""}`:                         `{"type":"text_delta","text":5}`,
 		`{"type":"thinking","thinking":"","signature":""}`:  `{"type":"thinking_delta","thinking":{"a":1}}`,
@@ -184,14 +184,14 @@ func TestQuirkJ7_AnthropicTextsThatAreNoStringsAreTold(t *testing.T) {
 			`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
 		_, _, rep := converted(t, crosstest.CodecOf(dialectname.Anthropic), crosstest.CodecOf(dialectname.OpenAIChat), body)
 		if n := strings.Count(rep.String(), "/content/0: "); n != 1 || !strings.Contains(rep.String(), "which is no string") {
-			t.Errorf("%s: %d lines\n%s", delta, n, rep)
+			t.Errorf("%s: %d losses\n%s", delta, n, rep)
 		}
 	}
 }
 
-// What stands beside what we know is passed on within the dialect, and told to
-// everybody else, once for each kind.
-func TestQuirkJ7_MembersBesideAKnownEventAreToldWhereTheyAreNotPassedOn(t *testing.T) {
+// Unknown fields of a known event pass through within the dialect. Other dialects drop them and
+// report each kind once.
+func TestQuirkJ7_UnknownFieldsOfKnownEventsAreReported(t *testing.T) {
 	text := `{"type":"content_block_delta","index":0,"zork2":2,"delta":{"type":"text_delta","text":"b","zork3":3}}`
 	anthropic := anthropicEvents(
 		`{"type":"message_start","zork0":0,"message":{"id":"m","type":"message","role":"assistant","model":"x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}`,
@@ -221,12 +221,12 @@ func TestQuirkJ7_MembersBesideAKnownEventAreToldWhereTheyAreNotPassedOn(t *testi
 		_, _, rep := converted(t, crosstest.CodecOf(d), crosstest.CodecOf(dialectname.OpenAIChat), tc.body)
 		for _, w := range tc.want {
 			if n := strings.Count(rep.String(), w); n == 0 || n > 2 {
-				t.Errorf("%s: %d lines tell of %q:\n%s", d, n, w, rep)
+				t.Errorf("%s: %d losses for %q:\n%s", d, n, w, rep)
 			}
 		}
 		_, same, rep := converted(t, crosstest.CodecOf(d), crosstest.CodecOf(d), tc.body)
 		if strings.Contains(rep.String(), "zork") {
-			t.Errorf("%s: within the dialect nothing is lost:\n%s\n%s", d, same, rep)
+			t.Errorf("%s: losses within the dialect:\n%s\n%s", d, same, rep)
 		}
 		for _, w := range tc.want {
 			if strings.Count(string(same), `"`+w+`":`) == 0 {
