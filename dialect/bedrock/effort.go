@@ -10,7 +10,7 @@ import (
 
 // The values of [targets.Capabilities.EffortField].
 const (
-	fieldEffort = "reasoning_effort" // OpenAI models: a word
+	fieldEffort = "reasoning_effort" // OpenAI models: a string
 	fieldConfig = "reasoningConfig"  // Amazon Nova: an object
 )
 
@@ -21,8 +21,8 @@ type modelEffort struct{ field, word string }
 // off switches reasoning off in the Amazon Nova object.
 const off = "disabled"
 
-// takeEffort moves the reasoning settings out of the request if the model takes its effort
-// in a separate field. It reports settings that the field cannot express.
+// takeEffort moves the reasoning settings out of the request if the model has
+// its own field for effort. It reports settings that the field cannot express.
 func (e *requestEncoder) takeEffort() {
 	field, s := e.Target.Caps.EffortField, e.Req.Reasoning
 	if field == "" || s == nil {
@@ -33,10 +33,10 @@ func (e *requestEncoder) takeEffort() {
 	e.Req = &req
 	extra.Report(e.Rep, s.Extra, name, extra.At("/reasoning"))
 	for _, f := range s.Extra.For(name) {
-		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s has no place in %s", f.Path, field)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s cannot be expressed in %s", f.Path, field)
 	}
 	if s.Summary != "" {
-		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s does not say how reasoning is shown", field)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s cannot set how reasoning is shown", field)
 	}
 	word := s.Effort
 	switch {
@@ -48,7 +48,7 @@ func (e *requestEncoder) takeEffort() {
 		word = off
 	case word == "" && s.BudgetTokens != nil:
 		word = wirekit.EffortOf(*s.BudgetTokens)
-		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model does not accept a budget; effort %s is sent", word)
 	case word == "" && s.Mode != codes.ReasoningDefault && field == fieldConfig:
 		word = "medium" // the object requires an effort
 		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
@@ -68,17 +68,17 @@ func (e *requestEncoder) takeEffort() {
 // and topP are dropped.
 func (e *requestEncoder) highEffort() string {
 	if e.Req.MaxOutputTokens != nil {
-		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no maxTokens with effort high; medium is sent")
+		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model does not accept maxTokens with effort high; medium is sent")
 		return "medium"
 	}
-	s := &e.Req.Sampling // of the copy that takeEffort made
+	s := &e.Req.Sampling // takeEffort made a copy of the request
 	for _, knob := range []struct {
 		key string
 		at  **dragoman.Number
 	}{{"temperature", &s.Temperature}, {"top_p", &s.TopP}} {
 		if *knob.at != nil {
 			*knob.at = nil
-			e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+knob.key, "the model does not take it with effort high")
+			e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+knob.key, "not accepted with effort high")
 		}
 	}
 	return "high"

@@ -34,14 +34,14 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The response as a stream is valid, whatever it holds.
+		// Every decodable response can be written as a valid stream.
 		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
 			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
 	})
 }
 
-// FuzzStreamDecoder takes a stream as bytes, or as the lines of its events.
+// FuzzStreamDecoder accepts a stream as bytes, or as the lines of its events.
 func FuzzStreamDecoder(f *testing.F) {
 	f.Add(richStream, uint16(7))
 	for _, seed := range []string{
@@ -62,8 +62,8 @@ func FuzzStreamDecoder(f *testing.F) {
 	})
 }
 
-// nameless reports whether a call has no name, which the checker refuses, or
-// one that could not be read.
+// nameless reports whether evs contain a call without a name, or with an
+// unreadable one. The checker refuses those.
 func nameless(evs []dragoman.Event) bool {
 	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
 		end, ok := ev.(*dragoman.PartEnd)
@@ -85,7 +85,7 @@ func FuzzDecodeError(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body, "toolUse") })
 }
 
-// FuzzStreamEncoder writes stored events, one a line.
+// FuzzStreamEncoder encodes stored events, one per line.
 func FuzzStreamEncoder(f *testing.F) {
 	evs, err := drain(dialect.DecodeOptions{}, richStream)
 	if err != nil {
@@ -103,7 +103,7 @@ func FuzzStreamEncoder(f *testing.F) {
 				continue
 			}
 			if _, native := ev.(*dragoman.Chunk); native {
-				continue // a made-up chunk may be anything
+				continue // an invented chunk may contain anything
 			}
 			if out, err = e.Encode(out, ev); err != nil {
 				return
