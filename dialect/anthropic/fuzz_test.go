@@ -28,7 +28,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The response as a stream is valid, whatever it holds.
+		// Every decodable response can be written as a valid stream.
 		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
 			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
