@@ -273,7 +273,7 @@ var coveredBy = map[string]*regexp.Regexp{
 	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
 	"reasoning state":       regexp.MustCompile(`(?i)reasoning|thinking|signature|encrypted`),
 	"signature":             regexp.MustCompile(`(?i)signature`),
-	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|run by its`),
+	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|has no (Gemini )?form|(run|executed) by its`),
 	"hosted tool":           regexp.MustCompile(`(?i)run by its own provider`),
 	"tool kind":             regexp.MustCompile(`(?i)freeform`),
 	"tool grammar":          regexp.MustCompile(`(?i)grammar`),
@@ -304,7 +304,7 @@ var coveredBy = map[string]*regexp.Regexp{
 // inURL is how a report says that a URL names the model: that of the request,
 // of which its body and, in Bedrock, the answer say nothing. Answers of Cohere do
 // not name it either.
-var inURL = regexp.MustCompile(`the model stands in the URL|names no model; the URL|do not name their model`)
+var inURL = regexp.MustCompile(`the model is in the URL|name no model; the request URL|do not name their model`)
 
 // withoutMovedModel leaves the model out of what the table calls a loss where
 // the report says that the URL has it.
@@ -322,7 +322,7 @@ func (res cellResult) withoutMovedModel() cellResult {
 var borrowedCall = regexp.MustCompile(`freeform input written|tool "list_orders" written as`)
 
 // atTheAPI is a loss that no bytes show: what an API makes of what it reads.
-var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API keeps numbers as doubles`)
+var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API stores numbers as doubles`)
 
 // judgeReading holds the report of reading what a provider, or we, wrote in its
 // own words: of that nothing is lost. Ids that the wire has none of are made up,
