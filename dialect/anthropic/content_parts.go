@@ -165,9 +165,9 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 	case toolwire.EmptyMedia(m):
 		return "", "", fmt.Sprintf("%s without content", m.Media)
 	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
-		return "", "", fmt.Sprintf("the target does not accept %s", m.Media)
+		return "", "", fmt.Sprintf("the target does not accept %s input", m.Media)
 	case m.Media != codes.MediaImage && m.Media != codes.MediaFile:
-		return "", "", fmt.Sprintf("Anthropic does not accept %s", m.Media)
+		return "", "", fmt.Sprintf("Anthropic does not accept %s input", m.Media)
 	}
 	block = "image"
 	if m.Media == codes.MediaFile {
@@ -191,7 +191,7 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 		}
 		return "", "", "Anthropic accepts text only in UTF-8"
 	default:
-		return "", "", fmt.Sprintf("Anthropic does not accept %s of type %.60q", m.Media, m.MIME)
+		return "", "", fmt.Sprintf("Anthropic does not accept %s type %.60q", m.Media, m.MIME)
 	}
 }
 

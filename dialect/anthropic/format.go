@@ -32,7 +32,7 @@ var literal = jsonwire.Literal{Members: []string{"input", "input_schema", "schem
 
 // nearestStop returns the nearest stop reason for a reason that not every Claude
 // API has.
-func nearestStop(reason dragoman.StopReason, calls bool) (word string, exact bool) {
+func nearestStop(reason dragoman.StopReason, calls bool) (native string, exact bool) {
 	switch reason {
 	case dragoman.StopRefusal:
 		return "refusal", true

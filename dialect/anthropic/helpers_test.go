@@ -26,7 +26,7 @@ var (
 	messagesOf     = codectest.Messages
 	has            = codectest.HasLoss
 	play           = checked.Play
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
@@ -69,8 +69,8 @@ func endLines(word string) string {
 	return `{"type":"message_delta","delta":{"stop_reason":"` + word + `","stop_sequence":null},"usage":{"output_tokens":20}}` + "\n" + stopLine
 }
 
-// answerOf returns a complete response with the given content.
-func answerOf(word, content string) string {
+// responseBody returns a complete response with the given content.
+func responseBody(word, content string) string {
 	return `{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":` + content +
 		`,"stop_reason":"` + word + `","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":20}}`
 }

@@ -100,7 +100,7 @@ func TestAmbiguousCallIsBlocked(t *testing.T) {
 		`{"type":"tool_use","id":"t","name":"rm","input":{},"type":"text","text":"x"}`,
 		`{"type":"text","text":"x","Type":"tool_use","id":"t","name":"rm","input":{}}`,
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", "["+block+"]"))
+		resp := decodeResponse(t, responseBody("tool_use", "["+block+"]"))
 		if got := problems(resp.ToolCalls()); got != "rm duplicate_key" {
 			t.Errorf("%s: %s", block, got)
 		}
@@ -159,7 +159,7 @@ func TestInvalidCallIsKept(t *testing.T) {
 	for block, want := range map[string]string{
 		`{"type":"tool_use","id":"t","name":7,"input":{"a":1}}`: " unreadable",
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", "["+block+"]"))
+		resp := decodeResponse(t, responseBody("tool_use", "["+block+"]"))
 		if got := problems(resp.ToolCalls()); got != want {
 			t.Fatalf("%s: %q", block, got)
 		}
@@ -248,7 +248,7 @@ func TestManySystemMessagesAreLinear(t *testing.T) {
 	linear(t, 10000, func(n int) {
 		ms := []dragoman.Message{dragoman.UserText("x")}
 		for range n {
-			ms = append(ms, said(dragoman.RoleSystem, &dragoman.Text{Text: "s"}))
+			ms = append(ms, newMessage(dragoman.RoleSystem, &dragoman.Text{Text: "s"}))
 		}
 		if _, err := codec.EncodeRequest(ask(ms...), dialect.EncodeOptions{}); err != nil {
 			t.Fatal(err)
@@ -518,7 +518,7 @@ func TestUnreadableCallIsKept(t *testing.T) {
 		`{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"odd":1}`: "rm invalid_json",
 		`{"type":"tool_use","id":"t","name":7,"input":"{}"}`:               " no_name",
 	} {
-		resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", "["+block+"]")), dialect.DecodeOptions{Registry: enc.Registry})
+		resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", "["+block+"]")), dialect.DecodeOptions{Registry: enc.Registry})
 		if err != nil || problems(resp.ToolCalls()) != want {
 			t.Fatalf("%s: %v, %q", block, err, problems(resp.ToolCalls()))
 		}

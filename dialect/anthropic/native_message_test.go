@@ -84,13 +84,13 @@ func TestNativeMessageOnlyGainsBlocks(t *testing.T) {
 		{
 			"quirks D2, D4: results come first while a call is open",
 			[]string{calls, `{"x":1,"role":"user","content":[{"text":"a","type":"text"},{"tool_use_id":"c2","type":"tool_result"}]}`},
-			[]dragoman.Message{said(dragoman.RoleTool, result("c1", "r"))},
+			[]dragoman.Message{newMessage(dragoman.RoleTool, result("c1", "r"))},
 			`{"x":1,"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"r"}]},{"tool_use_id":"c2","type":"tool_result"},{"text":"a","type":"text"}]}`,
 		},
 		{
 			"quirk D6: a late result replaces the earlier one",
 			[]string{calls, `{"role":"user","content":[{"tool_use_id":"c1","type":"tool_result","content":"old"},{"tool_use_id":"c2","type":"tool_result"},{"text":"a","type":"text"}]}`},
-			[]dragoman.Message{said(dragoman.RoleTool, result("c1", "new"))},
+			[]dragoman.Message{newMessage(dragoman.RoleTool, result("c1", "new"))},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"new"}]},{"tool_use_id":"c2","type":"tool_result"},{"text":"a","type":"text"}]}`,
 		},
 	} {
@@ -151,8 +151,8 @@ func TestQuirkD31_OnlyUnmarkedBlockIsReencoded(t *testing.T) {
 // The API rejects a result without a call at any position. Such a result must
 // not change the messages before it.
 func TestResultWithoutCallKeepsItsPosition(t *testing.T) {
-	req := ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, result("c1", "r")),
-		dragoman.UserText("b"), said(dragoman.RoleTool, result("c0", "of no call")), dragoman.UserText("c"))
+	req := ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, result("c1", "r")),
+		dragoman.UserText("b"), newMessage(dragoman.RoleTool, result("c0", "of no call")), dragoman.UserText("c"))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	want := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"r"}]},{"type":"text","text":"b"},` +
 		`{"type":"tool_result","tool_use_id":"c0","content":[{"type":"text","text":"of no call"}]},{"type":"text","text":"c"}]}`
@@ -164,7 +164,7 @@ func TestResultWithoutCallKeepsItsPosition(t *testing.T) {
 // The server has the calls for the first results of a thread.
 func TestQuirkD2_ResultsOfThreadComeFirst(t *testing.T) {
 	req := decode(t, `{"model":"m","max_tokens":5,"thread":{"type":"continue","previous_message_id":"msg_1"},"messages":[{"role":"user","content":[{"text":"a","type":"text"}]}]}`)
-	req.Messages = append(req.Messages, said(dragoman.RoleTool, result("c2", "r"), result("c1", "s")))
+	req.Messages = append(req.Messages, newMessage(dragoman.RoleTool, result("c2", "r"), result("c1", "s")))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	want := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"r"}]},` +
 		`{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"s"}]},{"text":"a","type":"text"}]}`

@@ -76,7 +76,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	m := dragoman.Message{Origin: d.Origin}
 	at := extra.Elem("/messages", pos)
 	d.Ambiguous = false
-	contents, stray := 0, false
+	contents, stripped := 0, false
 	r := elem.Reader()
 	defer r.Return()
 	if r.Kind() != '{' && r.Err() == nil {
@@ -101,10 +101,10 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 					part := d.blocks.block(block, at.Elem("parts", i), pos, i)
 					if o, ok := part.(*dragoman.Opaque); ok && o.Type == typeDelta {
 						d.Rep.Addf(dragoman.Dropped, dragoman.Info, at.Elem("parts", i).String(), "a stream delta, not a content block")
-						stray = true
+						stripped = true
 						continue
 					}
-					stray = d.WithoutStrays(part, at.Elem("parts", i)) || stray
+					stripped = d.WithoutStrays(part, at.Elem("parts", i)) || stripped
 					m.Parts = append(m.Parts, part)
 				}
 			}
@@ -118,7 +118,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	if err := wirekit.NoRole(m.Role); err != nil {
 		return m, err
 	}
-	d.Settle(&m, elem.Raw, at, "parts", contents, stray)
+	d.Settle(&m, elem.Raw, at, "parts", contents, stripped)
 	return m, wirekit.Mistyped(elem.Raw, m.Parts)
 }
 

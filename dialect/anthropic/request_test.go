@@ -89,7 +89,7 @@ func TestSamplingPerVersion(t *testing.T) {
 }
 
 func TestSystemPromptIncludesLeadingMessages(t *testing.T) {
-	req := ask(dragoman.SystemText("two"), said(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
+	req := ask(dragoman.SystemText("two"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "one", Cache: &dragoman.CacheHint{TTL: "1h"}}, &dragoman.Text{Text: "  "}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	got, _ := json.Marshal(v["system"])
@@ -166,7 +166,7 @@ func TestPrefillTrailingWhiteSpaceIsTrimmed(t *testing.T) {
 
 func TestQuirkB2_EmptyArguments(t *testing.T) {
 	for _, args := range []string{"", " ", "null", "{}", `""`} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, `"input":{}`) {
 			t.Errorf("%q: %s", args, got)
 		}
@@ -179,7 +179,7 @@ func TestQuirkB5_B7_InvalidArgumentsAreReplaced(t *testing.T) {
 		`{"a":1,"a":2}`: `"input":{}`,
 		`{"a":`:         `"input":{}`,
 	} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, want) {
 			t.Errorf("%q: %s", args, got)
 		}
@@ -208,7 +208,7 @@ func TestQuirkB10_ResultsWithoutIDPairWithCallsWithoutID(t *testing.T) {
 
 func TestQuirkB13_CallAndResultGetSameAlias(t *testing.T) {
 	id := "call.with:dots/1"
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call(id, "f", "{}")), said(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call(id, "f", "{}")), newMessage(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	alias := enc.Registry.WireID(id)
 	if alias == id || !strings.Contains(ms[1], `"id":"`+alias+`"`) || !strings.Contains(ms[2], `"tool_use_id":"`+alias+`"`) {
@@ -221,9 +221,9 @@ func TestQuirkB13_CallAndResultGetSameAlias(t *testing.T) {
 
 func TestQuirkB26_B27_ClientCallsComeLast(t *testing.T) {
 	server := &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`)}
-	m := said(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
+	m := newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
 	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"text","text":"after"},` + string(server.JSON) + `,{"type":"tool_use","id":"c1","name":"f","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
 		t.Errorf("%s", got)
@@ -232,10 +232,10 @@ func TestQuirkB26_B27_ClientCallsComeLast(t *testing.T) {
 }
 
 func TestQuirkD25_SignedThinkingKeepsOrder(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t1", Signature: "s1"}, call("c1", "f", "{}"), &dragoman.Text{Text: " "},
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t1", Signature: "s1"}, call("c1", "f", "{}"), &dragoman.Text{Text: " "},
 		&dragoman.Reasoning{Signature: "s2"}, call("c2", "g", "{}"))
 	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, said(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"t1","signature":"s1"},{"type":"tool_use","id":"c1","name":"f","input":{}},` +
 		`{"type":"text","text":" "},{"type":"thinking","thinking":"","signature":"s2"},{"type":"tool_use","id":"c2","name":"g","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
@@ -245,7 +245,7 @@ func TestQuirkD25_SignedThinkingKeepsOrder(t *testing.T) {
 
 func TestQuirkB31_B33_NumbersAndCharactersAreExact(t *testing.T) {
 	args := `{"n":9007199254740993,"f":1.0,"s":"<&>\u00e9"}`
-	_, enc := encode(t, ask(dragoman.UserText("a <b> & c"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a <b> & c"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	if !strings.Contains(ms[1], args) || !strings.Contains(ms[0], "a <b> & c") {
 		t.Errorf("%q", ms)
@@ -259,8 +259,8 @@ func TestQuirkB31_B33_NumbersAndCharactersAreExact(t *testing.T) {
 func TestQuirkD1_D2_D4_ResultOrder(t *testing.T) {
 	_, enc := encode(t, ask(
 		dragoman.UserText("a"),
-		said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleAssistant, call("c2", "g", "{}")), // one turn in two items
-		said(dragoman.RoleTool, result("c2", "second")), dragoman.UserText("meanwhile"), said(dragoman.RoleTool, result("c1", "first")),
+		newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleAssistant, call("c2", "g", "{}")), // one turn in two items
+		newMessage(dragoman.RoleTool, result("c2", "second")), dragoman.UserText("meanwhile"), newMessage(dragoman.RoleTool, result("c1", "first")),
 	), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	if len(ms) != 3 {
@@ -275,8 +275,8 @@ func TestQuirkD1_D2_D4_ResultOrder(t *testing.T) {
 }
 
 func TestQuirkD6_LastResultReplacesFirst(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
-		said(dragoman.RoleTool, result("c1", "old"), result("c2", "b"), result("c1", "new"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
+		newMessage(dragoman.RoleTool, result("c1", "old"), result("c2", "b"), result("c1", "new"))), dialect.EncodeOptions{})
 	got := messagesOf(t, enc.Body)[2]
 	if strings.Contains(got, "old") || strings.Index(got, "new") > strings.Index(got, `"b"`) {
 		t.Errorf("%s", got)
@@ -287,7 +287,7 @@ func TestQuirkD6_LastResultReplacesFirst(t *testing.T) {
 func TestQuirkD12_ErrorFlagRoundTrip(t *testing.T) {
 	res := result("c1", "boom")
 	res.Outcome = codes.OutcomeError
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res)), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res)), dialect.EncodeOptions{})
 	back := decode(t, string(enc.Body)).Messages[2]
 	got := back.Parts[0].(*dragoman.ToolResult)
 	if back.Role != dragoman.RoleTool || got.Outcome != codes.OutcomeError || got.Text() != "boom" {
@@ -298,7 +298,7 @@ func TestQuirkD12_ErrorFlagRoundTrip(t *testing.T) {
 func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBO"}
 	res := &dragoman.ToolResult{CallID: "c1", Content: []dragoman.Part{image}}
-	req := ask(said(dragoman.RoleUser, image), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res))
+	req := ask(newMessage(dragoman.RoleUser, image), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if n := strings.Count(string(enc.Body), `"type":"image"`); n != 2 {
 		t.Errorf("%d images: %s", n, enc.Body)
@@ -338,7 +338,7 @@ func TestQuirkD23_D24_D26_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 		{"encrypted, of another dialect", foreign, &dragoman.Reasoning{Encrypted: "e", Summary: []string{"t"}}, false},
 		{"no origin", nil, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
 	} {
-		m := said(dragoman.RoleAssistant, c.part, &dragoman.Text{Text: "so"})
+		m := newMessage(dragoman.RoleAssistant, c.part, &dragoman.Text{Text: "so"})
 		m.Origin = c.origin
 		_, enc := encode(t, ask(dragoman.UserText("a"), m, dragoman.UserText("b")), dialect.EncodeOptions{})
 		if got := strings.Contains(messagesOf(t, enc.Body)[1], "thinking"); got != c.kept {
@@ -359,7 +359,7 @@ func TestQuirkD23_D24_D26_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 
 func TestQuirkD31_LastFourCacheBreakpointsAreWritten(t *testing.T) {
 	hint := &dragoman.CacheHint{}
-	req := ask(said(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
+	req := ask(newMessage(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
 	user := dragoman.UserText("c")
 	user.Cache = hint
 	req.Messages = append(req.Messages, user)
@@ -606,7 +606,7 @@ func TestUnknownFieldsBlocksAndNullsRoundTrip(t *testing.T) {
 }
 
 func TestForeignPartsAreDroppedAndReported(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
 		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dialectname.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
 	m.Origin, m.Phase, m.Name = foreign, "commentary", "bob"
 	req := ask(dragoman.UserText("a"), m, dragoman.UserText("b"))
@@ -676,10 +676,10 @@ func TestLimits(t *testing.T) {
 // Fields that a framework left on blocks collected from a stream are not sent:
 // the API answers 400 to each. Fields that the API itself sends are kept.
 func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
-	strays := []string{`"index"`, `"x-sig"`, `"stray-id"`, "input_json_delta", "partial_json"}
+	removed := []string{`"index"`, `"x-sig"`, `"stray-id"`, "input_json_delta", "partial_json"}
 	clean := func(t *testing.T, body []byte) {
 		t.Helper()
-		for _, s := range strays {
+		for _, s := range removed {
 			if bytes.Contains(body, []byte(s)) {
 				t.Errorf("%s is sent:\n%s", s, body)
 			}

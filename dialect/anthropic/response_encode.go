@@ -13,8 +13,8 @@ import (
 // content of one message. A response of this dialect that was not changed is
 // written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	return format.EncodeResponse(resp, o, func(answer blockwire.AnswerEncoder, w *jsonwire.Writer) error {
-		e := responseEncoder{answer}
+	return format.EncodeResponse(resp, o, func(base blockwire.AnswerEncoder, w *jsonwire.Writer) error {
+		e := responseEncoder{base}
 		w.BeginObject()
 		e.header(w, resp)
 		w.Key("content")
@@ -93,24 +93,24 @@ func (e *responseEncoder) stop(w *jsonwire.Writer, original, s dragoman.Stop, or
 			s.Reason = dragoman.StopUnknown
 		}
 	}
-	word, exact := e.WordOf(s, own, calls)
+	reason, exact := e.WordOf(s, own, calls)
 	if !exact {
 		severity := dragoman.Warn
-		if word == "end_turn" { // a failure that looks like a success (quirk B21)
+		if reason == "end_turn" { // a failure that looks like a success (quirk B21)
 			severity = dragoman.Serious
 		}
-		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, word)
+		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, reason)
 	} else if !refused {
-		wirekit.ReportBarred(e.Rep, original, s, word, "")
+		wirekit.ReportBarred(e.Rep, original, s, reason, "")
 	}
-	w.StringField("stop_reason", word)
+	w.StringField("stop_reason", reason)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)
 	if s.Details != nil && s.Details.Format == formatDetails {
 		w.RawField("stop_details", s.Details.JSON)
 		return
 	}
 	wirekit.ReportDetails(e.Rep, original, "")
-	if word == "refusal" && !own { // clients expect details with a refusal; none are known
+	if reason == "refusal" && !own { // clients expect details with a refusal; none are known
 		w.RawField("stop_details", []byte(`{"type":"refusal","category":null,"explanation":null}`))
 	}
 }

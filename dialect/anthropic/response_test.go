@@ -16,7 +16,7 @@ import (
 )
 
 func TestUnchangedResponseKeepsItsBytes(t *testing.T) {
-	body := strings.Replace(answerOf("end_turn", `[{"type":"text","text":"h\u00e9 <b>"}]`), `"model":`, "\n \"model\" : ", 1)
+	body := strings.Replace(responseBody("end_turn", `[{"type":"text","text":"h\u00e9 <b>"}]`), `"model":`, "\n \"model\" : ", 1)
 	resp := decodeResponse(t, body)
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != body {
@@ -30,8 +30,8 @@ func TestUnchangedResponseKeepsItsBytes(t *testing.T) {
 
 func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"x","citations":null}, {"type":"tool_use","id":"toolu_1","name":"f","input":{ "a":1 }}]`
-	resp := decodeResponse(t, answerOf("tool_use", content))
-	req := ask(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, said(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
+	resp := decodeResponse(t, responseBody("tool_use", content))
+	req := ask(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, newMessage(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body)[1]; got != `{"role":"assistant","content":`+content+`}` {
 		t.Errorf("%s", got)
@@ -58,7 +58,7 @@ func TestQuirkB18_B19_B20_StopReasons(t *testing.T) {
 		{"compaction", text, dragoman.StopCompaction, true},
 		{"telepathy", use, dragoman.StopUnknown, false},
 	} {
-		resp := decodeResponse(t, answerOf(c.word, c.content))
+		resp := decodeResponse(t, responseBody(c.word, c.content))
 		if resp.Stop.Reason != c.want || resp.Stop.Native != c.word {
 			t.Errorf("%s: %+v", c.word, resp.Stop)
 		}
@@ -95,7 +95,7 @@ func TestForeignStopReasons(t *testing.T) {
 		if c.calls {
 			parts = append(parts, call("c1", "f", "{}"))
 		}
-		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{said(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
+		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || !strings.Contains(string(enc.Body), `"stop_reason":"`+c.want+`"`) {
 			t.Errorf("%s: %v %s", c.reason, err, enc.Body)
@@ -117,7 +117,7 @@ func TestRefusalKeepsItsDetails(t *testing.T) {
 		t.Error(diff)
 	}
 	// A refusal part becomes text and the refusal stop reason.
-	other := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{said(dragoman.RoleAssistant, &dragoman.Refusal{Text: "no"})}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+	other := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, &dragoman.Refusal{Text: "no"})}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 	enc, _ = codec.EncodeResponse(other, dialect.EncodeOptions{})
 	if s := string(enc.Body); !strings.Contains(s, `"stop_reason":"refusal"`) || !strings.Contains(s, `{"type":"text","text":"no"}`) {
 		t.Errorf("%s", s)
@@ -127,7 +127,7 @@ func TestRefusalKeepsItsDetails(t *testing.T) {
 func TestQuirkB10_B11_SyntheticAndDuplicateIDs(t *testing.T) {
 	content := `[{"type":"tool_use","name":"f","input":{"a":1}},{"type":"tool_use","id":"x","name":"f","input":{"a":1}},
 		{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"tool_use","id":"x","name":"f","input":{"a":2}}]`
-	resp, rep, err := codec.DecodeResponse([]byte(answerOf("tool_use", content)), dialect.DecodeOptions{Seed: "run/1"})
+	resp, rep, err := codec.DecodeResponse([]byte(responseBody("tool_use", content)), dialect.DecodeOptions{Seed: "run/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,14 +141,14 @@ func TestQuirkB10_B11_SyntheticAndDuplicateIDs(t *testing.T) {
 	if resp.Output[0].Native != nil {
 		t.Error("a message with synthetic ids must not be replayed")
 	}
-	other, _, _ := codec.DecodeResponse([]byte(answerOf("tool_use", content)), dialect.DecodeOptions{Seed: "run/2"})
+	other, _, _ := codec.DecodeResponse([]byte(responseBody("tool_use", content)), dialect.DecodeOptions{Seed: "run/2"})
 	if other.ToolCalls()[0].ID == calls[0].ID {
 		t.Error("another seed must give another id")
 	}
 }
 
 func TestQuirkC34_LengthTruncatesLastCall(t *testing.T) {
-	resp := decodeResponse(t, answerOf("max_tokens", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{"x":1}}]`))
+	resp := decodeResponse(t, responseBody("max_tokens", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{"x":1}}]`))
 	calls := resp.ToolCalls()
 	if calls[0].Problem.Code != codes.ProblemStopped || calls[1].Problem.Code != codes.ProblemTruncated {
 		t.Errorf("%v %v", calls[0].Problem, calls[1].Problem)
@@ -156,7 +156,7 @@ func TestQuirkC34_LengthTruncatesLastCall(t *testing.T) {
 }
 
 func TestDuplicateKeyBlocksOnlyItsCall(t *testing.T) {
-	resp := decodeResponse(t, answerOf("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{"x":1,"x":2}}]`))
+	resp := decodeResponse(t, responseBody("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{"x":1,"x":2}}]`))
 	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%v", p)
 	}
@@ -181,7 +181,7 @@ func TestQuirkJ12_UsageArithmetic(t *testing.T) {
 }
 
 func TestForeignReasoningLosesSignature(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "secret"}, &dragoman.Reasoning{Encrypted: "hidden"}, &dragoman.Text{Text: "x"})
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "secret"}, &dragoman.Reasoning{Encrypted: "hidden"}, &dragoman.Text{Text: "x"})
 	m.Origin = foreign
 	resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{m}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -198,7 +198,7 @@ func TestForeignReasoningLosesSignature(t *testing.T) {
 
 func TestFreeformCallIsInputObject(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: "*** \"x\"\n"}
-	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{said(dragoman.RoleAssistant, c)}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
+	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, c)}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"input":{"input":"*** \"x\"\n"}`) {
 		t.Errorf("%v %s", err, enc.Body)

@@ -254,8 +254,8 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 
 // isProtected reports whether a delta of an unknown kind must not set a field:
 // only known deltas decide what a block is. It reports the loss.
-func (d *streamDecoder) isProtected(b *streamBlock, member string) bool {
-	switch member {
+func (d *streamDecoder) isProtected(b *streamBlock, name string) bool {
+	switch name {
 	case "text", "thinking", "signature", "data", "id", "name", "input", "cache_control":
 		if b.Part != nil && b.Part.Value.Kind() == codes.KindOpaque {
 			return false
@@ -264,7 +264,7 @@ func (d *streamDecoder) isProtected(b *streamBlock, member string) bool {
 	default:
 		return false
 	}
-	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%.40s must not set %q", d.kind, member)
+	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%.40s must not set %q", d.kind, name)
 	return true
 }
 

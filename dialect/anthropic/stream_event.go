@@ -288,16 +288,16 @@ func (v *wireEvent) settleText() {
 }
 
 // isTextField reports whether a delta of a known kind has its text in a field.
-func isTextField(kind, member []byte) bool {
+func isTextField(kind, name []byte) bool {
 	switch string(kind) {
 	case "text_delta":
-		return string(member) == "text"
+		return string(name) == "text"
 	case "input_json_delta":
-		return string(member) == "partial_json"
+		return string(name) == "partial_json"
 	case "thinking_delta":
-		return string(member) == "thinking"
+		return string(name) == "thinking"
 	case "signature_delta":
-		return string(member) == "signature"
+		return string(name) == "signature"
 	default:
 		return false
 	}

@@ -181,8 +181,8 @@ func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 // response is always written as cut off by its limit, and that is reported.
 func mustNotRun(r *dragoman.Response) bool {
 	return slices.ContainsFunc(r.ToolCalls(), func(c *dragoman.ToolCall) bool {
-		_, barred := wirekit.Barred(c)
-		return barred
+		_, blocked := wirekit.Barred(c)
+		return blocked
 	})
 }
 
@@ -296,7 +296,7 @@ func TestReencodeUnusualStreams(t *testing.T) {
 			{"type":"content_block_stop","index":3}
 			` + endLines("tool_use"),
 		"content in message_start": `{"type":"message_start","message":` +
-			answerOf("tool_use", `[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]`) + `}
+			responseBody("tool_use", `[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]`) + `}
 			` + stopLine,
 		"no blocks": startLine + "\n" + endLines("refusal"),
 	} {

@@ -89,7 +89,7 @@ func TestStreamEqualsResponse(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			stream := sseStream(startLine + c.lines + "\n" + endLines(c.word))
-			want := decodeResponse(t, answerOf(c.word, c.content))
+			want := decodeResponse(t, responseBody(c.word, c.content))
 			if diff := cmp.Diff(want, collect(t, stream), ignoreSidecars); diff != "" {
 				t.Error(diff)
 			}
@@ -99,8 +99,8 @@ func TestStreamEqualsResponse(t *testing.T) {
 
 func TestContentInMessageStart(t *testing.T) {
 	content := `[{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"x"}},{"type":"tool_use","id":"t1","name":"f","input":{"a":1},"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}]`
-	stream := sseStream(`{"type":"message_start","message":` + answerOf("tool_use", content) + "}\n" + stopLine)
-	want := decodeResponse(t, answerOf("tool_use", content))
+	stream := sseStream(`{"type":"message_start","message":` + responseBody("tool_use", content) + "}\n" + stopLine)
+	want := decodeResponse(t, responseBody("tool_use", content))
 	if diff := cmp.Diff(want, collect(t, stream), ignoreSidecars); diff != "" {
 		t.Error(diff)
 	}

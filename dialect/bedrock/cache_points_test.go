@@ -102,7 +102,7 @@ func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
 		}
 	})
 	t.Run("response", func(t *testing.T) {
-		body := answerOf("tool_use", "["+blocks+"]")
+		body := responseBody("tool_use", "["+blocks+"]")
 		resp := decodeResponse(t, body)
 		for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
 			_, enc := encode(t, after(resp), o)

@@ -299,15 +299,15 @@ func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
 	key := keyOf(m.Media)
 	switch {
 	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
-		return fmt.Sprintf("the target does not accept %s", m.Media)
+		return fmt.Sprintf("the target does not accept %s input", m.Media)
 	case key == "":
-		return fmt.Sprintf("Bedrock does not accept %s", m.Media)
+		return fmt.Sprintf("Bedrock does not accept %s input", m.Media)
 	case m.Text != "" && m.Media == codes.MediaFile:
 		return ""
 	case m.Base64 == "" && !strings.HasPrefix(m.URL, "s3://"):
 		return fmt.Sprintf("Bedrock accepts %ss only as bytes or from S3", m.Media)
 	case formatOf(key, m.MIME) == "":
-		return fmt.Sprintf("Bedrock does not accept %s of type %.60q", m.Media, m.MIME)
+		return fmt.Sprintf("Bedrock does not accept %s type %.60q", m.Media, m.MIME)
 	default:
 		return ""
 	}

@@ -161,13 +161,13 @@ func lastResult(before, t *blockwire.Turn) int {
 // request. It assigns names in order, so a later document never changes the
 // name of an earlier one.
 func (e *requestEncoder) nameDocuments() {
-	taken := map[string]int{}
+	used := map[string]int{}
 	for i := range e.Turns {
 		for j := range e.Turns[i].Blocks {
 			b := &e.Turns[i].Blocks[j]
 			switch p := b.Part.(type) {
 			case *dragoman.Media:
-				if m := e.named(p, b.Raw != nil, taken, b.At); m != p {
+				if m := e.named(p, b.Raw != nil, used, b.At); m != p {
 					b.Part = m
 				}
 			case *dragoman.ToolResult:
@@ -177,7 +177,7 @@ func (e *requestEncoder) nameDocuments() {
 					if !ok {
 						continue
 					}
-					named := e.named(m, b.Raw != nil, taken, b.At.Elem("content", k))
+					named := e.named(m, b.Raw != nil, used, b.At.Elem("content", k))
 					if named == m {
 						continue
 					}
@@ -195,21 +195,21 @@ func (e *requestEncoder) nameDocuments() {
 
 // named returns a document with its wire name, and other media unchanged. A
 // document in its native form keeps its name.
-func (e *requestEncoder) named(m *dragoman.Media, native bool, taken map[string]int, at extra.Path) *dragoman.Media {
+func (e *requestEncoder) named(m *dragoman.Media, native bool, used map[string]int, at extra.Path) *dragoman.Media {
 	if m.Media != codes.MediaFile || refusesMedia(e.Reg.View(), m) != "" {
 		return m
 	}
 	base := documentName(m)
-	n := taken[base]
-	taken[base]++
+	n := used[base]
+	used[base]++
 	if native {
 		return m
 	}
 	wire := base
 	for n > 0 {
 		wire = fmt.Sprintf("%s (%d)", base, n+1)
-		if _, there := taken[wire]; !there {
-			taken[wire] = 1
+		if _, there := used[wire]; !there {
+			used[wire] = 1
 			break
 		}
 		n++

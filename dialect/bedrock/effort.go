@@ -16,7 +16,7 @@ const (
 
 // modelEffort is an effort in a field of additionalModelRequestFields. The zero value
 // writes nothing.
-type modelEffort struct{ field, word string }
+type modelEffort struct{ field, value string }
 
 // off switches reasoning off in the Amazon Nova object.
 const off = "disabled"
@@ -38,28 +38,28 @@ func (e *requestEncoder) takeEffort() {
 	if s.Summary != "" {
 		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s cannot set how reasoning is shown", field)
 	}
-	word := s.Effort
+	effort := s.Effort
 	switch {
-	case s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && word == "none":
+	case s.Mode == codes.ReasoningOff || s.Mode == codes.ReasoningDefault && effort == "none":
 		if field != fieldConfig {
 			e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning", "%s cannot switch reasoning off", field)
 			return
 		}
-		word = off
-	case word == "" && s.BudgetTokens != nil:
-		word = wirekit.EffortOf(*s.BudgetTokens)
-		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model does not accept a budget; effort %s is sent", word)
-	case word == "" && s.Mode != codes.ReasoningDefault && field == fieldConfig:
-		word = "medium" // the object requires an effort
-		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
-	case word == "none":
-		word = ""
+		effort = off
+	case effort == "" && s.BudgetTokens != nil:
+		effort = wirekit.EffortOf(*s.BudgetTokens)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model does not accept a budget; effort %s is sent", effort)
+	case effort == "" && s.Mode != codes.ReasoningDefault && field == fieldConfig:
+		effort = "medium" // the object requires an effort
+		e.Rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", effort)
+	case effort == "none":
+		effort = ""
 	}
-	if field == fieldConfig && word == "high" {
-		word = e.highEffort()
+	if field == fieldConfig && effort == "high" {
+		effort = e.highEffort()
 	}
-	if word != "" {
-		e.effort = modelEffort{field, word}
+	if effort != "" {
+		e.effort = modelEffort{field, effort}
 	}
 }
 
@@ -89,15 +89,15 @@ func (m modelEffort) write(w *jsonwire.Writer) {
 	switch {
 	case m.field == "":
 	case m.field != fieldConfig:
-		w.StringField(m.field, m.word)
+		w.StringField(m.field, m.value)
 	default:
 		w.Key(m.field)
 		w.BeginObject()
-		if m.word == off {
+		if m.value == off {
 			w.StringField("type", off)
 		} else {
 			w.StringField("type", "enabled")
-			w.StringField("maxReasoningEffort", m.word)
+			w.StringField("maxReasoningEffort", m.value)
 		}
 		w.EndObject()
 	}

@@ -202,11 +202,11 @@ func errorTypeOf(e *dragoman.APIError) (typ string, status int) {
 // streamErrorType returns the exception type for an error in a stream. The API has
 // five.
 func streamErrorType(e *dragoman.APIError) string {
-	for _, word := range []string{
+	for _, typ := range []string{
 		"validationException", "throttlingException", "serviceUnavailableException", "internalServerException", "modelStreamErrorException",
 	} {
-		if strings.EqualFold(word, e.Type) && classOf(&dragoman.APIError{Type: word, Message: e.Message}) == e.Class {
-			return word
+		if strings.EqualFold(typ, e.Type) && classOf(&dragoman.APIError{Type: typ, Message: e.Message}) == e.Class {
+			return typ
 		}
 	}
 	switch e.Class {

@@ -34,7 +34,7 @@ var literal = jsonwire.Literal{Members: []string{"input", "json"}}
 
 // nearestStop returns the nearest stop reason for a reason that not every Claude
 // API has.
-func nearestStop(reason dragoman.StopReason, calls bool) (word string, exact bool) {
+func nearestStop(reason dragoman.StopReason, calls bool) (native string, exact bool) {
 	switch reason {
 	case dragoman.StopContentFilter:
 		return "content_filtered", true

@@ -27,8 +27,8 @@ func FuzzDecodeRequest(f *testing.F) {
 
 func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, answerOf("end_turn", `[{"text":"x"}]`), answerOf("tool_use", `[{"toolUse":{"toolUseId":5,"name":null,"input":"{\"a\":1}"}},{"toolUse":{"input":[]}}]`),
-		answerOf("max_tokens", `"text"`), answerOf("", `null`), answerOf("refusal", `[{"reasoningContent":{"redactedContent":"x"}},{"reasoningContent":{}},null,7]`),
+		`{}`, responseBody("end_turn", `[{"text":"x"}]`), responseBody("tool_use", `[{"toolUse":{"toolUseId":5,"name":null,"input":"{\"a\":1}"}},{"toolUse":{"input":[]}}]`),
+		responseBody("max_tokens", `"text"`), responseBody("", `null`), responseBody("refusal", `[{"reasoningContent":{"redactedContent":"x"}},{"reasoningContent":{}},null,7]`),
 		`{"output":{"message":{"content":[{"0":0,"ToolUse":{}}]}}}`, `{"__type":"X","message":"m"}`, `{"output":{"message":{}},"usAge":{"":1e700}}`, `{"output":{"message":{"content":[{"citationsContent":{"content":[{"text":"a"},{"text":"b"}]}},{"image":{"format":"png","source":{"bytes":""}}}]}},"usage":{"inputTokens":-5,"outputTokens":1e30,"totalTokens":"7","cacheReadInputTokens":9223372036854775807}}`,
 	} {
 		f.Add([]byte(seed))

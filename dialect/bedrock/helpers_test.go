@@ -28,7 +28,7 @@ var (
 	result         = codectest.Result
 	messagesOf     = codectest.Messages
 	has            = codectest.HasLoss
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
@@ -126,8 +126,8 @@ func endLines(word string) string {
 `
 }
 
-// answerOf returns a complete response with the given content.
-func answerOf(word, content string) string {
+// responseBody returns a complete response with the given content.
+func responseBody(word, content string) string {
 	return `{"output":{"message":{"role":"assistant","content":` + content + `}},"stopReason":"` + word +
 		`","usage":{"inputTokens":9,"outputTokens":20,"totalTokens":29},"metrics":{"latencyMs":7}}`
 }

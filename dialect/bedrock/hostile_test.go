@@ -137,7 +137,7 @@ func TestUnreadableCallIsKept(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Contributions = []dragoman.Contribution{{Source: "x", Calls: []dragoman.CallAccessor{failing{}}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
-	resp, rep, err := codec.DecodeResponse([]byte(answerOf("tool_use", oneCall)), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, rep, err := codec.DecodeResponse([]byte(responseBody("tool_use", oneCall)), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Problem == nil || len(rep.Losses) == 0 {
 		t.Errorf("%v %+v %s", err, resp.ToolCalls(), rep)
 	}
@@ -149,7 +149,7 @@ func TestNameAliasesAreReversed(t *testing.T) {
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	wire := field(v, "toolConfig", "tools", 0, "toolSpec", "name").(string)
 	o := dialect.DecodeOptions{Registry: enc.Registry, NoNative: true}
-	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", fmt.Sprintf(`[{"toolUse":{"toolUseId":"a","name":%q,"input":{}}},{"toolUse":{"toolUseId":"b","name":"patch","input":{"input":"*** x"}}}]`, wire))), o)
+	resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", fmt.Sprintf(`[{"toolUse":{"toolUseId":"a","name":%q,"input":{}}},{"toolUse":{"toolUseId":"b","name":"patch","input":{"input":"*** x"}}}]`, wire))), o)
 	if err != nil || resp.ToolCalls()[0].Name != "9.lives" || resp.ToolCalls()[1].Arguments != "*** x" || resp.ToolCalls()[1].Payload != codes.PayloadText {
 		t.Errorf("%v %+v", err, resp.ToolCalls())
 	}

@@ -21,7 +21,7 @@ func knownAs(model string) dialect.EncodeOptions {
 }
 
 func TestQuirkF8_OutputSchemaInPromptNextToTools(t *testing.T) {
-	calls := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), said(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
+	calls := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), newMessage(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
 	tools := ask(dragoman.UserText("q"))
 	tools.Tools = []dragoman.ToolSpec{{Name: "f"}}
 	for what, c := range map[string]struct {
@@ -36,8 +36,8 @@ func TestQuirkF8_OutputSchemaInPromptNextToTools(t *testing.T) {
 	} {
 		c.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 		v, enc := encode(t, c.req, knownAs(c.model))
-		said, _ := field(v, "system", 0, "text").(string)
-		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(said, `{"n":{"type":"integer"}}`) != c.words {
+		prompt, _ := field(v, "system", 0, "text").(string)
+		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(prompt, `{"n":{"type":"integer"}}`) != c.words {
 			t.Errorf("%s: %s", what, enc.Body)
 		}
 		if c.words {

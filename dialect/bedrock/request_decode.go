@@ -28,7 +28,7 @@ type requestDecoder struct {
 
 // object reads an object field by field. An empty object, or a value that is
 // not an object, is stored unchanged.
-func (d *requestDecoder) object(key string, member func(prefix, key string)) {
+func (d *requestDecoder) object(key string, field func(prefix, key string)) {
 	if d.R.Kind() != '{' {
 		d.KeepField("", key, d.R.Raw())
 		return
@@ -36,7 +36,7 @@ func (d *requestDecoder) object(key string, member func(prefix, key string)) {
 	n := 0
 	for k := range d.R.Object() {
 		n++
-		member("/"+key, string(k))
+		field("/"+key, string(k))
 		if d.Err != nil {
 			return
 		}
@@ -127,7 +127,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	return m, nil
 }
 
-func (d *requestDecoder) toolMember(prefix, key string) {
+func (d *requestDecoder) toolField(prefix, key string) {
 	switch {
 	case key == "tools" && d.R.Kind() == '[':
 		d.Tools(prefix, key, prefix+"/tools", d.toolMark)

@@ -147,7 +147,7 @@ func TestQuirkD12_ErrorFlagIsStatus(t *testing.T) {
 	}
 	failed := result("t", "x")
 	failed.Outcome = codes.OutcomeError
-	v, _ := encode(t, ask(said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
 	if got := field(v, "messages", 2, "content", 0, "toolResult", "status"); got != "error" {
 		t.Errorf("%s", js(v))
 	}
@@ -156,7 +156,7 @@ func TestQuirkD12_ErrorFlagIsStatus(t *testing.T) {
 func TestQuirkD11_EmptyOutputGetsText(t *testing.T) {
 	for name, content := range map[string][]dragoman.Part{"none": nil, "blank": {&dragoman.Text{Text: " \n"}}} {
 		res := &dragoman.ToolResult{CallID: "t", Content: content}
-		v, enc := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+		v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 		if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != `[{"text":"(no output)"}]` {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -169,7 +169,7 @@ func TestResultJSONMustBeObject(t *testing.T) {
 		&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}, &dragoman.Data{JSON: json.RawMessage(`[1]`)}, &dragoman.Data{JSON: json.RawMessage(`"s"`)},
 		&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
 	}}
-	v, _ := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 	want := `[{"json":{"a":1}},{"text":"[1]"},{"text":"\"s\""},{"image":{"format":"png","source":{"bytes":"AAEC"}}}]`
 	if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != want {
 		t.Errorf("%s", got)
@@ -189,7 +189,7 @@ func TestQuirkA32_EmptyDescriptionIsOmitted(t *testing.T) {
 // A response may contain a name that the model made up. The API would refuse it
 // if the response were sent back unchanged.
 func TestQuirkA33_NamesInHistoryAreAliased(t *testing.T) {
-	resp := decodeResponse(t, answerOf("tool_use", `[{"toolUse":{"toolUseId":"t1","name":"$READ<|x|>","input":{}}},{"toolUse":{"toolUseId":"t2","name":"","input":{}}}]`))
+	resp := decodeResponse(t, responseBody("tool_use", `[{"toolUse":{"toolUseId":"t1","name":"$READ<|x|>","input":{}}},{"toolUse":{"toolUseId":"t2","name":"","input":{}}}]`))
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.Messages = append(req.Messages, resp.Output...)
@@ -211,7 +211,7 @@ func TestRefusedResponseIsNotReplayed(t *testing.T) {
 		"missing id":        {`[{"toolUse":{"name":"f","input":{}}}]`, `[{"toolUse":{"input":{},"name":"f","toolUseId":"ID"}}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := decodeResponse(t, answerOf("tool_use", tc.content))
+			resp := decodeResponse(t, responseBody("tool_use", tc.content))
 			req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 			if calls := resp.ToolCalls(); len(calls) > 0 {
 				req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].ResultText("r")))
@@ -227,7 +227,7 @@ func TestRefusedResponseIsNotReplayed(t *testing.T) {
 
 func TestQuirkB13_InvalidIDIsAliased(t *testing.T) {
 	id := "functions.Bash:0" + strings.Repeat("x", 60)
-	v, enc := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
+	v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
 	use, res := field(v, "messages", 1, "content", 0, "toolUse", "toolUseId"), field(v, "messages", 2, "content", 0, "toolResult", "toolUseId")
 	if use != res || len(use.(string)) > 64 || strings.ContainsAny(use.(string), ".:") {
 		t.Errorf("%v %v", use, res)
@@ -241,7 +241,7 @@ func TestQuirkB13_InvalidIDIsAliased(t *testing.T) {
 func TestQuirkD1D2D4D6_ResultOrder(t *testing.T) {
 	v, _ := encode(t, ask(
 		dragoman.UserText("q"),
-		said(dragoman.RoleAssistant, call("1", "f", ""), &dragoman.Text{Text: "calling"}, call("2", "f", "")),
+		newMessage(dragoman.RoleAssistant, call("1", "f", ""), &dragoman.Text{Text: "calling"}, call("2", "f", "")),
 		dragoman.ToolResults(result("2", "b")), dragoman.UserText("hurry"), dragoman.ToolResults(result("1", "a")), dragoman.ToolResults(result("2", "c")),
 	), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 1, "content")); got != `[{"text":"calling"},{"toolUse":{"input":{},"name":"f","toolUseId":"1"}},{"toolUse":{"input":{},"name":"f","toolUseId":"2"}}]` {
@@ -254,7 +254,7 @@ func TestQuirkD1D2D4D6_ResultOrder(t *testing.T) {
 }
 
 func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
 		dragoman.ToolResults(result("1", "r"), result("2", "r"), result("3", "r")))
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	tools := field(v, "toolConfig", "tools").([]any)
@@ -262,7 +262,7 @@ func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
 		t.Errorf("%s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Synthesized, "/tools")
-	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", `[{"toolUse":{"toolUseId":"4","name":"a","input":{}}}]`)), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", `[{"toolUse":{"toolUseId":"4","name":"a","input":{}}}]`)), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || resp.ToolCalls()[0].Problem == nil {
 		t.Errorf("a stub must not be callable: %v", err)
 	}
@@ -277,7 +277,7 @@ func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
 }
 
 func TestQuirkE1E2E3_ToolChoice(t *testing.T) {
-	history := []dragoman.Message{dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r"))}
+	history := []dragoman.Message{dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r"))}
 	named := []dragoman.ToolRef{{Name: "g"}}
 	for name, tc := range map[string]struct {
 		choice *dragoman.ToolChoice
@@ -316,7 +316,7 @@ func TestQuirkE1E2E3_ToolChoice(t *testing.T) {
 }
 
 func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
 	req.Tools = []dragoman.ToolSpec{tool("f"), tool("g")}
 	for name, tc := range map[string]struct {
 		choice dragoman.ToolChoice
@@ -329,7 +329,7 @@ func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
 			req.ToolChoice = &tc.choice
 			_, enc := encode(t, req, dialect.EncodeOptions{})
 			o := dialect.DecodeOptions{Registry: enc.Registry}
-			said := func(resp *dragoman.Response) string {
+			summary := func(resp *dragoman.Response) string {
 				out := []string{string(resp.Stop.Reason)}
 				for _, c := range resp.ToolCalls() {
 					if c.Problem == nil {
@@ -340,16 +340,16 @@ func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
 				}
 				return strings.Join(out, " ")
 			}
-			resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", `[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"g","input":{}}}]`)), o)
-			if err != nil || said(resp) != tc.want || resp.Native != nil || resp.Output[0].Native != nil {
-				t.Errorf("%v %s", err, said(resp))
+			resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", `[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"g","input":{}}}]`)), o)
+			if err != nil || summary(resp) != tc.want || resp.Native != nil || resp.Output[0].Native != nil {
+				t.Errorf("%v %s", err, summary(resp))
 			}
 			evs, err := drain(o, binary(startLine+callLine(0, "a", "f")+stopLine(0)+callLine(1, "b", "g")+stopLine(1)+endLines("tool_use")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp, err := codectest.Collect(evs); err != nil || said(resp) != tc.want {
-				t.Errorf("%v %s", err, said(resp))
+			if resp, err := codectest.Collect(evs); err != nil || summary(resp) != tc.want {
+				t.Errorf("%v %s", err, summary(resp))
 			}
 			codectest.Reencoded(t, codec, evs)
 		})
@@ -400,7 +400,7 @@ func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 func TestQuirkD2_NoCachePointBetweenResults(t *testing.T) {
 	first, second := result("a", "1"), result("b", "2")
 	first.Cache = &dragoman.CacheHint{TTL: "1h"}
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), said(dragoman.RoleTool, first, second), dragoman.UserText("more"))
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), newMessage(dragoman.RoleTool, first, second), dragoman.UserText("more"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	content := field(v, "messages").([]any)[2].(map[string]any)["content"].([]any)
@@ -419,7 +419,7 @@ func TestQuirkD2_NoCachePointBetweenResults(t *testing.T) {
 func TestBlankTextInResultIsReported(t *testing.T) {
 	res := result("a", "1")
 	res.Content = append(res.Content, &dragoman.Text{Text: " "})
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}")), said(dragoman.RoleTool, res))
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	has(t, enc.Report, dragoman.Dropped, "/messages/2/parts/0/content/1")
@@ -548,7 +548,7 @@ func TestQuirkD23D24G12_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 		"no origin":     {nil, "a", `[{"text":"x"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := said(dragoman.RoleAssistant, signed, withheld, unsigned, &dragoman.Text{Text: "x"})
+			m := newMessage(dragoman.RoleAssistant, signed, withheld, unsigned, &dragoman.Text{Text: "x"})
 			m.Origin = tc.origin
 			req := ask(dragoman.UserText("q"), m, dragoman.UserText("more"))
 			req.Model = tc.target
@@ -567,7 +567,7 @@ func TestQuirkD31_CachePointsAreSeparateBlocks(t *testing.T) {
 	req := ask(
 		dragoman.Message{Role: dragoman.RoleSystem, Parts: []dragoman.Part{&dragoman.Text{Text: "s"}}, Cache: &dragoman.CacheHint{}},
 		dragoman.UserText("q"),
-		said(dragoman.RoleAssistant, call("1", "f", "")),
+		newMessage(dragoman.RoleAssistant, call("1", "f", "")),
 		dragoman.ToolResults(inside),
 		dragoman.UserText("and"),
 	)
@@ -621,7 +621,7 @@ func TestQuirkD38_DocumentHasTextAndUniqueName(t *testing.T) {
 	pdf := func(name string) *dragoman.Media {
 		return &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf; x=y", Base64: "AAEC", Name: name}
 	}
-	v, enc := encode(t, ask(said(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
+	v, enc := encode(t, ask(newMessage(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
 	var names []string
 	content := field(v, "messages", 0, "content").([]any)
 	for _, b := range content[:4] {
@@ -653,7 +653,7 @@ func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 		"by file id": {Media: codes.MediaFile, FileID: "file_1"},
 		"bitmap":     {Media: codes.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
 	} {
-		v, enc := encode(t, ask(said(dragoman.RoleUser, m)), dialect.EncodeOptions{})
+		v, enc := encode(t, ask(newMessage(dragoman.RoleUser, m)), dialect.EncodeOptions{})
 		if s, _ := field(v, "messages", 0, "content", 0, "text").(string); !strings.Contains(s, "not shown") {
 			t.Errorf("%s: %s", name, enc.Body)
 		}
@@ -662,7 +662,7 @@ func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 		}
 	}
 	s3 := &dragoman.Media{Media: codes.MediaVideo, MIME: "video/mp4", URL: "s3://b/k"}
-	v, _ := encode(t, ask(said(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(newMessage(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 0, "content", 0)); got != `{"video":{"format":"mp4","source":{"s3Location":{"uri":"s3://b/k"}}}}` {
 		t.Error(got)
 	}

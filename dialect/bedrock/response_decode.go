@@ -57,7 +57,7 @@ func (a *responseDecoder) read(r *jsonwire.Reader) {
 			a.Failed = true
 			a.extra("", key, r.Raw())
 		default:
-			a.member(key, r.Raw())
+			a.sharedField(key, r.Raw())
 		}
 	}
 	a.Decoder.DropTwins(&a.Resp.Extra, "", "", []string{"output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig"})
@@ -80,8 +80,8 @@ func (a *responseDecoder) extra(prefix string, key, raw []byte) {
 	a.Keep.Member(&a.Resp.Extra, name, prefix, key, raw)
 }
 
-// member reads a field that responses and streams share.
-func (a *responseDecoder) member(key, raw []byte) {
+// sharedField reads a field that responses and streams share.
+func (a *responseDecoder) sharedField(key, raw []byte) {
 	switch string(key) {
 	case "serviceTier":
 		if tier := readTier(raw); tier != "" {

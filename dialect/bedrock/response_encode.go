@@ -13,8 +13,8 @@ import (
 // content of one message. A response of this dialect that was not changed is
 // written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	return format.EncodeResponse(resp, o, func(answer blockwire.AnswerEncoder, w *jsonwire.Writer) error {
-		e := responseEncoder{answer}
+	return format.EncodeResponse(resp, o, func(base blockwire.AnswerEncoder, w *jsonwire.Writer) error {
+		e := responseEncoder{base}
 		w.BeginObject()
 		w.Key("output")
 		w.BeginObject()
@@ -125,12 +125,12 @@ func (e *responseEncoder) reportResponse(resp *dragoman.Response) {
 func (e *responseEncoder) stopReason(original, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) string {
 	s = e.RefusalStop(s, refused, dragoman.StopContentFilter, "content_filtered, because the response is a refusal")
 	own := origin != nil && origin.Dialect == name
-	word, exact := e.WordOf(s, own, calls)
+	reason, exact := e.WordOf(s, own, calls)
 	switch {
 	case !exact:
-		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+		e.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, reason)
 	case !refused:
-		wirekit.ReportBarred(e.Rep, original, s, word, "")
+		wirekit.ReportBarred(e.Rep, original, s, reason, "")
 	}
-	return word
+	return reason
 }

@@ -36,7 +36,7 @@ func TestQuirkB18B20_StopReasons(t *testing.T) {
 	} {
 		t.Run(word, func(t *testing.T) {
 			for content, reason := range map[string]dragoman.StopReason{`[{"text":"a"}]`: want.plain, oneCall: want.withCall} {
-				resp := decodeResponse(t, answerOf(word, content))
+				resp := decodeResponse(t, responseBody(word, content))
 				if resp.Stop.Reason != reason || resp.Stop.Native != word {
 					t.Errorf("%+v, want %s", resp.Stop, reason)
 				}
@@ -59,7 +59,7 @@ func TestForeignStopBlocksCalls(t *testing.T) {
 		dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopMalformedCall,
 		dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
 	} {
-		resp := &dragoman.Response{Output: []dragoman.Message{said(dragoman.RoleAssistant, call("1", "f", "{}"))}, Stop: dragoman.Stop{Reason: reason}}
+		resp := &dragoman.Response{Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, call("1", "f", "{}"))}, Stop: dragoman.Stop{Reason: reason}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestForeignStopBlocksCalls(t *testing.T) {
 }
 
 func TestQuirkJ12_InputIncludesCachedTokens(t *testing.T) {
-	body := strings.Replace(answerOf("end_turn", `[]`), `{"inputTokens":9,"outputTokens":20,"totalTokens":29}`,
+	body := strings.Replace(responseBody("end_turn", `[]`), `{"inputTokens":9,"outputTokens":20,"totalTokens":29}`,
 		`{"inputTokens":9,"outputTokens":20,"totalTokens":36,"cacheReadInputTokens":3,"cacheWriteInputTokens":4,"cacheDetails":[{"ttl":"1h","inputTokens":4}],"serverToolUsage":{}}`, 1)
 	resp := decodeResponse(t, body)
 	u := resp.Usage
@@ -109,7 +109,7 @@ func TestResponseKeepsUnknownFields(t *testing.T) {
 // The message of a response is sent back byte for byte in the next request.
 func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[ {"reasoningContent":{"reasoningText":{"signature":"c2ln", "text":"hm"}}},{"toolUse":{"input":{"x":1.0},"name":"f","toolUseId":"t1"}}]`
-	resp := decodeResponse(t, answerOf("tool_use", content))
+	resp := decodeResponse(t, responseBody("tool_use", content))
 	req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(resp.ToolCalls()[0].ResultText("r")))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -119,7 +119,7 @@ func TestResponseMessageIsReplayed(t *testing.T) {
 }
 
 func TestQuirkB10_SyntheticIDIsStable(t *testing.T) {
-	body := []byte(answerOf("tool_use", `[{"toolUse":{"name":"f","input":{}}},{"toolUse":{"toolUseId":7,"name":"f","input":{"a":1}}}]`))
+	body := []byte(responseBody("tool_use", `[{"toolUse":{"name":"f","input":{}}},{"toolUse":{"toolUseId":7,"name":"f","input":{"a":1}}}]`))
 	a, rep, err := codec.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestQuirkB10_SyntheticIDIsStable(t *testing.T) {
 
 func TestQuirkB11_DuplicateIDs(t *testing.T) {
 	same := `{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}}`
-	resp := decodeResponse(t, answerOf("tool_use", `[`+same+`,`+same+`,{"toolUse":{"toolUseId":"t","name":"g","input":{}}}]`))
+	resp := decodeResponse(t, responseBody("tool_use", `[`+same+`,`+same+`,{"toolUse":{"toolUseId":"t","name":"g","input":{}}}]`))
 	calls := resp.ToolCalls()
 	if len(calls) != 2 || calls[0].ID != "t" || calls[1].ID == "t" || !calls[1].Synthetic {
 		t.Errorf("%+v", calls)
@@ -150,7 +150,7 @@ func TestQuirkB1B2B3_ArgumentForms(t *testing.T) {
 	for input, want := range map[string]string{
 		`,"input":{}`: `{}`, ``: `{}`, `,"input":null`: `{}`, `,"input":""`: `{}`, `,"input":"{\"a\":1}"`: `{"a":1}`, `,"input":{"a": 1.0}`: `{"a": 1.0}`,
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", `[{"toolUse":{"toolUseId":"t","name":"f"`+input+`}}]`))
+		resp := decodeResponse(t, responseBody("tool_use", `[{"toolUse":{"toolUseId":"t","name":"f"`+input+`}}]`))
 		c := resp.ToolCalls()[0]
 		if obj, _ := c.Object(); string(obj) != want || c.Problem != nil {
 			t.Errorf("%s: %s %v", input, obj, c.Problem)
@@ -172,7 +172,7 @@ func TestAmbiguousCallIsBlocked(t *testing.T) {
 		"invalid name":          `{"toolUse":{"toolUseId":"a","name":{},"input":{}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := answerOf("tool_use", `[`+block+`]`)
+			body := responseBody("tool_use", `[`+block+`]`)
 			resp := decodeResponse(t, body)
 			calls := resp.ToolCalls()
 			if len(calls) != 1 || calls[0].Problem == nil {
@@ -224,7 +224,7 @@ func TestInvalidResponseIsError(t *testing.T) {
 func TestForeignResponse(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "r", Model: "m", Origin: foreign,
-		Output: []dragoman.Message{said(dragoman.RoleAssistant,
+		Output: []dragoman.Message{newMessage(dragoman.RoleAssistant,
 			&dragoman.Reasoning{Text: "hm", Signature: "s"}, &dragoman.Reasoning{Redacted: true, Encrypted: "e"},
 			&dragoman.Text{Text: "t"}, &dragoman.Refusal{Text: "no"}, &dragoman.Data{JSON: json.RawMessage(`[1]`)},
 			&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},

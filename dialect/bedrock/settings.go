@@ -78,7 +78,7 @@ var (
 	}
 )
 
-func (d *requestDecoder) toolConfig() { d.object("toolConfig", d.toolMember) }
+func (d *requestDecoder) toolConfig() { d.object("toolConfig", d.toolField) }
 
 func (e *requestEncoder) system() error { return e.SystemPrompt() }
 

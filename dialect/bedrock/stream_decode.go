@@ -283,7 +283,7 @@ func (d *streamDecoder) responseFields() {
 		key := []byte(m.name)
 		_, known := extra.Replaces(d.response.Resp.Extra, "", key)
 		if known || len(d.response.Resp.Extra.For(name)) < maxFields {
-			d.response.member(key, m.raw)
+			d.response.sharedField(key, m.raw)
 		} else {
 			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "more than %d unknown fields", maxFields)
 		}

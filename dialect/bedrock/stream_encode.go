@@ -148,12 +148,12 @@ func (e *streamEncoder) inputDelta(dst []byte, p *blockwire.Out, text string, fi
 	return e.innerDelta(dst, p, keyCall, "input", text, fields)
 }
 
-func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, member, text string, fields *dragoman.Extra) []byte {
-	return e.innerDelta(dst, p, keyReasoning, member, text, fields)
+func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, field, text string, fields *dragoman.Extra) []byte {
+	return e.innerDelta(dst, p, keyReasoning, field, text, fields)
 }
 
 // innerDelta writes a text inside an object of the delta.
-func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, member, text string, fields *dragoman.Extra) []byte {
+func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, field, text string, fields *dragoman.Extra) []byte {
 	if text == "" && fields != nil {
 		return e.deltaFrame(dst, p, fields, nil)
 	}
@@ -161,7 +161,7 @@ func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, member, te
 	return e.deltaFrame(dst, p, fields, func(w *jsonwire.Writer) {
 		w.Key(key)
 		w.BeginObject()
-		w.StringField(member, text)
+		w.StringField(field, text)
 		extra.WriteBelow(w, fields, name, place)
 		w.EndObject()
 	}, place)

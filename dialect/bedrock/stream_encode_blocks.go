@@ -64,7 +64,7 @@ func withoutInner(raw []byte, key, inner string) []byte {
 }
 
 // inner returns a field of the inner object of a block, or nil.
-func inner(raw []byte, key, member string) (value []byte) {
+func inner(raw []byte, key, field string) (value []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return nil
@@ -75,7 +75,7 @@ func inner(raw []byte, key, member string) (value []byte) {
 			continue
 		}
 		for k := range r.Object() {
-			if string(k) == member {
+			if string(k) == field {
 				value = r.Raw()
 			} else {
 				r.Skip()
@@ -138,19 +138,19 @@ func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque)
 		lost(dragoman.Serious, "%s block that is not valid JSON", o.Type)
 		return dst
 	}
-	key, member := startKey(o.JSON), ""
+	key, field := startKey(o.JSON), ""
 	switch key {
 	case keyCall:
-		member = "input"
+		field = "input"
 	case keyResult:
-		member = "content"
+		field = "content"
 	default:
 		lost(dragoman.Warn, "%s block cannot be streamed", o.Type)
 		return dst
 	}
 	e.Number(p)
-	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, member))
-	value := inner(o.JSON, key, member)
+	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, field))
+	value := inner(o.JSON, key, field)
 	switch {
 	case value == nil:
 	case key == keyResult:

@@ -254,7 +254,7 @@ func TestInvalidPayloadErrorHasPointer(t *testing.T) {
 
 // A response and its stream decode to the same result.
 func TestStreamCollectsToResponse(t *testing.T) {
-	whole := decodeResponse(t, answerOf("tool_use", `[{"reasoningContent":{"reasoningText":{"text":"日本 🙂","signature":"c2ln"}}},{"reasoningContent":{"redactedContent":"AAEC"}},
+	whole := decodeResponse(t, responseBody("tool_use", `[{"reasoningContent":{"reasoningText":{"text":"日本 🙂","signature":"c2ln"}}},{"reasoningContent":{"redactedContent":"AAEC"}},
 		{"citationsContent":{"content":[{"text":"é\n"}],"citations":[{"title":"c"}]}},
 		{"toolUse":{"toolUseId":"s1","name":"nova_grounding","type":"server_tool_use","input":{"q":"🙂"}}},
 		{"toolResult":{"toolUseId":"s1","type":"nova_grounding_result","content":[{"text":"found"}]}},
@@ -288,8 +288,8 @@ func TestQuirkC34_BadStopBlocksCalls(t *testing.T) {
 	}
 	// A second stop reason does not unblock the calls, and its frame is not
 	// passed through.
-	twice := startLine + callLine(0, "t", "f") + stopLine(0) + `{"messageStop":{"stopReason":"max_tokens"}}` + "\n" + endLines("tool_use")
-	evs, err := drain(dialect.DecodeOptions{}, binary(twice))
+	conflicting := startLine + callLine(0, "t", "f") + stopLine(0) + `{"messageStop":{"stopReason":"max_tokens"}}` + "\n" + endLines("tool_use")
+	evs, err := drain(dialect.DecodeOptions{}, binary(conflicting))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestAmbiguousEventBlocksCall(t *testing.T) {
 // A server may send unknown fields next to a fragment. They are passed through,
 // or reported if that is not possible. Null does not count (quirk C8).
 func TestUnknownFieldInDeltaDoesNotBlockCall(t *testing.T) {
-	for name, tc := range map[string]struct{ delta, stray string }{
+	for name, tc := range map[string]struct{ delta, unknown string }{
 		"before the fragment": {`{"later":{"x":1},"toolUse":{"input":"{\"a\":1}"}}`, "later"},
 		"after the fragment":  {`{"toolUse":{"input":"{\"a\":1}"},"later":[]}`, "later"},
 		"inside the fragment": {`{"toolUse":{"input":"{\"a\":1}","later":1}}`, "later"},
@@ -351,10 +351,10 @@ func TestUnknownFieldInDeltaDoesNotBlockCall(t *testing.T) {
 			if c := resp.ToolCalls()[0]; c.Problem != nil || c.Arguments != `{"a":1}` || !resp.Stop.Reason.Runs() {
 				t.Errorf("%+v %+v, %+v", c, c.Problem, resp.Stop)
 			}
-			if reported := strings.Contains(rep.String(), tc.stray); !reported || tc.stray == "" && len(rep.Losses) > 0 {
+			if reported := strings.Contains(rep.String(), tc.unknown); !reported || tc.unknown == "" && len(rep.Losses) > 0 {
 				t.Errorf("report: %s", rep)
 			}
-			if out, _ := play(t, dialect.EncodeOptions{}, evs...); partsOf(collect(t, out)) != `call f{"a":1}` || tc.stray != "" && !strings.Contains(lines(t, out), `"later":`) {
+			if out, _ := play(t, dialect.EncodeOptions{}, evs...); partsOf(collect(t, out)) != `call f{"a":1}` || tc.unknown != "" && !strings.Contains(lines(t, out), `"later":`) {
 				t.Errorf("re-encoded:\n%s", lines(t, out))
 			}
 		})

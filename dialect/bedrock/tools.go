@@ -186,7 +186,7 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode string) {
 	w := &e.W
-	word := "auto"
+	kind := "auto"
 	switch mode {
 	case codes.ChoiceOpaque:
 		if raw := e.NativeChoice(c, formatChoice); raw != nil {
@@ -196,18 +196,18 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode string) {
 	case dragoman.ChoiceNone: // handled by offered
 		return
 	case dragoman.ChoiceRequired:
-		word = "any"
+		kind = "any"
 	case dragoman.ChoiceTool:
-		word = "tool"
+		kind = "tool"
 	}
 	w.Key("toolChoice")
 	w.BeginObject()
-	w.Key(word)
+	w.Key(kind)
 	w.BeginObject()
 	if mode == dragoman.ChoiceTool {
 		w.StringField("name", e.Reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
 	}
-	extra.Write(w, c.Extra, name, "/"+word)
+	extra.Write(w, c.Extra, name, "/"+kind)
 	w.EndObject()
 	w.EndObject()
 }

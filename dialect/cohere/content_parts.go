@@ -192,13 +192,13 @@ func mediaNote(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.
 	case toolwire.EmptyMedia(m):
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; replaced by a note", m.Media)
 	case m.Media != codes.MediaImage:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s; replaced by a note", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input; replaced by a note", m.Media)
 	case !v.Caps().TakesMedia(m.Media):
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s; replaced by a note", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; replaced by a note", m.Media)
 	case m.FileID != "":
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s by file id; replaced by a note", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input by file id; replaced by a note", m.Media)
 	case m.Base64 != "" && mime != "" && mime != "application/octet-stream" && !slices.Contains(imageTypes, mime):
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s of type %.60q; replaced by a note", m.Media, m.MIME)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s type %.60q; replaced by a note", m.Media, m.MIME)
 	default:
 		return ""
 	}

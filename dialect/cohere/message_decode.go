@@ -113,9 +113,9 @@ func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path) 
 		return false, err
 	}
 	id := res.CallID
-	if waiting := d.turn[id]; len(waiting) > 0 {
-		call := waiting[0]
-		d.turn[id] = waiting[1:]
+	if pending := d.turn[id]; len(pending) > 0 {
+		call := pending[0]
+		d.turn[id] = pending[1:]
 		res.CallID, res.Payload = call.ID, call.Payload
 		if res.Name == "" {
 			res.Namespace, res.Name = call.Namespace, call.Name

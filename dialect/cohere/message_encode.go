@@ -159,7 +159,7 @@ func (e *messageEncoder) withoutMedia(parts []dragoman.Part, role string, at ext
 			continue
 		}
 		here := at.Elem("parts", i)
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "Cohere does not accept %s in a message of role %s; replaced by a note", m.Media, role)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "Cohere messages of role %s cannot contain %s; replaced by a note", role, m.Media)
 		extra.Report(e.rep, m.Extra, name, here)
 		parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 	}

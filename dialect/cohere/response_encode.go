@@ -99,13 +99,13 @@ func (e *messageEncoder) finish(w *jsonwire.Writer, stop, effective dragoman.Sto
 		w.RawField("finish_reason", none)
 		return
 	}
-	word, exact := encodeStop(effective, own, calls)
+	reason, exact := encodeStop(effective, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", effective.Reason, word)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", effective.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, stop, effective, word, "")
+		wirekit.ReportBarred(e.rep, stop, effective, reason, "")
 	}
-	w.StringField("finish_reason", word)
+	w.StringField("finish_reason", reason)
 }
 
 // reportResponse reports the fields of a response that Cohere does not have.

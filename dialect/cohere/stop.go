@@ -10,8 +10,8 @@ import (
 // decodeStop converts a finish reason. An unknown one is StopUnknown, after which
 // no call runs (quirk B20). Older servers send ERROR_TOXIC, ERROR_LIMIT and
 // USER_CANCEL.
-func decodeStop(word string) dragoman.StopReason {
-	switch word {
+func decodeStop(reason string) dragoman.StopReason {
+	switch reason {
 	case "":
 		return dragoman.StopNone
 	case "COMPLETE":
@@ -44,8 +44,8 @@ func mergeFinishReasons(have, next string) string {
 
 // settleStop returns why a response ended, and marks the calls that must not
 // run.
-func settleStop(reg *interop.Registry, word string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
-	return dragoman.Stop{Reason: wirekit.SettleStop(reg, decodeStop(word), terminal, calls), Native: word}
+func settleStop(reg *interop.Registry, reason string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+	return dragoman.Stop{Reason: wirekit.SettleStop(reg, decodeStop(reason), terminal, calls), Native: reason}
 }
 
 // callCount counts the calls of a response, and those that are complete.
@@ -63,7 +63,7 @@ func countCalls(calls []*dragoman.ToolCall) (n callCount) {
 // encodeStop returns the finish reason to write for a stop: the native one if it
 // still means the same, otherwise the nearest. If there are calls, a stop that
 // blocks them never becomes a reason after which clients run them.
-func encodeStop(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
+func encodeStop(s dragoman.Stop, own bool, calls callCount) (reason string, exact bool) {
 	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls.whole, true) == s.Reason {
 		return s.Native, true
 	}

@@ -320,7 +320,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 	case *dragoman.Data:
 		return e.finishText(dst, p, &dragoman.Text{}, string(part.JSON))
 	case *dragoman.Media:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere does not accept %s in a message of role assistant; replaced by a note", part.Media)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere messages of role assistant cannot contain %s; replaced by a note", part.Media)
 		return e.finishText(dst, p, &dragoman.Text{}, toolwire.Placeholder(part))
 	case *dragoman.Reasoning:
 		e.reportReasoning(part, p.At)

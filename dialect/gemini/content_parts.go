@@ -26,10 +26,10 @@ func readMedia(raw json.RawMessage) *dragoman.Media {
 		return nil
 	}
 	for key := range rd.Object() {
-		member := string(jsonwire.Camel(key))
-		if (member == "inlineData" || member == "fileData") && rd.Kind() == '{' {
+		field := string(jsonwire.Camel(key))
+		if (field == "inlineData" || field == "fileData") && rd.Kind() == '{' {
 			found++
-			readBlob(rd, m, member)
+			readBlob(rd, m, field)
 			continue
 		}
 		extra.Add(&m.Extra, d, "", key, rd.Raw())
@@ -41,7 +41,7 @@ func readMedia(raw json.RawMessage) *dragoman.Media {
 	return m
 }
 
-func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
+func readBlob(rd *jsonwire.Reader, m *dragoman.Media, field string) {
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "mimeType":
@@ -53,9 +53,9 @@ func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 		case "displayName":
 			raw := rd.Raw()
 			m.Name = jsonwire.Unquote(raw)
-			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, []byte("displayName"), raw)
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+field, []byte("displayName"), raw)
 		default:
-			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, key, rd.Raw())
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+field, key, rd.Raw())
 		}
 	}
 }
@@ -78,29 +78,29 @@ func mediaOf(mime string) string {
 // writes the other fields of the part. m must have content or a URL.
 func writeMediaField(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Gemini
-	member, mime, data := "inlineData", m.MIME, m.Base64
+	field, mime, data := "inlineData", m.MIME, m.Base64
 	switch {
 	case data != "":
 	case m.Text != "":
 		mime, data = "text/plain", base64.StdEncoding.EncodeToString([]byte(m.Text))
 	default:
-		member = "fileData"
+		field = "fileData"
 	}
-	w.Key(member)
+	w.Key(field)
 	w.BeginObject()
 	w.StringFieldIf("mimeType", mime)
-	if member == "inlineData" {
+	if field == "inlineData" {
 		w.StringField("data", data)
 	} else {
 		w.StringField("fileUri", m.URL)
 	}
-	named := "/" + member + "/displayName"
+	named := "/" + field + "/displayName"
 	if _, ok := extra.Get(m.Extra, d, named); ok {
 		w.StringFieldIf("displayName", m.Name)
 	} else if m.Name != "" { // one of the API's two servers refuses it
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "file name %.60q", m.Name)
 	}
-	extra.WriteBut(w, m.Extra, d, "/"+member, func(f dragoman.Field) bool { return f.Path == named })
+	extra.WriteBut(w, m.Extra, d, "/"+field, func(f dragoman.Field) bool { return f.Path == named })
 	w.EndObject()
 	if m.Title != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "title %.60q", m.Title)
@@ -135,7 +135,7 @@ func normalizeMedia(m *dragoman.Media) (settled *dragoman.Media, why string) {
 	kind, _, _ := strings.Cut(mime, "/")
 	accepted := slices.Contains(fileTypes, mime) || kind == "text" || kind == "audio" || kind == "video" || kind == "image" && mime != "image/svg+xml"
 	if !accepted {
-		return m, fmt.Sprintf("Gemini does not accept %s of type %.60q", m.Media, m.MIME)
+		return m, fmt.Sprintf("Gemini does not accept %s type %.60q", m.Media, m.MIME)
 	}
 	given, _, _ := strings.Cut(m.MIME, ";")
 	if m.MIME == mime || given == mime && kind == "audio" {

@@ -167,9 +167,9 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	why := ""
 	switch {
 	case role == wireSystem && !c.Own(m) && m != nil:
-		why = "a system instruction cannot contain " + p.Media
+		why = p.Media + " in a system instruction"
 	case p.Text == "" && !c.target.Caps.TakesMedia(p.Media):
-		why = "the target does not accept " + p.Media
+		why = "the target does not accept " + p.Media + " input"
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
 		why = p.Media + " that only its own provider can read"
 	}
@@ -384,7 +384,7 @@ func (c *conversation) replaceMedia(parts []dragoman.Part, at extra.Path) []drag
 	parts = slices.Clone(parts)
 	for i, p := range parts {
 		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.TakesMedia(m.Media) {
-			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target does not accept %s; replaced by a note", m.Media)
+			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target does not accept %s input; replaced by a note", m.Media)
 			parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m)}
 		}
 	}

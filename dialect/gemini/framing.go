@@ -29,11 +29,11 @@ const maxHead = 4 << 10
 func (f *frames) feed(p []byte, emit func(sse.Event) error) error {
 	if !f.known {
 		f.head = append(f.head, p...)
-		begun := bytes.TrimLeft(bytes.TrimPrefix(f.head, []byte("\xef\xbb\xbf")), " \t\r\n")
-		if len(begun) == 0 && len(f.head) < maxHead || bytes.HasPrefix([]byte("\xef\xbb\xbf"), begun) && len(begun) > 0 {
+		started := bytes.TrimLeft(bytes.TrimPrefix(f.head, []byte("\xef\xbb\xbf")), " \t\r\n")
+		if len(started) == 0 && len(f.head) < maxHead || bytes.HasPrefix([]byte("\xef\xbb\xbf"), started) && len(started) > 0 {
 			return nil
 		}
-		f.setFraming(begun)
+		f.setFraming(started)
 		p, f.head = f.head, nil
 	}
 	if f.list {
@@ -42,8 +42,8 @@ func (f *frames) feed(p []byte, emit func(sse.Event) error) error {
 	return f.events.Feed(p, emit)
 }
 
-func (f *frames) setFraming(begun []byte) {
-	f.known, f.list = true, len(begun) > 0 && begun[0] == '['
+func (f *frames) setFraming(started []byte) {
+	f.known, f.list = true, len(started) > 0 && started[0] == '['
 	f.events.Max, f.array.max = f.max, f.max
 }
 
@@ -74,12 +74,12 @@ type arrayParser struct {
 	opened, closed bool
 	depth          int
 	quoted, escape bool
-	begun          bool
+	started        bool
 }
 
 func (a *arrayParser) feed(p []byte, emit func(sse.Event) error) error {
-	if !a.begun {
-		a.begun, a.elem = true, -1
+	if !a.started {
+		a.started, a.elem = true, -1
 	}
 	if need := len(a.buf) + len(p); need > cap(a.buf) {
 		// Double the buffer; append would grow a long event by a quarter at a

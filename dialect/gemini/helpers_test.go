@@ -28,7 +28,7 @@ var (
 	result         = codectest.Result
 	collect        = checked.CollectStream
 	play           = checked.Play
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
@@ -64,8 +64,8 @@ func encode(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (strin
 	return string(enc.Body), enc.Report
 }
 
-// member returns the JSON of a top-level field of a body.
-func member(t testing.TB, body, name string) string {
+// topField returns the JSON of a top-level field of a body.
+func topField(t testing.TB, body, name string) string {
 	t.Helper()
 	var v map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
@@ -105,8 +105,8 @@ func chunk(finish, parts string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + finish + `,"index":0}],"modelVersion":"gemini-3.8-flash","responseId":"r1"}`
 }
 
-// answerOf returns a complete response with the given parts.
-func answerOf(finish, parts string) string { return chunk(finish, parts) }
+// responseBody returns a complete response with the given parts.
+func responseBody(finish, parts string) string { return chunk(finish, parts) }
 
 // has fails the test unless rep has a loss of this kind at this path.
 func has(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string) {

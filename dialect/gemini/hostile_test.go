@@ -50,7 +50,7 @@ func TestInvalidCallOrResultIsKept(t *testing.T) {
 func TestSizeLimits(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	o := dialect.DecodeOptions{MaxBytes: 500}
-	body := answerOf("STOP", `{"text":"`+long+`"}`)
+	body := responseBody("STOP", `{"text":"`+long+`"}`)
 	if _, _, err := codec.DecodeResponse([]byte(body), o); !errors.Is(err, dragoman.ErrTooLarge) {
 		t.Errorf("response: %v", err)
 	}

@@ -25,18 +25,18 @@ func TestQuirkA44_OldModelDropsHostedToolsNextToFunctions(t *testing.T) {
 		t.Errorf("a newer model accepts both: %s", got)
 	}
 	got, rep := encode(t, req, knownAs("gemini-2.5-flash"))
-	if member(t, got, "tools") != `[{"functionDeclarations":[{"name":"f","description":""}]}]` || member(t, got, "toolConfig") != "" {
+	if topField(t, got, "tools") != `[{"functionDeclarations":[{"name":"f","description":""}]}]` || topField(t, got, "toolConfig") != "" {
 		t.Errorf("got %s", got)
 	}
 	has(t, rep, dragoman.Dropped, "/tools/0")
 	has(t, rep, dragoman.Dropped, "/tools/2")
 
 	chosen := decode(t, strings.Replace(body, config, config+`,"functionCallingConfig":{"mode":"ANY"}`, 1))
-	if got, _ := encode(t, chosen, knownAs("gemini-2.5-flash")); member(t, got, "toolConfig") != `{"functionCallingConfig":{"mode":"ANY"}}` {
+	if got, _ := encode(t, chosen, knownAs("gemini-2.5-flash")); topField(t, got, "toolConfig") != `{"functionCallingConfig":{"mode":"ANY"}}` {
 		t.Errorf("got %s", got)
 	}
 	alone := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}],`+config+`}}`)
-	if got, rep := encode(t, alone, knownAs("gemini-2.5-flash")); member(t, got, "tools") != `[{"googleSearch":{}}]` || !strings.Contains(got, "retrievalConfig") || len(rep.Losses) > 0 {
+	if got, rep := encode(t, alone, knownAs("gemini-2.5-flash")); topField(t, got, "tools") != `[{"googleSearch":{}}]` || !strings.Contains(got, "retrievalConfig") || len(rep.Losses) > 0 {
 		t.Errorf("hosted tools alone are accepted: %s\n%s", got, rep)
 	}
 }
@@ -49,7 +49,7 @@ func TestQuirkF1_OldModelWithFunctionsGetsSchemaInPrompt(t *testing.T) {
 	if strings.Contains(got, "responseMimeType") || strings.Contains(got, "responseJsonSchema") || !strings.Contains(got, "functionDeclarations") {
 		t.Errorf("the API refuses functions with JSON output: %s", got)
 	}
-	if prompt := member(t, got, "systemInstruction"); !strings.Contains(prompt, "Be kind.") || !strings.Contains(prompt, `{\"type\":\"array\",\"items\":{\"type\":\"string\"}}`) {
+	if prompt := topField(t, got, "systemInstruction"); !strings.Contains(prompt, "Be kind.") || !strings.Contains(prompt, `{\"type\":\"array\",\"items\":{\"type\":\"string\"}}`) {
 		t.Errorf("the schema is not in the prompt: %s", prompt)
 	}
 	has(t, rep, dragoman.Lowered, "/output")
@@ -70,7 +70,7 @@ func TestQuirkG10_Gemini25GetsBudget(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.Reasoning = &dragoman.ReasoningSettings{Effort: "low"}
 	for model, want := range map[string]string{"gemini-2.5-flash": `{"thinkingBudget":1024}`, "gemini-3.8-flash": `{"thinkingLevel":"LOW"}`} {
-		if got, _ := encode(t, req, knownAs(model)); member(t, got, "generationConfig") != `{"thinkingConfig":`+want+`}` {
+		if got, _ := encode(t, req, knownAs(model)); topField(t, got, "generationConfig") != `{"thinkingConfig":`+want+`}` {
 			t.Errorf("%s: %s", model, got)
 		}
 	}

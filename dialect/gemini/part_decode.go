@@ -53,8 +53,8 @@ type rawPart struct {
 }
 
 // annotation reports whether a field describes the data of its part.
-func annotation(member string) bool {
-	switch member {
+func annotation(field string) bool {
+	switch field {
 	case "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "mediaProcessing",
 		"partMetadata", "speechMetadata", "audioTranscription":
 		return true
@@ -65,9 +65,9 @@ func annotation(member string) bool {
 
 // holdsData reports whether a field holds data. A part should have only one
 // such field.
-func holdsData(member string) bool {
-	return member != "thought" && member != "thoughtSignature" && slices.Contains(partFields, member) ||
-		strings.EqualFold(member, "functionCall")
+func holdsData(field string) bool {
+	return field != "thought" && field != "thoughtSignature" && slices.Contains(partFields, field) ||
+		strings.EqualFold(field, "functionCall")
 }
 
 // open splits a part into its fields. A signature does not make a part a
@@ -87,24 +87,24 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 	var unknown *dragoman.Extra
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		member := string(camel)
+		field := string(camel)
 		duplicate := seen.duplicate(partFields, camel)
 		if duplicate && p.repeated == "" {
-			p.repeated = member
+			p.repeated = field
 		}
 		switch {
-		case duplicate && !slices.Contains(partFields, member) && !strings.EqualFold(member, "functionCall"):
-			otherCase, otherCaseValue = member, r.Raw()
+		case duplicate && !slices.Contains(partFields, field) && !strings.EqualFold(field, "functionCall"):
+			otherCase, otherCaseValue = field, r.Raw()
 			otherCaseStart = r.Offset() - int64(len(otherCaseValue))
-		case member == "thought" && r.Kind() == 't':
+		case field == "thought" && r.Kind() == 't':
 			p.thought = r.Bool()
-		case member == "thoughtSignature" && r.Kind() == '"':
+		case field == "thoughtSignature" && r.Kind() == '"':
 			p.signature = r.String()
-		case annotation(member), r.Kind() == 'n':
+		case annotation(field), r.Kind() == 'n':
 			extra.Add(&p.extra, name, "", key, r.Raw())
-		case holdsData(member):
+		case holdsData(field):
 			value := r.Raw()
-			p.take(member, value, r.Offset()-int64(len(value)))
+			p.take(field, value, r.Offset()-int64(len(value)))
 		default:
 			extra.Add(&unknown, name, "", key, r.Raw())
 		}
@@ -140,19 +140,19 @@ func hasSetFields(e *dragoman.Extra) bool {
 
 // take stores a field that holds data. It ignores an empty text next to other
 // data. Anything that some reader could read as a call is a call.
-func (p *rawPart) take(member string, value []byte, start int64) {
-	if member == "text" && string(value) == `""` && p.kind != "" && p.kind != "text" {
+func (p *rawPart) take(field string, value []byte, start int64) {
+	if field == "text" && string(value) == `""` && p.kind != "" && p.kind != "text" {
 		return
 	}
 	if p.kind != "" && (p.kind != "text" || string(p.data) != `""`) {
 		p.kinds++
 	}
-	if strings.EqualFold(member, "functionCall") {
+	if strings.EqualFold(field, "functionCall") {
 		p.call = true
 	} else if p.call {
 		return
 	}
-	p.kind, p.data, p.start = member, value, start
+	p.kind, p.data, p.start = field, value, start
 }
 
 // isText reports whether a part is a text, a thought, or only the signature of
@@ -212,11 +212,11 @@ func (d *partDecoder) textOf(p *rawPart) (string, error) {
 		return "", nil
 	}
 	d.in.Reset(p.data)
-	said := d.in.String()
+	text := d.in.String()
 	if err := d.in.Err(); err != nil {
 		return "", jsonwire.PlaceAt("/text", p.start, err)
 	}
-	return said, nil
+	return text, nil
 }
 
 // call decodes a call. A call that cannot be decoded is still returned, with a

@@ -133,32 +133,32 @@ func readFragment(r *jsonwire.Reader) (p argFragment, wrong error) {
 		if seen.duplicate(fragmentFields, camel) {
 			wrong = errArgDuplicate
 		}
-		switch member := string(camel); {
-		case r.Kind() == 'n' && member != "nullValue" && strings.HasSuffix(member, "Value"):
+		switch field := string(camel); {
+		case r.Kind() == 'n' && field != "nullValue" && strings.HasSuffix(field, "Value"):
 			null = true // some readers treat null as absent
 			r.Skip()
-		case member == "jsonPath":
+		case field == "jsonPath":
 			p.path = r.String()
-		case member == "stringValue":
+		case field == "stringValue":
 			p.text, p.str = r.String(), true
 			p.values++
-		case member == "numberValue":
+		case field == "numberValue":
 			p.value = []byte(r.Number())
 			p.values++
-		case member == "boolValue":
+		case field == "boolValue":
 			p.value = strconv.AppendBool(nil, r.Bool())
 			p.values++
-		case member == "nullValue":
+		case field == "nullValue":
 			p.value = []byte("null")
 			p.values++
 			if raw := string(r.Raw()); raw != "null" && raw != `"NULL_VALUE"` && raw != "0" {
 				wrong = errArgValue
 			}
-		case member == "willContinue":
+		case field == "willContinue":
 			p.continues = r.Bool()
 		default:
 			p.hasUnknown = true
-			unknown = unknown || strings.HasSuffix(member, "Value")
+			unknown = unknown || strings.HasSuffix(field, "Value")
 			r.Skip()
 		}
 	}

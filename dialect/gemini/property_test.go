@@ -91,11 +91,11 @@ func TestRoundTripKeepsCallsAndResults(t *testing.T) {
 
 // calls lists the calls of a conversation with their results.
 func calls(req *dragoman.Request) (out []string) {
-	answers := map[string]string{}
+	results := map[string]string{}
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
 			if r, ok := p.(*dragoman.ToolResult); ok {
-				answers[r.CallID] = r.Outcome + " " + r.Text()
+				results[r.CallID] = r.Outcome + " " + r.Text()
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func calls(req *dragoman.Request) (out []string) {
 			if c.Synthetic {
 				id = "" // written without an id
 			}
-			out = append(out, fmt.Sprintf("%s %s %s: %s", id, c.Name, c.Arguments, answers[c.ID]))
+			out = append(out, fmt.Sprintf("%s %s %s: %s", id, c.Name, c.Arguments, results[c.ID]))
 		}
 	}
 	return out

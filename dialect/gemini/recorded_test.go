@@ -15,7 +15,7 @@ import (
 // The package dialect tests that recorded traffic keeps its meaning in all
 // dialects. This file tests what only this dialect promises.
 
-func answers(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream bool)) {
+func eachResponse(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream bool)) {
 	t.Helper()
 	n := 0
 	for _, x := range testkit.Recordings(t, "gemini_generateContent") {
@@ -29,7 +29,7 @@ func answers(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream b
 }
 
 func TestRecordedResponseEqualsSingleChunkStream(t *testing.T) {
-	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
+	eachResponse(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if stream {
 			return
 		}
@@ -48,7 +48,7 @@ func TestRecordedResponseEqualsSingleChunkStream(t *testing.T) {
 }
 
 func TestRecordedStreamReencodesToValidStream(t *testing.T) {
-	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
+	eachResponse(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if !stream {
 			return
 		}

@@ -278,13 +278,13 @@ func (d *requestDecoder) choice() {
 	var rest []dragoman.Field
 	for key := range in.Object() {
 		n++
-		member := string(jsonwire.Camel(key))
+		field := string(jsonwire.Camel(key))
 		switch {
 		case in.Kind() == 'n':
 			rest = append(rest, dragoman.Field{Path: string(key), Value: in.Raw()})
-		case member == "mode":
+		case field == "mode":
 			mode = modeName(enumName(in))
-		case member == "allowedFunctionNames":
+		case field == "allowedFunctionNames":
 			allowed = []dragoman.ToolRef{}
 			for range elements(in) {
 				ref := dragoman.ToolRef{}
@@ -360,15 +360,15 @@ func (d *requestDecoder) thinking() {
 	n := 0
 	for key := range d.r.Object() {
 		n++
-		switch member := string(jsonwire.Camel(key)); {
-		case member == "includeThoughts" && d.r.Kind() != 'n':
+		switch field := string(jsonwire.Camel(key)); {
+		case field == "includeThoughts" && d.r.Kind() != 'n':
 			s.Summary = "omitted"
 			if d.r.Bool() {
 				s.Summary = "auto"
 			}
-		case member == "thinkingBudget" && d.r.Kind() != 'n':
+		case field == "thinkingBudget" && d.r.Kind() != 'n':
 			budget(s, d.r.Integer())
-		case member == "thinkingLevel" && d.r.Kind() != 'n':
+		case field == "thinkingLevel" && d.r.Kind() != 'n':
 			raw := d.r.Raw()
 			switch level := strings.ToLower(jsonwire.Unquote(raw)); level {
 			case "minimal", "low", "medium", "high":

@@ -30,7 +30,7 @@ func TestSnakeCaseEqualsCamelCase(t *testing.T) {
 	snake := decode(t, snakeRequest)
 	built, _ := encode(t, snake, dialect.EncodeOptions{Rebuild: true})
 	// A tool keeps the spelling of its author.
-	if strings.Contains(strings.ReplaceAll(built, member(t, built, "tools"), ""), `_`) {
+	if strings.Contains(strings.ReplaceAll(built, topField(t, built, "tools"), ""), `_`) {
 		t.Errorf("snake_case is left: %s", built)
 	}
 	camel := decode(t, built)
@@ -76,7 +76,7 @@ func TestModelIsOmittedUnlessBodyNamedIt(t *testing.T) {
 	if body, _ := encode(t, named, dialect.EncodeOptions{}); body != `{"model":"models/other","contents":[{"parts":[{"text":"hi"}],"role":"user"}]}` {
 		t.Error(body)
 	}
-	if body, rep := encode(t, named, dialect.EncodeOptions{Rebuild: true}); member(t, body, "model") != `"models/other"` || strings.Contains(rep.String(), "/model") {
+	if body, rep := encode(t, named, dialect.EncodeOptions{Rebuild: true}); topField(t, body, "model") != `"models/other"` || strings.Contains(rep.String(), "/model") {
 		t.Errorf("%s\n%s", body, rep)
 	}
 }
@@ -106,7 +106,7 @@ func TestQuirkB15_CallsWithoutIDPairByNameAndOrder(t *testing.T) {
 }
 
 func TestQuirkB15_NoCallIDsOmitsIDs(t *testing.T) {
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
 	body, _ := encode(t, req, dialect.EncodeOptions{})
 	if strings.Count(body, `"id":"toolu_1"`) != 2 {
 		t.Errorf("call and result must have the id: %s", body)
@@ -160,7 +160,7 @@ func TestQuirkB16_SignatureReturnsOnlyToItsModel(t *testing.T) {
 }
 
 func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
-	turn := from(foreign, said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
+	turn := from(foreign, newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
 	req := ask(dragoman.UserText("go"), turn, dragoman.ToolResults(result("1", "x"), result("2", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	want := `{"functionCall":{"id":"1","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"2","name":"f","args":{}}}`
@@ -178,7 +178,7 @@ func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
 		t.Error(body)
 	}
 	// An unsigned call that the target itself made stays unsigned.
-	req.Messages[1] = from(own, said(dragoman.RoleAssistant, call("1", "f", `{}`)))
+	req.Messages[1] = from(own, newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)))
 	if body, _ := encode(t, req, dialect.EncodeOptions{}); strings.Contains(body, "skip") {
 		t.Errorf("the target's own call must stay unsigned: %s", body)
 	}
@@ -186,7 +186,7 @@ func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
 
 func TestQuirkD3_ResultsAreOneContentInCallOrder(t *testing.T) {
 	req := ask(dragoman.UserText("go"),
-		said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), said(dragoman.RoleAssistant, call("1", "f", `{}`)), said(dragoman.RoleAssistant, call("2", "g", `{}`)),
+		newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), newMessage(dragoman.RoleAssistant, call("2", "g", `{}`)),
 		dragoman.ToolResults(result("2", "second")), dragoman.ToolResults(result("1", "first")), dragoman.UserText("and now?"))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	got := contentsOf(t, body)
@@ -202,7 +202,7 @@ func TestQuirkD3_ResultsAreOneContentInCallOrder(t *testing.T) {
 }
 
 func TestQuirkD15_ResultHasToolName(t *testing.T) {
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"id":"1","name":"f","response"`) || !strings.Contains(body, `{"id":"nobody's","name":"unknown_tool","response"`) {
 		t.Error(body)
@@ -232,7 +232,7 @@ func TestQuirkD16_ResultObjectForms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: c.outcome, Content: c.content}
-			body, _ := encode(t, ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+			body, _ := encode(t, ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 			if want := `"response":` + c.want + `}`; !strings.Contains(body, want) {
 				t.Errorf("%s lacks %s", body, want)
 			}
@@ -271,7 +271,7 @@ func TestQuirkD13_MediaInsideOrAfterResult(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: codes.OutcomeOK, Content: []dragoman.Part{
 		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
 	}}
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`
 	if !strings.Contains(body, `"response":{"output":"see"},"parts":[`+blob+`]}}`) {
@@ -309,12 +309,12 @@ func TestQuirkD13_MediaTypesInResults(t *testing.T) {
 	} {
 		other := result("2", "2")
 		other.Name, other.Outcome = "f", codes.OutcomeOK
-		req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
+		req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
 		if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, tc.want) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
-	body, rep := encode(t, ask(said(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
+	body, rep := encode(t, ask(newMessage(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
 		t.Error(body)
 	}
@@ -329,24 +329,24 @@ func TestQuirkD13_OwnContentWithoutTypeGetsOne(t *testing.T) {
 	}
 	image := func() *dragoman.Media { return &dragoman.Media{Media: codes.MediaImage, Base64: png} }
 	jpg := &dragoman.Media{Media: codes.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
-	if body, _ := encode(t, ask(own(said(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
+	if body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
 		t.Error(body)
 	}
 	zip := &dragoman.Media{Media: codes.MediaFile, MIME: "application/zip", Base64: "UEs="}
-	refused, rep := encode(t, ask(own(said(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
+	refused, rep := encode(t, ask(own(newMessage(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
 	if strings.Contains(refused, "inlineData") || !strings.Contains(refused, "not shown") {
 		t.Errorf("a type that the API always refuses: %s", refused)
 	}
 	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
-	body, _ := encode(t, ask(own(said(dragoman.RoleUser, image())), said(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
+	body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, image())), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
 	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {
 		t.Error(body)
 	}
 }
 
 func TestQuirkD17_FirstContentIsUser(t *testing.T) {
-	body, rep := encode(t, ask(said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
+	body, rep := encode(t, ask(newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
 		t.Error(body)
 	}
@@ -377,14 +377,14 @@ func TestQuirkD37_CachedContentReplacesInstructionsAndTools(t *testing.T) {
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	for _, key := range []string{"systemInstruction", "tools", "toolConfig"} {
-		if member(t, body, key) != "" {
+		if topField(t, body, key) != "" {
 			t.Errorf("%s next to a cached content: %s", key, body)
 		}
 	}
 	for _, path := range []string{"/instructions", "/tools", "/tool_choice"} {
 		has(t, rep, dragoman.Dropped, path)
 	}
-	if member(t, body, "cachedContent") != `"cachedContents/x"` {
+	if topField(t, body, "cachedContent") != `"cachedContents/x"` {
 		t.Error(body)
 	}
 }
@@ -418,7 +418,7 @@ func TestQuirkE1_ToolChoiceModes(t *testing.T) {
 			if want != "" {
 				want = `{"functionCallingConfig":` + want + `}`
 			}
-			if got := member(t, body, "toolConfig"); got != want {
+			if got := topField(t, body, "toolConfig"); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
@@ -431,7 +431,7 @@ func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
 	off := false
 	req.ParallelToolCalls = &off
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if member(t, body, "toolConfig") != "" || member(t, body, "tools") != "" {
+	if topField(t, body, "toolConfig") != "" || topField(t, body, "tools") != "" {
 		t.Error(body)
 	}
 	has(t, rep, dragoman.Dropped, "/tool_choice")
@@ -453,7 +453,7 @@ func TestValidatedAndUnknownModesSurvive(t *testing.T) {
 	} {
 		req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":""}]}],"toolConfig":{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}}`)
 		body, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
-		if got := member(t, body, "toolConfig"); got != `{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}` {
+		if got := topField(t, body, "toolConfig"); got != `{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}` {
 			t.Errorf("%s became %s\n%s", config, got, rep)
 		}
 	}
@@ -482,7 +482,7 @@ func TestQuirkA20_ToolWithoutArgumentsHasNoSchema(t *testing.T) {
 		}
 		for _, closed := range []bool{false, true} {
 			body, rep := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ClosedSchemas: closed}}})
-			if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
+			if got := topField(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
 				t.Errorf("%q became %s\n%s", params, got, rep)
 			}
 			if strings.Contains(rep.String(), "/properties") && !strings.Contains(params, "null") {
@@ -510,13 +510,13 @@ func TestQuirkA44_HostedToolsAreSeparateElements(t *testing.T) {
 		t.Fatalf("%+v", req.Tools)
 	}
 	body, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
-	if got := member(t, body, "tools"); got != tools {
+	if got := topField(t, body, "tools"); got != tools {
 		t.Errorf("got %s", got)
 	}
 	req.Tools[2].Parameters = json.RawMessage(`{"type":5}`)
 	req.Tools[2].Name = ""
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if got := member(t, body, "tools"); strings.Contains(got, `"g"`) || !strings.Contains(got, `"f"`) {
+	if got := topField(t, body, "tools"); strings.Contains(got, `"g"`) || !strings.Contains(got, `"f"`) {
 		t.Errorf("got %s", got)
 	}
 	has(t, rep, dragoman.Dropped, "/tools/2")
@@ -544,23 +544,23 @@ func TestQuirkG10_EffortAndBudgetPerModel(t *testing.T) {
 			req.Reasoning = &c.settings
 			for caps, want := range map[targets.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
 				body, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: caps}})
-				if got := member(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
+				if got := topField(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
 					t.Errorf("%+v: got %s, want %s", caps.ThinkingBudgets, got, want)
 				}
 			}
 		})
 	}
 	own := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}`)
-	if body, _ := encode(t, own, dialect.EncodeOptions{Rebuild: true}); member(t, body, "generationConfig") != `{"thinkingConfig":{"thinkingBudget":0}}` {
+	if body, _ := encode(t, own, dialect.EncodeOptions{Rebuild: true}); topField(t, body, "generationConfig") != `{"thinkingConfig":{"thinkingBudget":0}}` {
 		t.Errorf("a Gemini client's setting must be kept: %s", body)
 	}
 }
 
 func TestSystemMessagesBecomeSystemInstruction(t *testing.T) {
-	req := ask(dragoman.SystemText("one"), said(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
+	req := ask(dragoman.SystemText("one"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "zero"}}
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if got := member(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
+	if got := topField(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
 		t.Error(got)
 	}
 	if got := contentsOf(t, body); len(got) != 1 || !strings.Contains(got[0], "late") {

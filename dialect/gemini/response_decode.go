@@ -43,13 +43,13 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		if seen.duplicate(responseFields, camel) {
 			a.markAmbiguous(string(camel))
 		}
-		a.member(r, key, string(camel))
+		a.field(r, key, string(camel))
 	}
 	wirekit.DropTwins(&a.resp.Extra, "", responseFields)
 	if err = r.End(); err == nil {
 		err = a.err
 	}
-	if err == nil && !a.answered {
+	if err == nil && !a.hasResponse {
 		err = errNoCandidates
 	}
 	a.finish()
@@ -72,14 +72,14 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 // responseDecoder decodes one response.
 type responseDecoder struct {
 	partDecoder
-	resp       dragoman.Response
-	counters   counters
-	candidates []candidate
-	calls      []*dragoman.ToolCall // of all candidates
-	failed     bool                 // there is an error field
-	answered   bool                 // there is a candidate, an error or a block reason
-	blocked    string               // why the prompt was blocked
-	err        error
+	resp        dragoman.Response
+	counters    counters
+	candidates  []candidate
+	calls       []*dragoman.ToolCall // of all candidates
+	failed      bool                 // there is an error field
+	hasResponse bool                 // there is a candidate, an error or a block reason
+	blocked     string               // why the prompt was blocked
+	err         error
 }
 
 // candidate is one decoded candidate.
@@ -89,11 +89,11 @@ type candidate struct {
 	calls        []*dragoman.ToolCall
 }
 
-func (a *responseDecoder) member(r *jsonwire.Reader, key []byte, camel string) {
+func (a *responseDecoder) field(r *jsonwire.Reader, key []byte, camel string) {
 	switch camel {
 	case "candidates":
 		if r.Kind() != 'n' {
-			a.answered = true
+			a.hasResponse = true
 		}
 		for i := range r.Array() {
 			raw := r.Raw()
@@ -107,7 +107,7 @@ func (a *responseDecoder) member(r *jsonwire.Reader, key []byte, camel string) {
 	case "promptFeedback":
 		raw := r.Raw()
 		if reason := blockReason(raw); reason != "" {
-			a.answered, a.blocked = true, reason
+			a.hasResponse, a.blocked = true, reason
 			a.resp.Stop.Details = &dragoman.Native{Format: formatFeedback, JSON: raw}
 			return
 		}
@@ -128,7 +128,7 @@ func (a *responseDecoder) member(r *jsonwire.Reader, key []byte, camel string) {
 			r.Skip()
 			return
 		}
-		a.failed, a.answered = true, true
+		a.failed, a.hasResponse = true, true
 		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
 	default:
 		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
@@ -164,11 +164,11 @@ func blockReason(raw []byte) (reason string) {
 }
 
 // markAmbiguous records that two readers could read this response differently.
-func (a *responseDecoder) markAmbiguous(member string) {
+func (a *responseDecoder) markAmbiguous(field string) {
 	a.ambiguous = true
-	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "field %.40q occurs twice or in another letter case; the original bytes are not kept", member)
+	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "field %.40q occurs twice or in another letter case; the original bytes are not kept", field)
 	for _, c := range a.calls {
-		c.Problem = wirekit.RepeatedMember(member)
+		c.Problem = wirekit.RepeatedMember(field)
 	}
 }
 
@@ -351,8 +351,8 @@ func (a *responseDecoder) finish() {
 	}
 }
 
-func (a *responseDecoder) settle(word string, calls []*dragoman.ToolCall) dragoman.StopReason {
-	reason := decodeStop(word)
+func (a *responseDecoder) settle(finish string, calls []*dragoman.ToolCall) dragoman.StopReason {
+	reason := decodeStop(finish)
 	if a.failed {
 		reason = dragoman.StopError // no call runs if there is an error
 	}

@@ -194,16 +194,16 @@ func countCalls(out []dragoman.Message) (n int) {
 // replaced it.
 func (e *responseEncoder) finish(w *jsonwire.Writer, index int, original, s dragoman.Stop, origin *dragoman.Origin, calls int) {
 	own := origin != nil && origin.Dialect == name
-	word, exact := encodeStop(s, own, calls)
+	reason, exact := encodeStop(s, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, word)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, original, s, word, extra.Choice(index))
+		wirekit.ReportBarred(e.rep, original, s, reason, extra.Choice(index))
 	}
 	if s.Sequence != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not report which stop sequence matched")
 	}
-	writeEnum(w, "finishReason", word)
+	writeEnum(w, "finishReason", reason)
 }
 
 func (e *responseEncoder) reportMessage(m *dragoman.Message, at extra.Path) {

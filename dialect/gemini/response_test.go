@@ -35,7 +35,7 @@ func TestQuirkB18_StopWithCallsMeansToolCalls(t *testing.T) {
 		{"FINISH_REASON_UNSPECIFIED", dragoman.StopUnknown, false},
 		{"TELEPATHY", dragoman.StopUnknown, false},
 	} {
-		body := answerOf(c.finish, `{"functionCall":{"name":"f","args":{}}}`)
+		body := responseBody(c.finish, `{"functionCall":{"name":"f","args":{}}}`)
 		for kind, resp := range map[string]*dragoman.Response{"whole": decodeResponse(t, body)} {
 			got := resp.ToolCalls()
 			if resp.Stop.Reason != c.want || resp.Stop.Native != c.finish || len(got) != 1 || (got[0].Problem == nil) != c.runs {
@@ -90,7 +90,7 @@ func TestBlockedPromptIsContentFilter(t *testing.T) {
 }
 
 func TestUsageCounts(t *testing.T) {
-	body := strings.Replace(answerOf("STOP", `{"text":"x"}`), `"modelVersion"`,
+	body := strings.Replace(responseBody("STOP", `{"text":"x"}`), `"modelVersion"`,
 		`"usageMetadata":{"promptTokenCount":100,"toolUsePromptTokenCount":7,"cachedContentTokenCount":40,"candidatesTokenCount":10,"thoughtsTokenCount":5,"totalTokenCount":122,"trafficType":"ON_DEMAND","serviceTier":"flex"},"modelVersion"`, 1)
 	resp := decodeResponse(t, body)
 	want := dragoman.Usage{Input: dragoman.Counted(107), CacheRead: dragoman.Counted(40), Output: dragoman.Counted(15), Reasoning: dragoman.Counted(5)}
@@ -106,7 +106,7 @@ func TestUsageCounts(t *testing.T) {
 	if again := decodeResponse(t, string(enc.Body)); !cmp.Equal(again.Usage, resp.Usage, ignoreSidecars) {
 		t.Errorf("rebuilt: %s", enc.Body)
 	}
-	if u := decodeResponse(t, answerOf("STOP", `{"text":"x"}`)).Usage; u.Input.Known || u.Output.Known {
+	if u := decodeResponse(t, responseBody("STOP", `{"text":"x"}`)).Usage; u.Input.Known || u.Output.Known {
 		t.Errorf("unknown became %+v", u)
 	}
 }
@@ -185,7 +185,7 @@ func TestOtherCandidatesAreAlternatives(t *testing.T) {
 }
 
 func TestQuirkG8_ThoughtFlag(t *testing.T) {
-	resp := decodeResponse(t, answerOf("STOP", `{"text":"hm","thought":true},{"text":"said","thoughtSignature":"s1"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s2"},{"text":"","thoughtSignature":"s3"},{"text":""}`))
+	resp := decodeResponse(t, responseBody("STOP", `{"text":"hm","thought":true},{"text":"said","thoughtSignature":"s1"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s2"},{"text":"","thoughtSignature":"s3"},{"text":""}`))
 	p := resp.Output[0].Parts
 	if len(p) != 4 {
 		t.Fatalf("%d parts", len(p))
@@ -208,7 +208,7 @@ func TestQuirkB11_CallsThatShareAnID(t *testing.T) {
 	same := `{"functionCall":{"id":"1","name":"f","args":{"a":1}}}`
 	other := `{"functionCall":{"id":"1","name":"f","args":{"a":2}}}`
 	for kind, resp := range map[string]*dragoman.Response{
-		"whole":  decodeResponse(t, answerOf("STOP", same+`,`+same+`,`+other)),
+		"whole":  decodeResponse(t, responseBody("STOP", same+`,`+same+`,`+other)),
 		"stream": collect(t, sseStream(chunk("", same), chunk("", same), chunk("STOP", other))),
 	} {
 		calls := resp.ToolCalls()
@@ -234,7 +234,7 @@ func TestAmbiguousCallIsBlocked(t *testing.T) {
 		"not an object":           `{"functionCall":"f"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := answerOf("STOP", part)
+			body := responseBody("STOP", part)
 			resp := decodeResponse(t, body)
 			calls := resp.ToolCalls()
 			if len(calls) != 1 || calls[0].Problem == nil {
@@ -327,8 +327,8 @@ func TestForeignResponseIsStrictlyValid(t *testing.T) {
 		ID: "msg_1", Model: "claude", Origin: foreign, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
 		Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)},
 		Output: []dragoman.Message{
-			said(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm", Signature: "secret"}, &dragoman.Text{Text: "a"}),
-			said(dragoman.RoleAssistant, call("toolu_1", "f", `{"a": 1}`)),
+			newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm", Signature: "secret"}, &dragoman.Text{Text: "a"}),
+			newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{"a": 1}`)),
 		},
 	}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})

@@ -37,8 +37,8 @@ type closedSchema struct {
 	reportedType bool // an unknown type was reported
 }
 
-// member is a keyword and its value.
-type member struct {
+// keyword is a keyword and its value.
+type keyword struct {
 	key string
 	raw []byte
 }
@@ -49,11 +49,11 @@ func (t *closedSchema) schema(raw []byte, depth int) {
 		t.w.Raw(raw)
 		return
 	}
-	var members []member
+	var keywords []keyword
 	typ, nullable := "", false
 	choice := false
 	for key := range rd.Object() {
-		m := member{string(jsonwire.Camel(key)), nil}
+		m := keyword{string(jsonwire.Camel(key)), nil}
 		t.changed = t.changed || m.key != string(key)
 		m.raw = rd.Raw()
 		switch m.key {
@@ -64,15 +64,15 @@ func (t *closedSchema) schema(raw []byte, depth int) {
 		case "anyOf":
 			choice = true
 		}
-		members = append(members, m)
+		keywords = append(keywords, m)
 	}
 	t.w.BeginObject()
-	for _, m := range members {
+	for _, m := range keywords {
 		if m.key == "$ref" && nullable {
 			t.nullableRef(m.raw, choice)
 			continue
 		}
-		t.member(m, typ, nullable, depth)
+		t.keyword(m, typ, nullable, depth)
 	}
 	t.w.EndObject()
 }
@@ -99,7 +99,7 @@ func (t *closedSchema) nullableRef(ref []byte, choice bool) {
 	w.EndArray()
 }
 
-func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
+func (t *closedSchema) keyword(m keyword, typ string, nullable bool, depth int) {
 	w := &t.w
 	switch m.key {
 	case "nullable":
@@ -165,7 +165,7 @@ func (t *closedSchema) typeName(raw []byte) string {
 	return unspecified
 }
 
-func (t *closedSchema) typ(m member, typ string, nullable bool) {
+func (t *closedSchema) typ(m keyword, typ string, nullable bool) {
 	w := &t.w
 	switch {
 	case typ == "" || typ == unspecified:

@@ -8,8 +8,8 @@ import (
 // decodeStop converts a finish reason. Every value has a result: an unknown one is
 // StopUnknown, after which no call runs (quirk B20). Only the numbers on which
 // both of the API's servers agree are known.
-func decodeStop(word string) dragoman.StopReason {
-	switch word {
+func decodeStop(reason string) dragoman.StopReason {
+	switch reason {
 	case "":
 		return dragoman.StopNone
 	case "STOP", "1", "stop":
@@ -31,13 +31,13 @@ func decodeStop(word string) dragoman.StopReason {
 }
 
 // blocksCalls reports whether a finish reason keeps calls from running.
-func blocksCalls(word string) bool { return word != "" && !decodeStop(word).Runs() }
+func blocksCalls(reason string) bool { return reason != "" && !decodeStop(reason).Runs() }
 
 // encodeStop returns the finish reason to write for a stop: the native one if it
 // still means the same, otherwise the nearest. exact is false if the result
 // means something else. If there are calls, a stop that blocks them never
 // becomes STOP.
-func encodeStop(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
+func encodeStop(s dragoman.Stop, own bool, calls int) (reason string, exact bool) {
 	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}

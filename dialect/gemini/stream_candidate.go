@@ -68,9 +68,9 @@ var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, st
 func (c *streamCandidate) path() extra.Path { return extra.Elem("/candidates", c.index) }
 
 // finish records a finish reason.
-func (c *streamCandidate) finish(word string) {
+func (c *streamCandidate) finish(reason string) {
 	c.d.held.Wait = true // the final chunk repeats it
-	c.finishReason = mergeFinishReasons(c.finishReason, word)
+	c.finishReason = mergeFinishReasons(c.finishReason, reason)
 }
 
 // content decodes the parts of a chunk.
@@ -242,12 +242,12 @@ func (d *streamDecoder) copied(e *dragoman.Extra) *dragoman.Extra {
 
 // fragment holds the fields of a functionCall.
 type fragment struct {
-	id, name  string
-	args      string
-	hasArgs   bool
-	continues bool
-	members   int
-	extra     *dragoman.Extra // aliases the event
+	id, name   string
+	args       string
+	hasArgs    bool
+	continues  bool
+	fieldCount int
+	extra      *dragoman.Extra // aliases the event
 }
 
 // call decodes a part that holds a call or a fragment of one (quirks C27, C28).
@@ -259,7 +259,7 @@ func (c *streamCandidate) call(p *rawPart, pos int) error {
 	}
 	switch {
 	case f.name == "" && k != nil:
-	case f.members == 0 && bad == nil && p.repeated == "" && p.kinds == 0 && p.kind == "functionCall":
+	case f.fieldCount == 0 && bad == nil && p.repeated == "" && p.kinds == 0 && p.kind == "functionCall":
 		return nil // the end marker of a call, and no call is open (quirk B24)
 	default:
 		if c.resent(p, &f, pos) {
@@ -290,36 +290,36 @@ func (c *streamCandidate) fragment(p *rawPart) (f fragment, bad, err error) {
 	}
 	var seen seenFields
 	for key := range r.Object() {
-		f.members++
+		f.fieldCount++
 		camel := jsonwire.Camel(key)
 		c.d.checkDuplicate(&seen, streamCallFields, camel)
-		switch member := string(camel); {
+		switch field := string(camel); {
 		case r.Kind() == 'n':
 			r.Skip()
-		case member == "id" && r.Kind() == '"':
+		case field == "id" && r.Kind() == '"':
 			f.id = r.String()
-		case member == "id":
+		case field == "id":
 			r.Skip() // a number is not an id (requirement I8)
-		case member == "name" && r.Kind() == '"':
+		case field == "name" && r.Kind() == '"':
 			f.name = r.String()
-		case member == "args":
+		case field == "args":
 			f.hasArgs = true
 			if r.Kind() == '"' {
 				f.args = r.String()
 			} else {
 				f.args = string(r.Raw())
 			}
-		case member == "willContinue" && (r.Kind() == 't' || r.Kind() == 'f'):
+		case field == "willContinue" && (r.Kind() == 't' || r.Kind() == 'f'):
 			f.continues = r.Bool()
-		case member == "partialArgs" && r.Kind() != '[':
+		case field == "partialArgs" && r.Kind() != '[':
 			r.Skip()
 			bad = errFragmentsType
-		case member == "partialArgs":
+		case field == "partialArgs":
 			r.Skip() // read later, when the call they belong to is known
-		case member == "name":
+		case field == "name":
 			r.Skip()
 			bad = errNameType
-		case member == "willContinue":
+		case field == "willContinue":
 			// It is unknown whether the call continues, so what follows without
 			// a name belongs to it.
 			extra.Add(&f.extra, name, "", camel, r.Raw())

@@ -46,7 +46,7 @@ type streamDecoder struct {
 	resp          dragoman.Response // id, model, … if already known
 	started       bool
 	candidates    []*streamCandidate // by index; nil if not seen
-	begun         int                // number of parts of all candidates
+	partCount     int                // number of parts of all candidates
 	counters      counters
 	blocked       string           // why the prompt was blocked
 	details       *dragoman.Native // the prompt feedback
@@ -155,10 +155,10 @@ func (d *streamDecoder) charge(n int) {
 
 // addPart counts a new part.
 func (d *streamDecoder) addPart() error {
-	if d.begun >= stream.MaxParts {
+	if d.partCount >= stream.MaxParts {
 		return errManyParts
 	}
-	d.begun++
+	d.partCount++
 	return nil
 }
 

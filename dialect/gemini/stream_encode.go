@@ -43,7 +43,7 @@ type streamEncoder struct {
 
 	parts  map[[2]int]*sentPart
 	places extra.Places
-	calls  map[int]int // calls begun, by candidate
+	calls  map[int]int // calls started, by candidate
 	// blockedCalls tracks, per candidate, the calls that must not run although a
 	// client could read them as calls that may, and the stop reason to end the
 	// candidate with.
@@ -86,7 +86,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.PartDelta:
 		dst = e.take(dst, ev.Extra)
 		if ev.Text == "" && e.fields.Any() {
-			return e.fieldsAlone(dst, ev.Choice), nil
+			return e.writeFieldsOnly(dst, ev.Choice), nil
 		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
@@ -112,15 +112,15 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
-			dst = e.fieldsAlone(dst, candidateOf(f.Path))
+			dst = e.writeFieldsOnly(dst, candidateOf(f.Path))
 		}
 		e.fields.Add(f)
 	}
 	return dst
 }
 
-// fieldsAlone writes a chunk that has only unknown fields.
-func (e *streamEncoder) fieldsAlone(dst []byte, choice int) []byte {
+// writeFieldsOnly writes a chunk that has only unknown fields.
+func (e *streamEncoder) writeFieldsOnly(dst []byte, choice int) []byte {
 	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, "", false, "", nil) })
 }
 

@@ -134,17 +134,17 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 	var specs []dragoman.ToolSpec
 	var failed error
 	for key := range rd.Object() {
-		member := string(jsonwire.Camel(key))
+		field := string(jsonwire.Camel(key))
 		switch {
 		case rd.Kind() == 'n':
 			rd.Skip()
-		case member == "functionDeclarations":
+		case field == "functionDeclarations":
 			declaration := func(i int) {
 				raw := rd.Raw()
 				if rd.Err() != nil {
 					return
 				}
-				inner, err := v.ReadTool(toolformat.GeminiFunction, raw, at.Elem(member, i), rep)
+				inner, err := v.ReadTool(toolformat.GeminiFunction, raw, at.Elem(field, i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}
@@ -158,7 +158,7 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 				declaration(i)
 			}
 		default:
-			specs = append(specs, hostedTool(string(key), member, rd.Raw()))
+			specs = append(specs, hostedTool(string(key), field, rd.Raw()))
 		}
 	}
 	if err := rd.End(); err != nil {
@@ -169,15 +169,15 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 
 // hostedTool returns a tool that the provider runs. Its source holds only this
 // tool.
-func hostedTool(key, member string, value []byte) dragoman.ToolSpec {
+func hostedTool(key, field string, value []byte) dragoman.ToolSpec {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.QuotedKey(key)
 	w.Known(value)
 	w.EndObject()
-	format := dragoman.Format(string(dialectname.Gemini) + "." + member)
+	format := dragoman.Format(string(dialectname.Gemini) + "." + field)
 	s := dragoman.ToolSpec{
-		Kind: codes.ToolHosted, Name: member,
+		Kind: codes.ToolHosted, Name: field,
 		Source: &dragoman.ToolSource{Format: format, JSON: w.Buf},
 	}
 	s.Source.Mirror = s.Fingerprint()
@@ -377,12 +377,12 @@ func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, na
 // reportInexact reports a number in a request that the API changes, because it
 // stores all numbers as doubles. Clients of a response read the number that is
 // written.
-func reportInexact(v toolwire.View, raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+func reportInexact(v toolwire.View, raw []byte, at extra.Path, field string, rep *dragoman.Report) {
 	if v.Answer() {
 		return
 	}
 	if n := jsonwire.Inexact(raw); n != nil {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+member, "%.40s is beyond 2^53: the API stores numbers as doubles and may change it", n)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+field, "%.40s is beyond 2^53: the API stores numbers as doubles and may change it", n)
 	}
 }
 
@@ -426,16 +426,16 @@ func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 // splitMedia splits media into what is written next to a result and what fits
 // inside. The API accepts few types inside, and each must have a MIME type
 // (quirk D13).
-func splitMedia(v toolwire.View, media []dragoman.Part) (beside, inside []dragoman.Part) {
+func splitMedia(v toolwire.View, media []dragoman.Part) (after, inside []dragoman.Part) {
 	for _, p := range media {
 		m, ok := p.(*dragoman.Media)
 		if v.Caps().NoResultMedia || ok && !inResult(m) {
-			beside = append(beside, p)
+			after = append(after, p)
 		} else {
 			inside = append(inside, p)
 		}
 	}
-	return beside, inside
+	return after, inside
 }
 
 // inResult reports whether a result can contain media of this type.

@@ -32,7 +32,7 @@ func extraFields(p dragoman.Part) string {
 func TestR11_UnknownPartFieldIsKept(t *testing.T) {
 	const text, call = `{"text":"hello","vendorNote":7}`, `{"functionCall":{"name":"f","args":{},"c/d":2},"vendorNote":8,"a/b":1}`
 	for what, resp := range map[string]*dragoman.Response{
-		"whole":    decodeResponse(t, answerOf("STOP", text+","+call)),
+		"whole":    decodeResponse(t, responseBody("STOP", text+","+call)),
 		"streamed": collect(t, sseStream(chunk("", text), chunk("STOP", call))),
 	} {
 		parts := resp.Output[0].Parts
@@ -55,7 +55,7 @@ func TestR11_UnknownPartFieldIsKept(t *testing.T) {
 }
 
 func TestR11_UnknownPartIsKept(t *testing.T) {
-	p, ok := decodeResponse(t, answerOf("STOP", `{"newThing":{"a":1},"thoughtSignature":"s"}`)).Output[0].Parts[0].(*dragoman.Opaque)
+	p, ok := decodeResponse(t, responseBody("STOP", `{"newThing":{"a":1},"thoughtSignature":"s"}`)).Output[0].Parts[0].(*dragoman.Opaque)
 	if !ok || p.Type != "newThing" {
 		t.Errorf("%+v", p)
 	}
@@ -81,7 +81,7 @@ func TestR11_FieldsOfLaterTextChunkAreKept(t *testing.T) {
 	if p := alone.Output[0].Parts; len(p) != 1 || extraFields(p[0]) != `/partMetadata={"y":3}` {
 		t.Errorf("fields of an empty text: %v", p)
 	}
-	whole := decodeResponse(t, answerOf("STOP", `{"text":"","partMetadata":{"y":3}}`))
+	whole := decodeResponse(t, responseBody("STOP", `{"text":"","partMetadata":{"y":3}}`))
 	if len(whole.Output) != 1 || extraFields(whole.Output[0].Parts[0]) != `/partMetadata={"y":3}` {
 		t.Errorf("fields of an empty text in a response: %+v", whole.Output)
 	}
@@ -94,7 +94,7 @@ func TestR11_FieldsOfLaterTextChunkAreKept(t *testing.T) {
 }
 
 func TestQuirkC28_PartialArgsInResponseAreKeptAndReported(t *testing.T) {
-	resp, rep, err := gemini.Codec{}.DecodeResponse([]byte(answerOf("STOP", `{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1}]}}`)), dialect.DecodeOptions{})
+	resp, rep, err := gemini.Codec{}.DecodeResponse([]byte(responseBody("STOP", `{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1}]}}`)), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
