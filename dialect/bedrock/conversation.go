@@ -25,8 +25,8 @@ func (e *requestEncoder) arrange(req *dragoman.Request) {
 }
 
 // Replay implements [blockwire.Wire]. The API does not accept every response
-// back: it refuses names that it did not validate itself (quirk A33), arguments
-// that are not an object, and blank texts.
+// back: it refuses invalid tool names that the model made up (quirk A33),
+// arguments that are not an object, and blank texts.
 func (e *requestEncoder) Replay(m *dragoman.Message) ([]byte, bool) {
 	thinks := slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 	return e.Native(m, func(p dragoman.Part) bool {

@@ -52,7 +52,7 @@ type wireEvent struct {
 	opening       []byte // raw start
 	badStart      bool   // start is not an object
 	duplicate     string // a duplicate field
-	stopReason    string // stopReason
+	stopReason    string
 	usage         []byte
 	otherFields   []rawField // other fields of the response
 	unknownFields wirekit.Strays

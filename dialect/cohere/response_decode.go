@@ -72,8 +72,7 @@ type responseDecoder struct {
 	err          error
 }
 
-// failure returns the error that was sent instead of a response, or
-// nil.
+// failure returns the error that was sent instead of a response, or nil.
 func (d *responseDecoder) failure(body []byte) *dragoman.APIError {
 	if !d.text {
 		return nil

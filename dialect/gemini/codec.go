@@ -53,7 +53,7 @@ const (
 	formatError    dragoman.Format = "gemini.generate_content.error"
 )
 
-// Codec reads and writes generateContent. The zero value is ready.
+// Codec reads and writes generateContent. The zero value is ready to use.
 type Codec struct {
 	// Array makes the stream encoder write one JSON array, which the API sends
 	// to clients that do not ask for alt=sse (quirk C29). The decoder reads

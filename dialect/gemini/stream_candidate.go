@@ -69,7 +69,7 @@ func (c *streamCandidate) path() extra.Path { return extra.Elem("/candidates", c
 
 // finish records a finish reason.
 func (c *streamCandidate) finish(reason string) {
-	c.d.held.Wait = true // the final chunk repeats it
+	c.d.held.Wait = true // wait for the end, which repeats it
 	c.finishReason = mergeFinishReasons(c.finishReason, reason)
 }
 

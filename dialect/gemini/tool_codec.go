@@ -286,8 +286,8 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, clos
 	w.RawField(schemaField("response", closed), low.Schema)
 }
 
-// hasNoArguments reports whether a schema describes a tool without arguments. The
-// API does not accept an object schema without properties.
+// hasNoArguments reports whether a schema describes a tool without arguments.
+// The API handles an object schema without properties badly.
 func hasNoArguments(parameters json.RawMessage) bool {
 	rd := jsonwire.Borrow(parameters)
 	defer rd.Return()
