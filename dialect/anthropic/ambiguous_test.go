@@ -8,8 +8,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// A client that goes by the index, or by the name of the event, sees no other call.
-func TestAnEventThatClientsWouldReadDifferentlyIsReencoded(t *testing.T) {
+// Clients that use the index and clients that use the event name must see the
+// same calls.
+func TestAmbiguousEventIsReencoded(t *testing.T) {
 	const (
 		start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"x\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
 			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"rm\",\"input\":{}}}\n\n"
@@ -18,8 +19,8 @@ func TestAnEventThatClientsWouldReadDifferentlyIsReencoded(t *testing.T) {
 		end   = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	)
 	for name, stream := range map[string]string{
-		"a fragment behind the end of its block": start + stop + "event: content_block_delta\n" + delta + end,
-		"an event that is called otherwise":      start + "event: ping\n" + delta + stop + end,
+		"fragment after the end of its block": start + stop + "event: content_block_delta\n" + delta + end,
+		"event with another name":             start + "event: ping\n" + delta + stop + end,
 	} {
 		t.Run(name, func(t *testing.T) {
 			evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
@@ -34,9 +35,9 @@ func TestAnEventThatClientsWouldReadDifferentlyIsReencoded(t *testing.T) {
 	}
 }
 
-// A call of which an event says something twice, in whatever letters, is one that
-// two readers could take for two: it does not run.
-func TestACallOfWhichAnEventSaysSomethingTwiceInWhateverLettersDoesNotRun(t *testing.T) {
+// If an event has a duplicate field of a call, in any letter case, two readers
+// could see different calls. The call must not run.
+func TestDuplicateEventFieldBlocksCall(t *testing.T) {
 	opening := `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"rm","input":{}}}`
 	delta := `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`
 	stop := `{"type":"content_block_stop","index":0}`
@@ -44,7 +45,7 @@ func TestACallOfWhichAnEventSaysSomethingTwiceInWhateverLettersDoesNotRun(t *tes
 		"Content_block": {strings.Replace(opening, `"content_block"`, `"Content_block":{"type":"text","text":""},"content_block"`, 1), delta, stop},
 		"Delta":         {opening, strings.Replace(delta, `"delta"`, `"Delta":{},"delta"`, 1), stop},
 		"Partial_json":  {opening, strings.Replace(delta, `"partial_json"`, `"Partial_json":"{\"path\":1}","partial_json"`, 1), stop},
-		"a text too":    {opening, strings.Replace(delta, `"partial_json"`, `"text":"x","partial_json"`, 1), stop},
+		"text as well":  {opening, strings.Replace(delta, `"partial_json"`, `"text":"x","partial_json"`, 1), stop},
 		"type of delta": {opening, strings.Replace(delta, `"delta":{`, `"delta":{"Type":"text_delta",`, 1), stop},
 		"Index of stop": {opening, delta, strings.Replace(stop, `"index"`, `"Index":1,"index"`, 1)},
 	} {
@@ -55,9 +56,9 @@ func TestACallOfWhichAnEventSaysSomethingTwiceInWhateverLettersDoesNotRun(t *tes
 	}
 }
 
-// Which member brings the text of a delta is said by its kind, wherever that
-// stands.
-func TestADeltaIsReadFromTheMemberOfItsKind(t *testing.T) {
+// The kind of a delta decides which field has its text, regardless of the order
+// of the fields.
+func TestDeltaTextIsFieldOfItsKind(t *testing.T) {
 	for _, delta := range []string{
 		`{"type":"text_delta","text":"hi","partial_json":"no"}`,
 		`{"text":"hi","partial_json":"no","type":"text_delta"}`,
@@ -66,7 +67,7 @@ func TestADeltaIsReadFromTheMemberOfItsKind(t *testing.T) {
 		resp := collect(t, sseStream(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`+"\n"+
 			`{"type":"content_block_delta","index":0,"delta":`+delta+"}\n"+`{"type":"content_block_stop","index":0}`+"\n"+endLines("end_turn")))
 		if resp.Text() != "hi" {
-			t.Errorf("%s is read as %q", delta, resp.Text())
+			t.Errorf("%s decoded as %q", delta, resp.Text())
 		}
 	}
 }

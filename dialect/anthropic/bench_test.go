@@ -10,7 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// callStream is one call whose arguments come in fragments of eight bytes.
+// callStream returns a stream with one call whose arguments arrive in fragments
+// of eight bytes.
 func callStream(fragments int) []byte {
 	var b strings.Builder
 	b.WriteString(startLine + "\n" + `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}}` + "\n")

@@ -11,24 +11,25 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// blockDecoder reads content blocks, one block to one part.
+// blockDecoder decodes content blocks. Each block becomes one part.
 type blockDecoder struct{ *blockwire.Decoder }
 
-// typeOf reads the "type" of a block.
+// typeOf reads the "type" field of a block.
 func typeOf(raw []byte) string {
-	typ, _ := typeAndRepeat(jsonwire.Value{Raw: raw})
+	typ, _ := typeAndDuplicate(jsonwire.Value{Raw: raw})
 	return typ
 }
 
-// typeAndRepeat reads the "type" of a block, and which of its members is there
-// twice: empty for none. A block that any reader could take for a call is one.
-func typeAndRepeat(block jsonwire.Value) (typ, repeated string) {
+// typeAndDuplicate reads the "type" field of a block and returns the first field
+// that occurs twice, if any. A block that any reader could read as a call is a
+// call.
+func typeAndDuplicate(block jsonwire.Value) (typ, repeated string) {
 	r := block.Reader()
 	defer r.Return()
 	if r.Kind() != '{' {
 		return "", ""
 	}
-	var seen memberSet
+	var seen nameSet
 	for key := range r.Object() {
 		if seen.add(key) && repeated == "" {
 			repeated = string(key)
@@ -48,18 +49,18 @@ func typeAndRepeat(block jsonwire.Value) (typ, repeated string) {
 	return typ, repeated
 }
 
-// typeCall is the type of a block that is a call.
+// typeCall is the type of a call block.
 const typeCall = "tool_use"
 
-// memberSet finds repeated names: few without a map, many in linear time.
-type memberSet struct {
+// nameSet finds repeated names: a few without a map, many in linear time.
+type nameSet struct {
 	few  [8]string
 	n    int
 	many map[string]bool
 }
 
-// add reports whether the name was there before.
-func (s *memberSet) add(name []byte) bool {
+// add reports whether the name was added before.
+func (s *nameSet) add(name []byte) bool {
 	for _, f := range s.few[:s.n] {
 		if f == string(name) {
 			return true
@@ -80,21 +81,21 @@ func (s *memberSet) add(name []byte) bool {
 	return false
 }
 
-// block reads one block; place is where a synthetic call id comes from. A
-// block we do not know, or that is not what its type promises, is kept as it
-// is: one strange block must not cost the message.
+// block decodes one block. place is the seed for a synthetic call id. An
+// unknown block, or one that does not match its type, is stored unchanged, so
+// that one strange block does not fail the message.
 func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) dragoman.Part {
 	raw := json.RawMessage(block.Raw)
-	switch typ, repeated := typeAndRepeat(block); typ {
+	switch typ, repeated := typeAndDuplicate(block); typ {
 	case "text", "image", "document":
 		p := readPart(raw)
 		if t, ok := p.(*dragoman.Text); ok {
-			d.DropTwins(&t.Extra, "", at.String(), blockMembers)
+			d.DropTwins(&t.Extra, "", at.String(), modeledBlockFields)
 		}
 		return p
 	case "thinking", "redacted_thinking":
 		if p := readReasoning(raw, typ); p != nil {
-			d.DropTwins(&p.Extra, "", at.String(), blockMembers)
+			d.DropTwins(&p.Extra, "", at.String(), modeledBlockFields)
 			return p
 		}
 		return opaque(raw, typ)
@@ -109,25 +110,26 @@ func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) 
 	}
 }
 
-// blockMembers say what a block is and what it holds.
-var blockMembers = []string{"type", "text", "thinking", "signature", "data", "id", "name", "input"}
+// modeledBlockFields lists the fields that decide what a block is and holds.
+var modeledBlockFields = []string{"type", "text", "thinking", "signature", "data", "id", "name", "input"}
 
-// call reads a call; repeated is a member that it has twice. A call that cannot
-// be read is still one, which must not run: clients would see it all the same.
+// call decodes a call. repeated is a field that occurs twice. A call that
+// cannot be decoded is still returned, with a problem that keeps it from
+// running, because clients would see it.
 func (d *blockDecoder) call(block jsonwire.Value, repeated string, at extra.Path) *dragoman.ToolCall {
 	c, err := d.Reg.ReadCallValue(block, at, d.Rep)
 	if err != nil {
-		if c = d.Unreadable(unread(block.Raw), err, at); c.Name == "" {
+		if c = d.Unreadable(undecodedCall(block.Raw), err, at); c.Name == "" {
 			c.Problem.Code = codes.ProblemNoName
 		}
 	}
 	return d.Called(c, repeated)
 }
 
-// unread is a call of which only some members could be read. The others
-// are kept in its extras: a name that is none below /unread, as the wire has
-// one name only.
-func unread(raw json.RawMessage) *dragoman.ToolCall {
+// undecodedCall returns a call of which only some fields could be decoded. The others
+// are stored as extra fields; an invalid id or name is stored below /unread,
+// because the wire has only one of each.
+func undecodedCall(raw json.RawMessage) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{}
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
@@ -151,23 +153,23 @@ func unread(raw json.RawMessage) *dragoman.ToolCall {
 	return c
 }
 
-// opaque keeps a block as it is. The two halves of a tool that the provider
-// runs carry the same id under two names.
+// opaque stores a block unchanged. The call and the result of a hosted tool
+// have the same id under two field names.
 func opaque(raw json.RawMessage, typ string) *dragoman.Opaque {
 	o := &dragoman.Opaque{Dialect: name, Type: typ, JSON: raw}
-	half := ""
+	idField := ""
 	switch {
 	case strings.HasSuffix(typ, "_tool_use"), typ == typeCall:
-		half = "id"
+		idField = "id"
 	case strings.HasSuffix(typ, "_tool_result"), typ == "tool_result":
-		half = "tool_use_id"
+		idField = "tool_use_id"
 	default:
 		return o
 	}
 	o.Hosted = typ != typeCall && typ != "tool_result"
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
-		if string(key) == half && r.Kind() == '"' {
+		if string(key) == idField && r.Kind() == '"' {
 			o.CallID = r.String()
 		} else {
 			r.Skip()
@@ -176,7 +178,7 @@ func opaque(raw json.RawMessage, typ string) *dragoman.Opaque {
 	return o
 }
 
-// readReasoning reads a thinking block; nil when it is none.
+// readReasoning reads a thinking block. It returns nil if the block is not one.
 func readReasoning(raw []byte, typ string) *dragoman.Reasoning {
 	p := &dragoman.Reasoning{Redacted: typ == "redacted_thinking"}
 	r := jsonwire.NewReader(raw)

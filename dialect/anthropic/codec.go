@@ -1,5 +1,5 @@
-// Package anthropic is the wire language of Anthropic Messages, in both API
-// versions (2023-06-01 and 2026-10-21), and of the servers that speak it.
+// Package anthropic implements the wire format of Anthropic Messages, in both
+// API versions (2023-06-01 and 2026-10-21), and of servers compatible with it.
 //
 //	codec := anthropic.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -7,12 +7,12 @@
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
 // The two versions differ in what they reject, not in shape. The newer one
-// takes no sampling parameters, which [targets.Capabilities].NoSampling says,
-// and no citations on the text of a user, which are left out of every message
-// that is written anew.
+// rejects sampling parameters, which [targets.Capabilities].NoSampling
+// declares, and citations on user text, which the encoder removes from every
+// message that it re-encodes.
 //
-// A user message that holds nothing but tool results decodes with
-// [dragoman.RoleTool]; one that holds other blocks beside them stays a user
+// A user message that contains only tool results decodes with
+// [dragoman.RoleTool]; one that also contains other blocks stays a user
 // message. Both are user messages on the wire.
 package anthropic
 
@@ -26,19 +26,20 @@ import (
 
 const name = dialectname.Anthropic
 
-// defaultMaxTokens is the max_tokens written where the request asks for none:
-// the wire demands a number. Every model since Claude 3 takes it; of one that takes more
-// [targets.Capabilities].DefaultMaxTokens says so.
+// defaultMaxTokens is the max_tokens written if the request sets no maximum:
+// the wire requires one. Every model since Claude 3 accepts it.
+// [targets.Capabilities].DefaultMaxTokens is the larger default of a model that
+// accepts more.
 const defaultMaxTokens = 4096
 
-// The formats of native records that are no tool objects.
+// The formats of native records that are not tool objects.
 const (
 	formatChoice  dragoman.Format = "anthropic.messages.tool_choice"
 	formatDetails dragoman.Format = "anthropic.messages.stop_details"
 	formatError   dragoman.Format = "anthropic.messages.error"
 )
 
-// Codec reads and writes Anthropic Messages. The zero value is ready.
+// Codec reads and writes Anthropic Messages. The zero value is ready to use.
 type Codec struct{}
 
 var _ dialect.Codec = Codec{}
@@ -60,7 +61,7 @@ func (Codec) Limits() targets.Limits {
 		Replay: targets.ReplayRules{
 			Messages: targets.MatchDialect,
 			ItemIDs:  targets.MatchDialect,
-			// A signature proves a text to the model that wrote it.
+			// A signature proves to the model that it wrote the text itself.
 			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		},
 		ResultMedia:     true,
@@ -76,10 +77,10 @@ func (Codec) Limits() targets.Limits {
 		StoredBy:        []string{"thread"},
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
-			"a late duplicate result replaces the earlier one in its place",
+			"a late duplicate result replaces the earlier one in its position",
 			"white space at the end of an assistant message is cut only while that message is the last",
 			"a system message inside the conversation becomes user text when a user message follows it",
-			"the message that opens a conversation without any gives way to the first that comes",
+			"the message synthesized to open an empty conversation is replaced by the first real one",
 		},
 	}
 }

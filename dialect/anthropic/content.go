@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether the data of a stream's event carries something of the answer.
-// Pings, the start of a message and of an empty text or thinking block, and empty deltas do
-// not. What cannot be read counts as content.
+// hasContent reports whether the data of a stream event contributes to the
+// response. Pings, the start of a message or of an empty text or thinking
+// block, and empty deltas do not. Data that cannot be parsed counts as content.
 func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
@@ -42,7 +42,7 @@ func hasContent(data []byte) bool {
 	}
 }
 
-// blockHasContent consumes a block that begins.
+// blockHasContent consumes the opening of a block.
 func blockHasContent(r *jsonwire.Reader) bool {
 	kind, text := "", false
 	for name := range r.Object() {

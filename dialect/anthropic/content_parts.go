@@ -16,8 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readPart reads a text, image or document block. Any other block is
-// opaque here; the dialect reads those that only messages hold.
+// readPart reads a text, image or document block. Any other block becomes
+// opaque here; [blockDecoder.block] reads the blocks that occur only in
+// messages.
 func readPart(raw json.RawMessage) dragoman.Part {
 	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
@@ -34,8 +35,8 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
-// readMedia reads an image or a document; nil where its source is none
-// that we know, does not hold what its type promises, or more than that.
+// readMedia reads an image or a document. It returns nil if the source is
+// unknown, or does not hold exactly what its type requires.
 func readMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 	const d = dialectname.Anthropic
 	m := &dragoman.Media{Media: codes.MediaImage}
@@ -104,14 +105,14 @@ func writeText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoma
 	extra.End(w, t.Extra, dialectname.Anthropic, at, rep)
 }
 
-// writeMedia writes an image or document block, or a note where
-// Anthropic has no block for the media or the model takes none (quirk D14).
+// writeMedia writes an image or document block. If Anthropic or the model does
+// not accept the media, it writes a text note instead (quirk D14).
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Anthropic
 	m = toolwire.SettledMedia(m)
 	typ, mime, why := mediaBlock(v, m)
 	if why != "" {
-		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; replaced by a note")
 		writeText(w, &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}, at, rep)
 		return
 	}
@@ -121,7 +122,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	w.BeginObject()
 	plain, isText := plainText(m)
 	switch {
-	case isText: // what is no PDF has no other place
+	case isText: // anything but a PDF must be text
 		w.StringField("type", "text")
 		w.StringField("media_type", "text/plain")
 		w.StringField("data", plain)
@@ -154,19 +155,19 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	extra.End(w, m.Extra, d, at, rep)
 }
 
-// imageTypes are the types of images that Anthropic takes.
+// imageTypes lists the image types that Anthropic accepts.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// mediaBlock says which block of Anthropic's media goes into, with its type
-// where it goes by its content; or why it has none.
+// mediaBlock returns the type of block for m, and the MIME type of inline
+// content; or why there is no block for it.
 func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 	switch {
 	case toolwire.EmptyMedia(m):
 		return "", "", fmt.Sprintf("%s without content", m.Media)
 	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
-		return "", "", fmt.Sprintf("the target takes no %s", m.Media)
+		return "", "", fmt.Sprintf("the target does not accept %s input", m.Media)
 	case m.Media != codes.MediaImage && m.Media != codes.MediaFile:
-		return "", "", fmt.Sprintf("Anthropic takes no %s", m.Media)
+		return "", "", fmt.Sprintf("Anthropic does not accept %s input", m.Media)
 	}
 	block = "image"
 	if m.Media == codes.MediaFile {
@@ -174,7 +175,7 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 	}
 	switch {
 	case toolwire.NoURL(m):
-		return "", "", fmt.Sprintf("the %s has no URL to fetch it from", m.Media)
+		return "", "", fmt.Sprintf("%s without a URL to fetch it from", m.Media)
 	case m.Base64 == "":
 		return block, "", ""
 	}
@@ -188,13 +189,13 @@ func mediaBlock(v toolwire.View, m *dragoman.Media) (block, mime, why string) {
 		if _, ok := plainText(m); ok {
 			return "document", "text/plain", ""
 		}
-		return "", "", "Anthropic takes text in UTF-8 only"
+		return "", "", "Anthropic accepts text only in UTF-8"
 	default:
-		return "", "", fmt.Sprintf("Anthropic takes no %s of type %.60q", m.Media, m.MIME)
+		return "", "", fmt.Sprintf("Anthropic does not accept %s type %.60q", m.Media, m.MIME)
 	}
 }
 
-// plainText is the text of a document that is one.
+// plainText returns the text of a document that is plain text.
 func plainText(m *dragoman.Media) (string, bool) {
 	if m.Base64 == "" || m.Media != codes.MediaFile || !strings.HasPrefix(toolwire.MediaType(m), "text/") {
 		return m.Text, m.Base64 == "" && m.Text != ""
@@ -203,13 +204,13 @@ func plainText(m *dragoman.Media) (string, bool) {
 	return string(text), err == nil && utf8.Valid(text)
 }
 
-// writeCacheControl writes Anthropic's cache marker for a hint.
+// writeCacheControl writes the cache marker for a hint.
 func writeCacheControl(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	w.Key("cache_control")
 	toolwire.WriteClaudeCache(w, "ephemeral", h, at, rep)
 }
 
-// readCacheControl reads Anthropic's cache marker.
+// readCacheControl reads a cache marker.
 func readCacheControl(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, _ **dragoman.Extra) bool {
 	if string(key) != "cache_control" {
 		return false

@@ -37,9 +37,9 @@ func TestPartsRoundTrip(t *testing.T) {
 	)
 }
 
-func TestPartsThatAnthropicCannotCarryBecomeNotes(t *testing.T) {
+func TestUnsupportedPartsBecomeNotes(t *testing.T) {
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a film", Part: &dragoman.Media{Media: codes.MediaVideo, URL: "https://x/a.mp4"}, Want: `{"type":"text","text":"[video https://x/a.mp4 not shown]"}`, Severity: dragoman.Serious},
+		{Name: "video", Part: &dragoman.Media{Media: codes.MediaVideo, URL: "https://x/a.mp4"}, Want: `{"type":"text","text":"[video https://x/a.mp4 not shown]"}`, Severity: dragoman.Serious},
 	})
 }
 
@@ -50,7 +50,7 @@ func TestPartsReadCacheBreakpoints(t *testing.T) {
 	}
 }
 
-func TestUnknownCacheLifetimeIsLeftToTheProvider(t *testing.T) {
+func TestUnknownCacheLifetimeIsOmitted(t *testing.T) {
 	var w jsonwire.Writer
 	var rep dragoman.Report
 	w.BeginObject()

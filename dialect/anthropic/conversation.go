@@ -13,7 +13,7 @@ import (
 // Replay implements [blockwire.Wire].
 func (e *requestEncoder) Replay(m *dragoman.Message) ([]byte, bool) { return e.Native(m, nil) }
 
-// arrange plans the whole of a request's conversation.
+// arrange plans the conversation of a request.
 func (e *requestEncoder) arrange(req *dragoman.Request) {
 	_, e.Threaded = extra.Get(req.Extra, name, "/thread")
 	e.Arrange(req, e, e.Rep)
@@ -21,8 +21,8 @@ func (e *requestEncoder) arrange(req *dragoman.Request) {
 	e.Open()
 }
 
-// Complete implements [blockwire.Wire]: no text is blank, and the last block
-// carries the cache hint of the message.
+// Complete implements [blockwire.Wire]. It removes blank texts and puts the
+// cache hint of the message on the last block.
 func (e *requestEncoder) Complete(out []blockwire.Block, m *dragoman.Message, at extra.Path, _ string, rep *dragoman.Report) []blockwire.Block {
 	out = blockwire.DropBlank(out, rep)
 	blockwire.MarkLast(out, m.Cache, at, rep)
@@ -37,15 +37,15 @@ func (e *requestEncoder) Add(out []blockwire.Block, m *dragoman.Message, p drago
 	}
 	if t, text := b.Part.(*dragoman.Text); text && role == blockwire.User {
 		if _, cites := extra.Get(t.Extra, name, "/citations"); cites {
-			rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/citations", "version 2026-10-21 takes no citations on the text of a user")
-			b.Part = uncited(t)
+			rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/citations", "version 2026-10-21 rejects citations on user text")
+			b.Part = withoutCitations(t)
 		}
 	}
 	return append(out, b)
 }
 
-// uncited is a text without its citations.
-func uncited(p *dragoman.Text) *dragoman.Text {
+// withoutCitations returns a text without its citations.
+func withoutCitations(p *dragoman.Text) *dragoman.Text {
 	t := *p
 	t.Extra = extra.Clone(p.Extra)
 	t.Extra.Fields = slices.DeleteFunc(t.Extra.Fields, func(f dragoman.Field) bool {

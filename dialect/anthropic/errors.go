@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. Servers that speak this dialect also
-// answer with the envelopes of others, or none.
+// DecodeError implements [dialect.Codec]. Compatible servers also use the
+// envelope of another API, or none.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("request-id", formatError, readError)
 	e.Class = classOf(e)
 	return e
 }
 
-// readError reads {"type":"error","error":{…},"request_id":…}, or what some
-// server made of it; anything but an object is none.
+// readError reads {"type":"error","error":{…},"request_id":…} and the variants
+// of some servers. It ignores anything but an object.
 func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 	if r.Kind() != '{' {
 		return
@@ -84,7 +84,7 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch e.Type {
 	case "invalid_request_error":
-		// The API has no code for these two, only its words.
+		// The API has no code for these two, only a message.
 		switch {
 		case wirekit.SaysTooLong(e):
 			return dragoman.ErrorContextLength
@@ -123,20 +123,22 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	return dragoman.ErrorUnknown
 }
 
-// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes, if they are a JSON object and still say what it does, and its
-// status, if it is one of an error. No error at all is one of the server.
+// EncodeError implements [dialect.Codec]. An unchanged error of this dialect
+// keeps its body, if that is a JSON object, and its status, if that is an error
+// status. A nil error is written as a server error.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
-	return blockwire.ErrorEncoder{Own: formatError, Words: wordsOf, Native: nativeError, Write: writeError}.Encode(e)
+	return blockwire.ErrorEncoder{Own: formatError, Words: errorTypeOf, Native: nativeError, Write: writeError}.Encode(e)
 }
 
-// nativeError is the error as it came from this dialect; nil for one of another,
-// one that was changed, and one that could be taken for an answer.
+// nativeError returns the original body of an error of this dialect. It returns
+// nil if the error is of another dialect, was changed, or could be mistaken for
+// a response.
 func nativeError(e *dragoman.APIError) []byte {
 	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"content"}}.JSON(e)
 }
 
-// writeError writes the envelope, which is the same in a body and in a stream.
+// writeError writes the error envelope, which is the same in a body and in a
+// stream.
 func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
 	w.BeginObject()
 	w.StringField("type", "error")
@@ -150,9 +152,9 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.Er
 	return wirekit.ErrorSaid{Type: typ, RequestID: e.RequestID}
 }
 
-// wordsOf are the type and status this dialect has for an error. Words of
-// another API never leak (quirk J3).
-func wordsOf(e *dragoman.APIError) (typ string, status int) {
+// errorTypeOf returns the error type and status for an error of this dialect. Types
+// of other APIs are never written (quirk J3).
+func errorTypeOf(e *dragoman.APIError) (typ string, status int) {
 	switch e.Class {
 	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
 		return "invalid_request_error", 400

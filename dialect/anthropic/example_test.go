@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 )
 
-// A client encodes a request, and decodes the answer with the registry that came
-// with it. What the API would refuse is mended on the way, and told.
+// A client encodes a request and decodes the response with the registry from
+// the encoding. The encoder repairs what the API would refuse and reports it.
 func Example() {
 	codec := anthropic.Codec{}
 	enc, err := codec.EncodeRequest(&dragoman.Request{

@@ -9,16 +9,16 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// format describes the blocks of the Messages API.
+// format describes the Messages dialect to package blockwire.
 var format = &blockwire.Format{
 	Dialect: name, API: "anthropic",
 	Limits: Codec{}.Limits, Tools: toolCodecs,
 	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
-	IDPrefix: "toolu_", Content: "/content", StrayFields: strayFields,
-	StopField: "stop_reason", StopAt: "/stop", StopWord: stopWord,
-	MaxTokens: "max_tokens", Thinker: "the API", NotWhileThinking: "the API does not take it while the model thinks",
+	IDPrefix: "toolu_", Content: "/content", StrayFields: forbiddenFields,
+	StopField: "stop_reason", StopAt: "/stop", StopWord: nearestStop,
+	MaxTokens: "max_tokens", Thinker: "the API", NotWhileThinking: "the API does not accept it while the model thinks",
 	AnswerSchema: func() schema.Profile { return strictProfile.ForAnswers() },
 
 	WriteText: func(_ toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
@@ -27,12 +27,12 @@ var format = &blockwire.Format{
 	WriteMedia: writeMedia, WriteReasoning: writeReasoning,
 }
 
-// literal are the members that are read as they stand.
+// literal lists the fields whose contents are read literally.
 var literal = jsonwire.Literal{Members: []string{"input", "input_schema", "schema"}}
 
-// stopWord is the nearest word for a reason that Claude has no word for on every
-// API.
-func stopWord(reason dragoman.StopReason, calls bool) (word string, exact bool) {
+// nearestStop returns the nearest stop reason for a reason that not every Claude
+// API has.
+func nearestStop(reason dragoman.StopReason, calls bool) (native string, exact bool) {
 	switch reason {
 	case dragoman.StopRefusal:
 		return "refusal", true
@@ -50,14 +50,15 @@ func stopWord(reason dragoman.StopReason, calls bool) (word string, exact bool) 
 	}
 }
 
-// typeDelta is the type of a piece of a stream, which some frameworks leave in
-// the content of a message.
+// typeDelta is the type of a stream delta, which some frameworks leave in the
+// content of a message.
 const typeDelta = "input_json_delta"
 
-// strayFields are the fields that no block of a request may have. The API answers
-// "Extra inputs are not permitted" to each (quirk D32). What it sends itself, as the
-// caller of a call, is none of them and goes back.
-func strayFields(p dragoman.Part) []string {
+// forbiddenFields lists the fields that must not be in a block of a request. The
+// API answers "Extra inputs are not permitted" to each (quirk D32). Fields that
+// the API itself sends, such as the caller of a call, are not listed and are
+// sent back.
+func forbiddenFields(p dragoman.Part) []string {
 	switch p.(type) {
 	case *dragoman.ToolCall:
 		return []string{"/index", "/signature", "/partial_json"}

@@ -21,14 +21,14 @@ func FuzzDecodeRequest(f *testing.F) {
 
 func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, answerOf("end_turn", `[{"type":"text","text":"x"}]`), answerOf("tool_use", `[{"type":"tool_use","id":5,"name":null,"input":"{\"a\":1}"},{"type":"tool_use","input":[]}]`),
-		answerOf("max_tokens", `"text"`), answerOf("", `null`), answerOf("refusal", `[{"type":"redacted_thinking","data":"x"},{"type":"thinking"},null,7]`),
+		`{}`, responseBody("end_turn", `[{"type":"text","text":"x"}]`), responseBody("tool_use", `[{"type":"tool_use","id":5,"name":null,"input":"{\"a\":1}"},{"type":"tool_use","input":[]}]`),
+		responseBody("max_tokens", `"text"`), responseBody("", `null`), responseBody("refusal", `[{"type":"redacted_thinking","data":"x"},{"type":"thinking"},null,7]`),
 		`{"type":"error","error":{"type":"api_error","message":"x"}}`, `{"id":"x","content":[],"stop_details":null,"usage":{"input_tokens":-5,"output_tokens":1e30,"cache_read_input_tokens":9223372036854775807}}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The response as a stream is valid, whatever it holds.
+		// Every decodable response can be written as a valid stream.
 		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
 			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
@@ -45,7 +45,7 @@ func FuzzStreamDecoder(f *testing.F) {
 		{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":null,"context_management":{}}
 		`+stopLine)), uint16(3))
 	f.Add([]byte("data: {\"type\":\"error\",\"error\":\"x\"}\n\ndata: [DONE]\n\n"), uint16(2))
-	f.Add([]byte(sseStream(`{"type":"message_start","message":`+answerOf("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"mcp_tool_use","id":"b"}]`)+`}`)), uint16(50))
+	f.Add([]byte(sseStream(`{"type":"message_start","message":`+responseBody("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"mcp_tool_use","id":"b"}]`)+`}`)), uint16(50))
 	f.Fuzz(func(t *testing.T, stream []byte, cut uint16) {
 		evs, _ := codectest.AnyStream(t, codec, stream, cut)
 		codectest.Written(t, codec, codectest.Bare(evs), checkWire)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestGolden runs the files of testdata. Each starts with the rule it pins,
-// then one input, then what must come of it:
+// TestGolden runs the files in testdata. Each starts with the rule it pins,
+// then has one input, then the expected output:
 //
 //	in.request.json    decoded, and rebuilt from the canonical form
 //	in.canonical.json  a canonical request, encoded
@@ -19,7 +19,7 @@ import (
 //	in.stream.sse      decoded to events, rebuilt without its chunks
 func TestGolden(t *testing.T) { codectest.Golden(t, golden) }
 
-// sections takes names and contents by turns.
+// sections takes alternating names and contents.
 func sections(texts ...string) []txtar.File {
 	var out []txtar.File
 	for i := 0; i < len(texts); i += 2 {
@@ -77,7 +77,7 @@ func golden(t *testing.T, in txtar.File) []txtar.File {
 		}
 		return sections("events.jsonl", lines, "rebuilt.sse", out, "report.txt", rep.String())
 	default:
-		t.Fatalf("%s is no input", in.Name)
+		t.Fatalf("%s is not a known input", in.Name)
 		return nil
 	}
 }

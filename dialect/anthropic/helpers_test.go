@@ -12,7 +12,7 @@ import (
 
 var codec anthropic.Codec
 
-// checked is the codec, whose errors fail the test.
+// checked wraps the codec; its errors fail the test.
 var checked = codectest.Codec{Codec: codec}
 
 var (
@@ -26,24 +26,24 @@ var (
 	messagesOf     = codectest.Messages
 	has            = codectest.HasLoss
 	play           = checked.Play
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
-// own is the origin of what a client of this dialect sends.
+// own is the origin of messages of this dialect.
 var own = &dragoman.Origin{Dialect: dialectname.Anthropic}
 
-// foreign is the origin of what another dialect minted.
+// foreign is the origin of messages of another dialect.
 var foreign = &dragoman.Origin{Dialect: dialectname.OpenAIResponses, Provider: "openai"}
 
 func ptr[T any](v T) *T { return &v }
 
-// ask is a small valid request around messages.
+// ask returns a small valid request with the given messages.
 func ask(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "claude-opus-5-5", MaxOutputTokens: ptr(int64(100)), Messages: ms}
 }
 
-// sseStream frames the JSON of events, one a line, as a server does.
+// sseStream frames the JSON of events, one per line, as server-sent events.
 func sseStream(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {
@@ -69,8 +69,8 @@ func endLines(word string) string {
 	return `{"type":"message_delta","delta":{"stop_reason":"` + word + `","stop_sequence":null},"usage":{"output_tokens":20}}` + "\n" + stopLine
 }
 
-// answerOf is a whole response with the given content.
-func answerOf(word, content string) string {
+// responseBody returns a complete response with the given content.
+func responseBody(word, content string) string {
 	return `{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":` + content +
 		`,"stop_reason":"` + word + `","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":20}}`
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// problems lists why each call of a response must not run.
+// problems lists why the calls of a response must not run.
 func problems(calls []*dragoman.ToolCall) string {
 	var out []string
 	for _, c := range calls {
@@ -38,7 +38,7 @@ func typeOf(t *testing.T, body []byte) string {
 	return v.Type
 }
 
-func TestNoCallRunsBesideAnError(t *testing.T) {
+func TestErrorInResponseBlocksCalls(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"m","type":"error","error":{"type":"api_error","message":"boom"},"content":[{"type":"tool_use","id":"t1","name":"rm","input":{"a":1}}],"stop_reason":"tool_use"}`,
 		`{"id":"m","type":"message","error":{"type":"api_error","message":"boom"},"content":[{"type":"tool_use","id":"t1","name":"rm","input":{"a":1}}],"stop_reason":"tool_use"}`,
@@ -53,7 +53,7 @@ func TestNoCallRunsBesideAnError(t *testing.T) {
 		}
 	}
 	if resp := decodeResponse(t, `{"id":"m","error":null,"content":[{"type":"tool_use","id":"t1","name":"rm","input":{}}],"stop_reason":"tool_use"}`); resp.Error != nil || problems(resp.ToolCalls()) != "rm runs" {
-		t.Errorf("null is no error: %v, %s", resp.Error, problems(resp.ToolCalls()))
+		t.Errorf("a null error must be ignored: %v, %s", resp.Error, problems(resp.ToolCalls()))
 	}
 }
 
@@ -63,7 +63,7 @@ const callLines = `
 	{"type":"content_block_stop","index":0}
 	`
 
-func TestAStopWordAfterWhichNothingRunsSticks(t *testing.T) {
+func TestBlockingStopReasonIsNotReplaced(t *testing.T) {
 	const call = `"content":[{"type":"tool_use","id":"t","name":"rm","input":{"a":1}}]`
 	for _, word := range []string{"max_tokens", "refusal", "from_the_future"} {
 		for _, body := range []string{
@@ -87,12 +87,12 @@ func TestAStopWordAfterWhichNothingRunsSticks(t *testing.T) {
 		}
 		out, _ := play(t, dialect.EncodeOptions{}, evs...)
 		if strings.Contains(out, `"stop_reason":"tool_use"`) {
-			t.Errorf("a client is told to run the call:\n%s", out)
+			t.Errorf("a client would run the call:\n%s", out)
 		}
 	}
 }
 
-func TestACallThatReadsTwoWaysDoesNotRunAndIsNotPassedOn(t *testing.T) {
+func TestAmbiguousCallIsBlocked(t *testing.T) {
 	for _, block := range []string{
 		`{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`,
 		`{"type":"tool_use","id":"t","name":"ls","name":"rm","input":{}}`,
@@ -100,12 +100,12 @@ func TestACallThatReadsTwoWaysDoesNotRunAndIsNotPassedOn(t *testing.T) {
 		`{"type":"tool_use","id":"t","name":"rm","input":{},"type":"text","text":"x"}`,
 		`{"type":"text","text":"x","Type":"tool_use","id":"t","name":"rm","input":{}}`,
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", "["+block+"]"))
+		resp := decodeResponse(t, responseBody("tool_use", "["+block+"]"))
 		if got := problems(resp.ToolCalls()); got != "rm duplicate_key" {
 			t.Errorf("%s: %s", block, got)
 		}
 		if resp.Native != nil || resp.Output[0].Native != nil {
-			t.Errorf("%s: the bytes are kept to be passed on", block)
+			t.Errorf("%s: the original bytes of the response are kept", block)
 		}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || strings.Count(string(enc.Body), `"input"`) != 1 || strings.Count(string(enc.Body), `"name"`) != 1 {
@@ -114,10 +114,10 @@ func TestACallThatReadsTwoWaysDoesNotRunAndIsNotPassedOn(t *testing.T) {
 
 		req := decode(t, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[`+block+`]}]}`)
 		if req.Native != nil || req.Messages[0].Native == nil {
-			t.Errorf("%s: the bytes of a request are kept to be passed on", block)
+			t.Errorf("%s: the original bytes of the request are kept", block)
 		}
 		if _, enc := encode(t, req, dialect.EncodeOptions{}); bytes.Contains(enc.Body, []byte(block)) {
-			t.Errorf("%s: passed on in %s", block, enc.Body)
+			t.Errorf("%s: passed through in %s", block, enc.Body)
 		}
 
 		stream := sseStream(startLine + "\n" + `{"type":"content_block_start","index":0,"content_block":` + block + `}
@@ -128,19 +128,19 @@ func TestACallThatReadsTwoWaysDoesNotRunAndIsNotPassedOn(t *testing.T) {
 		}
 		evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
 		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, block) || strings.Count(out, `"input":`) != 1 {
-			t.Errorf("stream: passed on:\n%s", out)
+			t.Errorf("stream: passed through:\n%s", out)
 		}
 	}
 }
 
-func TestAnAnswerWithItsContentTwiceRunsNothing(t *testing.T) {
+func TestDuplicateContentBlocksCalls(t *testing.T) {
 	resp := decodeResponse(t, `{"id":"m","content":[{"type":"tool_use","id":"t","name":"ls","input":{}}],"content":[{"type":"tool_use","id":"t","name":"rm","input":{}}],"stop_reason":"tool_use"}`)
 	if got := problems(resp.ToolCalls()); got != "rm duplicate_key" || resp.Native != nil || resp.Output[0].Native != nil {
 		t.Errorf("%s, native %v", got, resp.Native)
 	}
 }
 
-func TestADeltaThatReadsTwoWaysSpoilsItsCall(t *testing.T) {
+func TestAmbiguousDeltaBlocksCall(t *testing.T) {
 	stream := sseStream(startLine + `
 		{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"rm","input":{}}}
 		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}","partial_json":"{\"a\":2}"}}
@@ -151,15 +151,15 @@ func TestADeltaThatReadsTwoWaysSpoilsItsCall(t *testing.T) {
 	}
 	evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
 	if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, `{\"a\":1}`) {
-		t.Errorf("passed on:\n%s", out)
+		t.Errorf("passed through:\n%s", out)
 	}
 }
 
-func TestACallThatCannotBeReadIsStillACall(t *testing.T) {
+func TestInvalidCallIsKept(t *testing.T) {
 	for block, want := range map[string]string{
 		`{"type":"tool_use","id":"t","name":7,"input":{"a":1}}`: " unreadable",
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", "["+block+"]"))
+		resp := decodeResponse(t, responseBody("tool_use", "["+block+"]"))
 		if got := problems(resp.ToolCalls()); got != want {
 			t.Fatalf("%s: %q", block, got)
 		}
@@ -179,7 +179,7 @@ func TestACallThatCannotBeReadIsStillACall(t *testing.T) {
 	}
 }
 
-func TestACallThatEndsOtherwiseThanItWasStreamedIsNeverCompleted(t *testing.T) {
+func TestCallEndContradictingFragmentsIsError(t *testing.T) {
 	start := []dragoman.Event{
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "t", Name: "ls"}},
@@ -190,29 +190,29 @@ func TestACallThatEndsOtherwiseThanItWasStreamedIsNeverCompleted(t *testing.T) {
 		"another name":      call("t", "rm", `{"a":1}`),
 		"another namespace": &dragoman.ToolCall{ID: "t", Name: "ls", Namespace: "x", Arguments: `{"a":1}`},
 		"other arguments":   call("t", "ls", `{"b":22222}`),
-		"less of them":      call("t", "ls", `{"a"`),
-		"no call at all":    &dragoman.Text{Text: "hello"},
-		"a hosted one":      &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Hosted: true},
+		"fewer arguments":   call("t", "ls", `{"a"`),
+		"not a call":        &dragoman.Text{Text: "hello"},
+		"hosted call":       &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Hosted: true},
 	} {
 		out, rep := play(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...)
 		if strings.Contains(out, "content_block_stop") || strings.Contains(out, "message_stop") || !strings.HasSuffix(strings.TrimSpace(out), `"}}`) || !strings.Contains(out, "event: error") {
 			t.Errorf("%s:\n%s", what, out)
 		}
 		if rep.Err(dragoman.Serious) == nil {
-			t.Errorf("%s: not reported: %s", what, rep)
+			t.Errorf("%s: the loss is not reported: %s", what, rep)
 		}
 	}
 	for what, final := range map[string]dragoman.Part{
-		"the same":             call("t", "ls", `{"a":1}`),
+		"same call":            call("t", "ls", `{"a":1}`),
 		"more white space":     call("t", "ls", `{"a": 1}`),
-		"a problem was found":  &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}},
-		"more of the argument": call("t", "ls", `{"a":1} `),
+		"call with a problem":  &dragoman.ToolCall{ID: "t", Name: "ls", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: codes.ProblemStopped}},
+		"trailing white space": call("t", "ls", `{"a":1} `),
 	} {
 		if out, _ := play(t, dialect.EncodeOptions{}, append(start[:3:3], &dragoman.PartEnd{Part: final}, end)...); !strings.Contains(out, "message_stop") || strings.Contains(out, "event: error") {
 			t.Errorf("%s:\n%s", what, out)
 		}
 	}
-	// A text that turns out to be a call has no block to be one in.
+	// A text part cannot become a call, because its block is already open.
 	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}},
 		&dragoman.PartEnd{Part: call("t", "rm", "{}")}, end)
 	if strings.Contains(out, "message_stop") {
@@ -220,7 +220,7 @@ func TestACallThatEndsOtherwiseThanItWasStreamedIsNeverCompleted(t *testing.T) {
 	}
 }
 
-func TestACallEditedAfterItsNativeBlockEndsTheStreamWithAnError(t *testing.T) {
+func TestEditedCallAfterNativeBlockIsError(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(startLine+callLines+endLines("tool_use"))))
 	if err != nil {
 		t.Fatal(err)
@@ -238,17 +238,17 @@ func TestACallEditedAfterItsNativeBlockEndsTheStreamWithAnError(t *testing.T) {
 	}
 }
 
-// linear fails when more work takes far more time.
+// linear fails the test if the time does not grow linearly.
 func linear(t *testing.T, n int, run func(n int)) {
 	t.Helper()
 	codectest.Linear(t, t.Name(), 4*n, func(n int) error { run(n); return nil })
 }
 
-func TestManySystemMessagesTakeLinearTime(t *testing.T) {
+func TestManySystemMessagesAreLinear(t *testing.T) {
 	linear(t, 10000, func(n int) {
 		ms := []dragoman.Message{dragoman.UserText("x")}
 		for range n {
-			ms = append(ms, said(dragoman.RoleSystem, &dragoman.Text{Text: "s"}))
+			ms = append(ms, newMessage(dragoman.RoleSystem, &dragoman.Text{Text: "s"}))
 		}
 		if _, err := codec.EncodeRequest(ask(ms...), dialect.EncodeOptions{}); err != nil {
 			t.Fatal(err)
@@ -256,7 +256,7 @@ func TestManySystemMessagesTakeLinearTime(t *testing.T) {
 	})
 }
 
-func TestManyAllowedToolsTakeLinearTime(t *testing.T) {
+func TestManyAllowedToolsAreLinear(t *testing.T) {
 	linear(t, 5000, func(n int) {
 		req := ask(dragoman.UserText("x"))
 		req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}
@@ -271,7 +271,7 @@ func TestManyAllowedToolsTakeLinearTime(t *testing.T) {
 	})
 }
 
-func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
+func TestErrorKeepsItsBytesOnlyIfObject(t *testing.T) {
 	const format = "anthropic.messages.error"
 	for _, raw := range []string{``, `{"a":`, `7`, `"x"`, `{} {}`, "{\"a\":1}\n\ndata: x"} {
 		status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: 9999, Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(raw)}})
@@ -284,7 +284,7 @@ func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
 		e := codec.DecodeError(500, nil, []byte(own))
 		e.Status = status
 		body := own
-		if status >= 200 && status <= 400 { // with such a status they would tell another class
+		if status >= 200 && status <= 400 { // with such a status they would decode to another class
 			body = strings.Replace(own, `"x":1,`, "", 1)
 		}
 		if got, written, _ := codec.EncodeError(e); got != want || string(written) != body {
@@ -297,7 +297,7 @@ func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
 	}
 }
 
-func TestNilIsAnErrorAndNoPanic(t *testing.T) {
+func TestNilArguments(t *testing.T) {
 	if status, body, _ := codec.EncodeError(nil); status != 500 || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}
@@ -309,7 +309,7 @@ func TestNilIsAnErrorAndNoPanic(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoMessageIsRefused(t *testing.T) {
+func TestInvalidResponseIsError(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`:                      "is this an Anthropic message",
 		`{"id":"x","choices":[]}`: "is this an Anthropic message",
@@ -322,12 +322,12 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 		if want == "/content" && at.Offset != 11 {
-			t.Errorf("%s: at byte %d", body, at.Offset)
+			t.Errorf("%s: offset %d", body, at.Offset)
 		}
 	}
 }
 
-func TestTextOfABlockThatStartedWithNothingIsKept(t *testing.T) {
+func TestTextOfBlockWithoutStartIsKept(t *testing.T) {
 	stream := sseStream(startLine + `
 		{"type":"content_block_start","index":0,"content_block":null}
 		{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hello"}}
@@ -343,7 +343,7 @@ func TestTextOfABlockThatStartedWithNothingIsKept(t *testing.T) {
 	}
 }
 
-func TestUnknownEventsAreReportedOnceWhereTheyCannotBeKept(t *testing.T) {
+func TestUnknownEventsAreReportedOnce(t *testing.T) {
 	const odd = `{"type":"from_the_future","a":1}
 		`
 	stream := []byte(sseStream(startLine + "\n" + odd + odd + `{"type":"ping"}
@@ -375,7 +375,7 @@ func TestUnknownEventsAreReportedOnceWhereTheyCannotBeKept(t *testing.T) {
 	}
 }
 
-func TestAnUnknownModeOfToolChoiceIsInvalid(t *testing.T) {
+func TestUnknownToolChoiceModeIsInvalid(t *testing.T) {
 	for _, tools := range [][]dragoman.ToolSpec{nil, {tool("f")}} {
 		req := ask(dragoman.UserText("x"))
 		req.Tools, req.ToolChoice = tools, &dragoman.ToolChoice{Mode: "sometimes"}
@@ -385,16 +385,16 @@ func TestAnUnknownModeOfToolChoiceIsInvalid(t *testing.T) {
 	}
 }
 
-func TestAThinkingBudgetIsWrittenSoThatTheAPITakesIt(t *testing.T) {
+func TestThinkingBudgetIsAdjusted(t *testing.T) {
 	for what, c := range map[string]struct {
 		max    int64
 		budget int64
 		want   any
 		kind   dragoman.LossKind
 	}{
-		"a number without a mode is a budget": {8000, 2000, "2000", ""},
-		"lowered below max_tokens":            {3000, 3000, "2999", dragoman.Lowered},
-		"no room for the least":               {1024, 4000, nil, dragoman.Dropped},
+		"budget without a mode":    {8000, 2000, "2000", ""},
+		"lowered below max_tokens": {3000, 3000, "2999", dragoman.Lowered},
+		"no room for the minimum":  {1024, 4000, nil, dragoman.Dropped},
 	} {
 		req := ask(dragoman.UserText("x"))
 		req.MaxOutputTokens, req.Reasoning = &c.max, &dragoman.ReasoningSettings{BudgetTokens: &c.budget}
@@ -411,15 +411,15 @@ func TestAThinkingBudgetIsWrittenSoThatTheAPITakesIt(t *testing.T) {
 			has(t, enc.Report, c.kind, "/reasoning/budget_tokens")
 		}
 	}
-	// Interleaved thinking, which a header asks for, allows more: the numbers of
-	// a client of this dialect stand.
+	// Interleaved thinking, enabled by a header, allows larger budgets, so the
+	// numbers of an Anthropic client are kept.
 	req := decode(t, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":9000},"messages":[{"role":"user","content":"x"}]}`)
 	if v, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true}); v["thinking"].(map[string]any)["budget_tokens"] != json.Number("9000") {
 		t.Error(v["thinking"])
 	}
 }
 
-func TestAnOutputSchemaWithoutAKindIsOne(t *testing.T) {
+func TestOutputSchemaWithoutKind(t *testing.T) {
 	req := ask(dragoman.UserText("x"))
 	req.Output = &dragoman.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -428,7 +428,7 @@ func TestAnOutputSchemaWithoutAKindIsOne(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
+func TestInputThatIsNotAStreamIsReported(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`: "busy",
 		"<html>\n<body>Bad gateway</body>\n</html>":                             "Bad gateway",
@@ -443,7 +443,7 @@ func TestAnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestCitationsAreNotWrittenOnTheTextOfAUser(t *testing.T) {
+func TestCitationsOnUserTextAreDropped(t *testing.T) {
 	const cited = `[{"type":"text","text":"x","citations":[{"type":"char_location","cited_text":"c"}],"odd":1}]`
 	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":` + cited + `},{"role":"assistant","content":` + cited + `}]}`
 	req := decode(t, body)
@@ -458,7 +458,7 @@ func TestCitationsAreNotWrittenOnTheTextOfAUser(t *testing.T) {
 	}
 }
 
-func TestNothingFollowsTheTerminalEvent(t *testing.T) {
+func TestNothingAfterTerminalEvent(t *testing.T) {
 	second := sseStream(strings.Replace(startLine, "msg_1", "msg_2", 1) + callLines + endLines("tool_use"))
 	for _, end := range []string{endLines("end_turn"), `{"type":"error","error":{"type":"api_error","message":"x"}}`} {
 		evs, _ := drain(dialect.DecodeOptions{}, []byte(sseStream(startLine+"\n"+end)+second+": bye\n\n"))
@@ -469,20 +469,20 @@ func TestNothingFollowsTheTerminalEvent(t *testing.T) {
 		}
 		evs = append(evs, &dragoman.Chunk{Dialect: dialectname.Anthropic, Raw: []byte(second)})
 		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "msg_2") {
-			t.Errorf("a second answer passed unread:\n%s", out)
+			t.Errorf("a second response was passed through:\n%s", out)
 		}
 	}
 }
 
-func TestQuirkC19_TheEmptyInputOfABlockStartIsAPlaceholder(t *testing.T) {
+func TestQuirkC19_EmptyInputIsPlaceholder(t *testing.T) {
 	for what, c := range map[string]struct{ input, delta, want string }{
-		"any fragment replaces it":             {`{}`, `{\"a\":1}`, `{"a":1}`},
-		"an empty buffer is an empty object":   {`{}`, ``, `{}`},
-		"an input without fragments is kept":   {`{"a":2}`, ``, `{"a":2}`},
-		"fragments replace an input, too":      {`{"a":2}`, `{\"a\":1}`, `{"a":1}`},
-		"an empty string is an empty object":   {`""`, ``, `{}`},
-		"blank fragments are an empty object":  {`{}`, ` `, `{}`},
-		"a null input waits for its fragments": {`null`, `{\"a\":1}`, `{"a":1}`},
+		"fragment replaces placeholder": {`{}`, `{\"a\":1}`, `{"a":1}`},
+		"no fragments":                  {`{}`, ``, `{}`},
+		"input without fragments":       {`{"a":2}`, ``, `{"a":2}`},
+		"fragments replace input":       {`{"a":2}`, `{\"a\":1}`, `{"a":1}`},
+		"empty string":                  {`""`, ``, `{}`},
+		"blank fragments":               {`{}`, ` `, `{}`},
+		"null input":                    {`null`, `{\"a\":1}`, `{"a":1}`},
 	} {
 		resp := collect(t, sseStream(startLine+"\n"+`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":`+c.input+`}}
 			{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}
@@ -501,7 +501,7 @@ func TestQuirkC19_TheEmptyInputOfABlockStartIsAPlaceholder(t *testing.T) {
 	}
 }
 
-// failing is an accessor that can read no call.
+// failing is an accessor that always fails.
 type failing struct{}
 
 func (failing) Format() dragoman.Format { return toolformat.AnthropicToolUse }
@@ -510,7 +510,7 @@ func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report
 	return nil, dragoman.Report{}, errors.New("no idea")
 }
 
-func TestACallThatItsAccessorCannotReadIsStillACall(t *testing.T) {
+func TestUnreadableCallIsKept(t *testing.T) {
 	req := ask(dragoman.UserText("x"))
 	req.Contributions = []dragoman.Contribution{{Source: "test", Calls: []dragoman.CallAccessor{failing{}}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -518,7 +518,7 @@ func TestACallThatItsAccessorCannotReadIsStillACall(t *testing.T) {
 		`{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"odd":1}`: "rm invalid_json",
 		`{"type":"tool_use","id":"t","name":7,"input":"{}"}`:               " no_name",
 	} {
-		resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", "["+block+"]")), dialect.DecodeOptions{Registry: enc.Registry})
+		resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", "["+block+"]")), dialect.DecodeOptions{Registry: enc.Registry})
 		if err != nil || problems(resp.ToolCalls()) != want {
 			t.Fatalf("%s: %v, %q", block, err, problems(resp.ToolCalls()))
 		}

@@ -8,13 +8,14 @@ import (
 )
 
 var (
-	// toolProfile is a tool's input_schema without strict: JSON Schema 2020-12 with
-	// an object at the root.
+	// toolProfile describes the input_schema of a tool that is not strict: JSON
+	// Schema 2020-12 with an object at the root.
 	toolProfile = schema.NewProfile(schemarules.Rules{
 		Name: "anthropic.tool", RootObject: true, ModernDefs: true, Names: toolwire.ClaudeNames(),
 		Reference: &schemarules.Reference{RootObject: true, Names: toolwire.ClaudeNamePattern},
 	})
-	// strictProfile is a strict tool's input_schema, or output_config.format.
+	// strictProfile describes the input_schema of a strict tool, or
+	// output_config.format.
 	strictProfile = schema.NewProfile(toolwire.ClaudeStrictRules("anthropic.strict"))
 )
 

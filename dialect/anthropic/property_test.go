@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawing draws what concerns this wire.
+// drawing configures the generator for this wire.
 func drawing() codectest.Draw {
 	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
 		{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage("{\"type\":\"server_tool_use\",\n\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"q\":1}}")},
@@ -33,8 +33,9 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, drawRequest)
 }
 
-// Prompt caches live on it: what was sent once is sent again byte for byte.
-func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
+// Prompt caches depend on it: a message that was sent once is sent again byte
+// for byte.
+func TestAppendingKeepsEarlierMessages(t *testing.T) {
 	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
 		List: "messages", Settled: codectest.OutsideTurns,
 		Last: func(last dragoman.Role, was, is string) bool {
@@ -43,18 +44,18 @@ func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
 	})
 }
 
-func TestWhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
+func TestRoundTripKeepsMeaning(t *testing.T) {
 	codectest.KeepsMeaning(t, codec, drawRequest, codectest.Says, func(t *rapid.T, _, back *dragoman.Request, enc dialect.Encoded) {
 		again, err := codec.EncodeRequest(back, dialect.EncodeOptions{})
 		if err != nil || string(again.Body) != string(enc.Body) {
-			t.Fatalf("decoding and encoding again changed bytes (%v)\n%s\n%s", err, enc.Body, again.Body)
+			t.Fatalf("decoding and re-encoding changed the bytes (%v)\n%s\n%s", err, enc.Body, again.Body)
 		}
 		checkConversation(t, enc.Body)
 	})
 }
 
-// checkConversation holds a request against the API's own rules, written from
-// the wire reference: user first, roles alternate, each call answered in the
+// checkConversation checks a request against the rules of the API, written from
+// the wire reference: user first, alternating roles, each call answered in the
 // next message, results first, no blank text.
 func checkConversation(t *rapid.T, body []byte) {
 	var v struct {
@@ -77,7 +78,7 @@ func checkConversation(t *rapid.T, body []byte) {
 			switch b["type"] {
 			case "tool_result":
 				if other {
-					t.Fatalf("message %d: a result after another block", i)
+					t.Fatalf("message %d: a result after another kind of block", i)
 				}
 				results = append(results, b["tool_use_id"].(string))
 			case "tool_use":
@@ -101,11 +102,11 @@ func checkConversation(t *rapid.T, body []byte) {
 	}
 }
 
-func TestQuirkC20_WhateverTheEventsTheStreamIsValid(t *testing.T) {
+func TestQuirkC20_AnyEventsGiveValidStream(t *testing.T) {
 	codectest.WritesAnyEvents(t, codec, drawing(), checkWire)
 }
 
-// A stream with everything in it, to be cut anywhere.
+// richStream has blocks of every kind; tests cut it anywhere.
 var richStream = []byte(": keep-alive\n\n" + sseStream(startLine+`
 	{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
 	{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"日本 🙂"}}
@@ -125,6 +126,6 @@ var richStream = []byte(": keep-alive\n\n" + sseStream(startLine+`
 	{"type":"content_block_stop","index":3}
 	`+endLines("tool_use")))
 
-func TestQuirkC16_EveryReChunkingGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_StreamChunkingDoesNotMatter(t *testing.T) {
 	codectest.ReChunked(t, codec, richStream)
 }

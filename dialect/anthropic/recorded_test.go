@@ -16,8 +16,8 @@ import (
 
 func recorded(t *testing.T) []testkit.Exchange { return testkit.Recordings(t, "anthropic_messages") }
 
-// streamOf gives the bytes of a recorded stream; some recorders keep one JSON
-// value a line instead of SSE.
+// streamOf returns the bytes of a recorded stream. Some recorders store one
+// JSON value per line instead of SSE.
 func streamOf(x *testkit.Exchange) ([]byte, bool) {
 	s := *x.Resp
 	switch {
@@ -34,8 +34,8 @@ func streamOf(x *testkit.Exchange) ([]byte, bool) {
 	}
 }
 
-// expanded writes out the shorthands that a rebuilt request spells in full, and
-// returns how many there were.
+// expanded expands the shorthands that a rebuilt request spells out. It counts
+// them in why.
 func expanded(v any, why map[string]int) any {
 	req := v.(map[string]any)
 	block := func(s string) []any { return []any{map[string]any{"type": "text", "text": s}} }
@@ -155,7 +155,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 			}
 			again, _, err := c.DecodeResponse(built.Body, dialect.DecodeOptions{})
 			if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" || err != nil {
-				t.Errorf("%s: rebuilt response means something else (%v): %s", x.ID(), err, diff)
+				t.Errorf("%s: the rebuilt response decodes differently (%v): %s", x.ID(), err, diff)
 			}
 			continue
 		}
@@ -163,7 +163,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		evs, err := drain(dialect.DecodeOptions{}, body)
 		if strings.Contains(x.Path, "spliced-message-start") {
 			if err == nil {
-				t.Errorf("%s: two answers in one stream were not refused", x.ID())
+				t.Errorf("%s: two responses in one stream were accepted", x.ID())
 			}
 			continue // quirk C37
 		}
@@ -186,7 +186,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		}
 		out, _ = e.Close(out)
 		if err := checkWire(out); err != nil {
-			t.Errorf("%s: what we emit is not valid: %v", x.ID(), err)
+			t.Errorf("%s: the encoded stream is invalid: %v", x.ID(), err)
 		}
 		evs, err = drain(dialect.DecodeOptions{NoNative: true}, out)
 		if err != nil {
@@ -199,10 +199,10 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		}
 		again, _ := second.Response()
 		if resp.Output == nil {
-			again.Output = nil // an empty answer still gets a block (quirk C20)
+			again.Output = nil // an empty response still gets a block (quirk C20)
 		}
 		if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" {
-			t.Errorf("%s: rebuilt stream means something else: %s", x.ID(), diff)
+			t.Errorf("%s: the rebuilt stream decodes differently: %s", x.ID(), diff)
 		}
 	}
 	t.Logf("%d responses, %d streams", whole, streams)

@@ -10,9 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards. What was decoded before an error is
-// returned with it.
+// DecodeRequest implements [dialect.Codec]. The request aliases body, which
+// must not change afterwards. On error it returns what was decoded so far.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	blocks := blockDecoder{blockwire.NewDecoder(format, o)}
 	d := requestDecoder{RequestDecoder: blockwire.NewRequestDecoder(blocks.Decoder), blocks: blocks}
@@ -24,8 +23,8 @@ type requestDecoder struct {
 	blocks blockDecoder
 }
 
-// cache reads the marker for the end of the prompt; one of a kind we do not
-// know is kept as it is.
+// cache reads the cache marker for the end of the prompt. One of an unknown
+// kind is stored unchanged.
 func (d *requestDecoder) cache() {
 	raw := d.R.Raw()
 	hint := &dragoman.CacheHint{}
@@ -72,12 +71,12 @@ func (d *requestDecoder) system() {
 	}
 }
 
-// message reads one element of the conversation.
+// message decodes one message.
 func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.Origin}
 	at := extra.Elem("/messages", pos)
 	d.Ambiguous = false
-	contents, stray := 0, false
+	contents, stripped := 0, false
 	r := elem.Reader()
 	defer r.Return()
 	if r.Kind() != '{' && r.Err() == nil {
@@ -101,11 +100,11 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 					}
 					part := d.blocks.block(block, at.Elem("parts", i), pos, i)
 					if o, ok := part.(*dragoman.Opaque); ok && o.Type == typeDelta {
-						d.Rep.Addf(dragoman.Dropped, dragoman.Info, at.Elem("parts", i).String(), "a piece of a stream, and no block")
-						stray = true
+						d.Rep.Addf(dragoman.Dropped, dragoman.Info, at.Elem("parts", i).String(), "a stream delta, not a content block")
+						stripped = true
 						continue
 					}
-					stray = d.WithoutStrays(part, at.Elem("parts", i)) || stray
+					stripped = d.WithoutStrays(part, at.Elem("parts", i)) || stripped
 					m.Parts = append(m.Parts, part)
 				}
 			}
@@ -119,7 +118,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	if err := wirekit.NoRole(m.Role); err != nil {
 		return m, err
 	}
-	d.Settle(&m, elem.Raw, at, "parts", contents, stray)
+	d.Settle(&m, elem.Raw, at, "parts", contents, stripped)
 	return m, wirekit.Mistyped(elem.Raw, m.Parts)
 }
 
@@ -174,7 +173,8 @@ func (d *requestDecoder) choice() {
 	d.Req.ToolChoice, d.Req.ParallelToolCalls = c, parallel
 }
 
-// thinking reads the thinking settings; a type we do not know is kept whole.
+// thinking reads the thinking settings. Settings of an unknown type are stored
+// unchanged.
 func (d *requestDecoder) thinking() {
 	raw := d.R.Raw()
 	if d.R.Err() != nil {
@@ -188,7 +188,7 @@ func (d *requestDecoder) thinking() {
 	}
 }
 
-// format reads an output format and reports whether it is one we know.
+// format reads an output format and reports whether it is known.
 func (d *requestDecoder) format(raw []byte) bool {
 	return d.OutputSchema(raw, func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat) {
 		if string(key) == "schema" {

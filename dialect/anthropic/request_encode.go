@@ -11,11 +11,10 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request that came from this
-// dialect and was not changed is written byte for byte, with at most another
-// model; so is every tool and every message that was not changed, but that a
-// string of content becomes a block. Where messages are merged, so is each of
-// their blocks.
+// EncodeRequest implements [dialect.Codec]. A request of this dialect that was
+// not changed is written byte for byte, except for its model. So is every
+// unchanged tool and message, except that string content becomes a block, and
+// every unchanged block of merged messages.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	return wirekit.EncodeRequest(req, c.Limits(), toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{blockwire.NewRequestEncoder(blockwire.NewConversation(format, reg, o, rep), req)}
@@ -35,8 +34,8 @@ func (e *requestEncoder) encode() error {
 	return blockwire.EncodeSettings(&e.RequestEncoder, settings, e)
 }
 
-// offered narrows the tools where the choice allows only some: this wire has
-// no allowed_tools (quirk E9).
+// offered narrows the tools if the choice allows only some: this wire has no
+// allowed_tools (quirk E9).
 func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 	t := blockwire.Toolbox{API: "anthropic", Specs: e.Req.Tools}
 	if err := wirekit.CheckTools("anthropic", e.Req, e.Target.Caps); err != nil {
@@ -50,8 +49,8 @@ func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 	return t, nil
 }
 
-// choice writes the tool choice with the parallel flag inside it, both only
-// beside tools (quirks E3, E6).
+// choice writes the tool choice with the parallel flag inside it, if there are
+// tools (quirks E3, E6).
 func (e *requestEncoder) choice() error {
 	t := &e.Box
 	c, parallel := e.Req.ToolChoice, e.Req.ParallelToolCalls
@@ -76,7 +75,7 @@ func (e *requestEncoder) choice() error {
 	}
 	if c == nil {
 		if parallel == nil || *parallel {
-			return nil // several calls at once are the API's default
+			return nil // parallel calls are the default of the API
 		}
 		c = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}
 	}
@@ -105,7 +104,7 @@ func (e *requestEncoder) choice() error {
 	switch {
 	case parallel == nil:
 	case mode == dragoman.ChoiceNone:
-		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no call may be made, and the flag is illegal beside none")
+		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API rejects the flag with tool choice none")
 	default:
 		w.BoolField("disable_parallel_tool_use", !*parallel)
 	}
@@ -114,7 +113,8 @@ func (e *requestEncoder) choice() error {
 	return nil
 }
 
-// thinking writes the thinking settings; effort has a place of its own.
+// thinking writes the thinking settings. The effort is written in
+// output_config.
 func (e *requestEncoder) thinking() {
 	if e.Reasoning() == nil {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnUnchangedRequestIsByteIdenticalAndOnlyTheModelChanges(t *testing.T) {
+func TestUnchangedRequestKeepsItsBytes(t *testing.T) {
 	body := "{ \"model\" : \"claude-opus-5-5\",\n\"max_tokens\":5, \"messages\":[{\"content\":\"h\\u00e9 <b>\",\"role\":\"user\"}], \"zeta\": {\"b\":1,\"a\":[ ]} }\n"
 	req := decode(t, body)
 	if _, enc := encode(t, req, dialect.EncodeOptions{}); string(enc.Body) != body {
@@ -32,7 +32,7 @@ func TestAnUnchangedRequestIsByteIdenticalAndOnlyTheModelChanges(t *testing.T) {
 	}
 }
 
-func TestUnchangedMessagesAreVerbatimInAChangedRequest(t *testing.T) {
+func TestUnchangedMessagesKeepTheirBytes(t *testing.T) {
 	first := `{"content":[{"text":"hi","type":"text" }], "role":"user"}`
 	second := `{ "role":"assistant","content":[{"type":"text","text":"yes"}] }`
 	req := decode(t, `{"model":"m","max_tokens":5,"messages":[`+first+`,`+second+`]}`)
@@ -44,7 +44,7 @@ func TestUnchangedMessagesAreVerbatimInAChangedRequest(t *testing.T) {
 	}
 }
 
-func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
+func TestMaxTokensIsSynthesized(t *testing.T) {
 	req := ask(dragoman.UserText("hi"))
 	req.MaxOutputTokens = nil
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -57,7 +57,7 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 		t.Errorf("a thinking budget must fit below max_tokens, which is %v", v["max_tokens"])
 	}
 	more := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{DefaultMaxTokens: 32000}}}
-	for budget, want := range map[int64]json.Number{8000: "32000", 30000: "34096"} { // no model is asked for more than it takes because it can take much
+	for budget, want := range map[int64]json.Number{8000: "32000", 30000: "34096"} { // a budget is added to 4096, not to the larger default
 		req.Reasoning.BudgetTokens = &budget
 		if v, _ = encode(t, req, more); v["max_tokens"] != want {
 			t.Errorf("with a thinking budget of %d: %v", budget, v["max_tokens"])
@@ -65,7 +65,7 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 	}
 }
 
-func TestBothVersionsSamplingIsWrittenOnlyWhereTheModelTakesIt(t *testing.T) {
+func TestSamplingPerVersion(t *testing.T) {
 	req := ask(dragoman.UserText("hi"))
 	req.Sampling = dragoman.Sampling{Temperature: ptr(dragoman.Number("1.0")), TopP: ptr(dragoman.Number("0.50")), TopK: ptr(int64(3)), Seed: ptr(int64(1))}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -88,8 +88,8 @@ func TestBothVersionsSamplingIsWrittenOnlyWhereTheModelTakesIt(t *testing.T) {
 	has(t, enc.Report, dragoman.Lowered, "/sampling/temperature")
 }
 
-func TestSystemPromptTakesInstructionsAndLeadingMessages(t *testing.T) {
-	req := ask(dragoman.SystemText("two"), said(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
+func TestSystemPromptIncludesLeadingMessages(t *testing.T) {
+	req := ask(dragoman.SystemText("two"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "three"}), dragoman.UserText("hi"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "one", Cache: &dragoman.CacheHint{TTL: "1h"}}, &dragoman.Text{Text: "  "}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	got, _ := json.Marshal(v["system"])
@@ -124,39 +124,39 @@ func TestSystemMessageInsideTheConversation(t *testing.T) {
 		t.Error(got)
 	}
 	has(t, enc.Report, dragoman.Lowered, "/messages/1")
-	// After an assistant message the API takes none.
+	// After an assistant message the API accepts no system message.
 	got, enc = roles(ask(dragoman.UserText("a"), dragoman.AssistantText("b"), dragoman.SystemText("rule"), dragoman.UserText("c")), mid)
 	if got != "user assistant user" {
 		t.Error(got)
 	}
 	has(t, enc.Report, dragoman.Lowered, "/messages/2")
-	// A client that speaks this dialect knows what its model takes.
+	// An Anthropic client knows what its model accepts.
 	req := decode(t, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},{"role":"system","content":"rule","clear_at":"never"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	if got, enc := roles(req, dialect.EncodeOptions{Rebuild: true}); got != "user system assistant user" || !strings.Contains(string(enc.Body), `"clear_at":"never"`) {
 		t.Errorf("%s %s", got, enc.Body)
 	}
 }
 
-func TestConversationThatDoesNotStartWithTheUserGetsAnOpening(t *testing.T) {
+func TestConversationGetsOpeningUserMessage(t *testing.T) {
 	_, enc := encode(t, ask(dragoman.AssistantText("b"), dragoman.UserText("c")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 3 || !strings.HasPrefix(got[0], `{"role":"user"`) {
 		t.Errorf("%q", got)
 	}
 	has(t, enc.Report, dragoman.Synthesized, "/messages")
 	req := ask()
-	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Say hello."}} // which can be answered
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Say hello."}} // the model can answer them
 	_, enc = encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
-	// What came from this dialect starts as its client wanted.
+	// A request of this dialect keeps its first message.
 	req = decode(t, `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	if _, enc = encode(t, req, dialect.EncodeOptions{Rebuild: true}); len(messagesOf(t, enc.Body)) != 2 {
 		t.Errorf("%s", enc.Body)
 	}
 }
 
-func TestTrailingWhiteSpaceOfAPrefillIsCut(t *testing.T) {
+func TestPrefillTrailingWhiteSpaceIsTrimmed(t *testing.T) {
 	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.AssistantText("so\u2003 \n")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); got[1] != `{"role":"assistant","content":[{"type":"text","text":"so"}]}` {
 		t.Errorf("%q", got)
@@ -164,22 +164,22 @@ func TestTrailingWhiteSpaceOfAPrefillIsCut(t *testing.T) {
 	has(t, enc.Report, dragoman.Lowered, "/messages/1/parts/0")
 }
 
-func TestQuirkB2_EveryEmptyArgumentIsAnEmptyObject(t *testing.T) {
+func TestQuirkB2_EmptyArguments(t *testing.T) {
 	for _, args := range []string{"", " ", "null", "{}", `""`} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, `"input":{}`) {
 			t.Errorf("%q: %s", args, got)
 		}
 	}
 }
 
-func TestQuirkB5_B7_ArgumentsTheWireCannotHoldAreReplacedAndReported(t *testing.T) {
+func TestQuirkB5_B7_InvalidArgumentsAreReplaced(t *testing.T) {
 	for args, want := range map[string]string{
 		`[1,2]`:         `"input":{"_raw":[1,2]}`,
 		`{"a":1,"a":2}`: `"input":{}`,
 		`{"a":`:         `"input":{}`,
 	} {
-		_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+		_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 		if got := messagesOf(t, enc.Body)[1]; !strings.Contains(got, want) {
 			t.Errorf("%q: %s", args, got)
 		}
@@ -187,7 +187,7 @@ func TestQuirkB5_B7_ArgumentsTheWireCannotHoldAreReplacedAndReported(t *testing.
 	}
 }
 
-func TestQuirkB10_ResultsWithoutAnIDAnswerCallsWithoutOne(t *testing.T) {
+func TestQuirkB10_ResultsWithoutIDPairWithCallsWithoutID(t *testing.T) {
 	body := `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},
 		{"role":"assistant","content":[{"type":"tool_use","name":"f","input":{}},{"type":"tool_use","id":"","name":"g","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","content":"1"},{"type":"tool_result","content":"2"}]}]}`
@@ -202,13 +202,13 @@ func TestQuirkB10_ResultsWithoutAnIDAnswerCallsWithoutOne(t *testing.T) {
 		}
 	}
 	if again := decode(t, body); again.Messages[1].ToolCalls()[1].ID != calls[1].ID {
-		t.Error("a history that is sent again must yield the same ids")
+		t.Error("decoding the same history again must give the same ids")
 	}
 }
 
-func TestQuirkB13_IDsAreAliasedAlikeOnCallAndResult(t *testing.T) {
+func TestQuirkB13_CallAndResultGetSameAlias(t *testing.T) {
 	id := "call.with:dots/1"
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call(id, "f", "{}")), said(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call(id, "f", "{}")), newMessage(dragoman.RoleTool, result(id, "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	alias := enc.Registry.WireID(id)
 	if alias == id || !strings.Contains(ms[1], `"id":"`+alias+`"`) || !strings.Contains(ms[2], `"tool_use_id":"`+alias+`"`) {
@@ -219,11 +219,11 @@ func TestQuirkB13_IDsAreAliasedAlikeOnCallAndResult(t *testing.T) {
 	}
 }
 
-func TestQuirkB26_B27_ClientCallsStandBehindTheRestOfTheirTurn(t *testing.T) {
+func TestQuirkB26_B27_ClientCallsComeLast(t *testing.T) {
 	server := &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`)}
-	m := said(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
+	m := newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), &dragoman.Text{Text: "after"}, server)
 	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"text","text":"after"},` + string(server.JSON) + `,{"type":"tool_use","id":"c1","name":"f","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
 		t.Errorf("%s", got)
@@ -231,11 +231,11 @@ func TestQuirkB26_B27_ClientCallsStandBehindTheRestOfTheirTurn(t *testing.T) {
 	has(t, enc.Report, dragoman.Moved, "/messages/1/parts/0")
 }
 
-func TestQuirkD25_SignedThinkingBetweenCallsKeepsTheOrder(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t1", Signature: "s1"}, call("c1", "f", "{}"), &dragoman.Text{Text: " "},
+func TestQuirkD25_SignedThinkingKeepsOrder(t *testing.T) {
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t1", Signature: "s1"}, call("c1", "f", "{}"), &dragoman.Text{Text: " "},
 		&dragoman.Reasoning{Signature: "s2"}, call("c2", "g", "{}"))
 	m.Origin = own
-	_, enc := encode(t, ask(dragoman.UserText("a"), m, said(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), m, newMessage(dragoman.RoleTool, result("c1", "x"), result("c2", "y"))), dialect.EncodeOptions{})
 	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"t1","signature":"s1"},{"type":"tool_use","id":"c1","name":"f","input":{}},` +
 		`{"type":"text","text":" "},{"type":"thinking","thinking":"","signature":"s2"},{"type":"tool_use","id":"c2","name":"g","input":{}}]}`
 	if got := messagesOf(t, enc.Body)[1]; got != want {
@@ -243,9 +243,9 @@ func TestQuirkD25_SignedThinkingBetweenCallsKeepsTheOrder(t *testing.T) {
 	}
 }
 
-func TestQuirkB31_B33_NumbersAndCharactersKeepTheirText(t *testing.T) {
+func TestQuirkB31_B33_NumbersAndCharactersAreExact(t *testing.T) {
 	args := `{"n":9007199254740993,"f":1.0,"s":"<&>\u00e9"}`
-	_, enc := encode(t, ask(dragoman.UserText("a <b> & c"), said(dragoman.RoleAssistant, call("c1", "f", args)), said(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a <b> & c"), newMessage(dragoman.RoleAssistant, call("c1", "f", args)), newMessage(dragoman.RoleTool, result("c1", "x"))), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	if !strings.Contains(ms[1], args) || !strings.Contains(ms[0], "a <b> & c") {
 		t.Errorf("%q", ms)
@@ -256,11 +256,11 @@ func TestQuirkB31_B33_NumbersAndCharactersKeepTheirText(t *testing.T) {
 	}
 }
 
-func TestQuirkD1_D2_D4_ResultsOfATurnComeFirstInCallOrder(t *testing.T) {
+func TestQuirkD1_D2_D4_ResultOrder(t *testing.T) {
 	_, enc := encode(t, ask(
 		dragoman.UserText("a"),
-		said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleAssistant, call("c2", "g", "{}")), // one turn in two items
-		said(dragoman.RoleTool, result("c2", "second")), dragoman.UserText("meanwhile"), said(dragoman.RoleTool, result("c1", "first")),
+		newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleAssistant, call("c2", "g", "{}")), // one turn in two items
+		newMessage(dragoman.RoleTool, result("c2", "second")), dragoman.UserText("meanwhile"), newMessage(dragoman.RoleTool, result("c1", "first")),
 	), dialect.EncodeOptions{})
 	ms := messagesOf(t, enc.Body)
 	if len(ms) != 3 {
@@ -274,9 +274,9 @@ func TestQuirkD1_D2_D4_ResultsOfATurnComeFirstInCallOrder(t *testing.T) {
 	has(t, enc.Report, dragoman.Moved, "/messages/5/parts/0")
 }
 
-func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
-		said(dragoman.RoleTool, result("c1", "old"), result("c2", "b"), result("c1", "new"))), dialect.EncodeOptions{})
+func TestQuirkD6_LastResultReplacesFirst(t *testing.T) {
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}"), call("c2", "f", "{}")),
+		newMessage(dragoman.RoleTool, result("c1", "old"), result("c2", "b"), result("c1", "new"))), dialect.EncodeOptions{})
 	got := messagesOf(t, enc.Body)[2]
 	if strings.Contains(got, "old") || strings.Index(got, "new") > strings.Index(got, `"b"`) {
 		t.Errorf("%s", got)
@@ -284,10 +284,10 @@ func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/messages/2/parts/0")
 }
 
-func TestQuirkD12_ErrorFlagSurvivesBothWays(t *testing.T) {
+func TestQuirkD12_ErrorFlagRoundTrip(t *testing.T) {
 	res := result("c1", "boom")
 	res.Outcome = codes.OutcomeError
-	_, enc := encode(t, ask(dragoman.UserText("a"), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res)), dialect.EncodeOptions{})
+	_, enc := encode(t, ask(dragoman.UserText("a"), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res)), dialect.EncodeOptions{})
 	back := decode(t, string(enc.Body)).Messages[2]
 	got := back.Parts[0].(*dragoman.ToolResult)
 	if back.Role != dragoman.RoleTool || got.Outcome != codes.OutcomeError || got.Text() != "boom" {
@@ -295,10 +295,10 @@ func TestQuirkD12_ErrorFlagSurvivesBothWays(t *testing.T) {
 	}
 }
 
-func TestQuirkD14_MediaIsReplacedForAModelThatTakesNone(t *testing.T) {
+func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 	image := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBO"}
 	res := &dragoman.ToolResult{CallID: "c1", Content: []dragoman.Part{image}}
-	req := ask(said(dragoman.RoleUser, image), said(dragoman.RoleAssistant, call("c1", "f", "{}")), said(dragoman.RoleTool, res))
+	req := ask(newMessage(dragoman.RoleUser, image), newMessage(dragoman.RoleAssistant, call("c1", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if n := strings.Count(string(enc.Body), `"type":"image"`); n != 2 {
 		t.Errorf("%d images: %s", n, enc.Body)
@@ -312,7 +312,7 @@ func TestQuirkD14_MediaIsReplacedForAModelThatTakesNone(t *testing.T) {
 	}
 }
 
-func TestQuirkD22_BlankTextIsDroppedAndAnEmptyMessageWithIt(t *testing.T) {
+func TestQuirkD22_BlankTextIsDropped(t *testing.T) {
 	_, enc := encode(t, ask(dragoman.UserText("a"), dragoman.AssistantText(" \n"), dragoman.UserText("b")), dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 1 || got[0] != `{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}` {
 		t.Errorf("%q", got)
@@ -321,7 +321,7 @@ func TestQuirkD22_BlankTextIsDroppedAndAnEmptyMessageWithIt(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/messages/1")
 }
 
-func TestQuirkD23_D24_D26_ThinkingGoesBackToItsOriginOnly(t *testing.T) {
+func TestQuirkD23_D24_D26_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 	other := &dragoman.Origin{Dialect: dialectname.Anthropic, Model: "claude-haiku-5-5"}
 	for _, c := range []struct {
 		what   string
@@ -336,9 +336,9 @@ func TestQuirkD23_D24_D26_ThinkingGoesBackToItsOriginOnly(t *testing.T) {
 		{"of another model", other, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
 		{"of another dialect", foreign, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
 		{"encrypted, of another dialect", foreign, &dragoman.Reasoning{Encrypted: "e", Summary: []string{"t"}}, false},
-		{"authored here", nil, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
+		{"no origin", nil, &dragoman.Reasoning{Text: "t", Signature: "s"}, false},
 	} {
-		m := said(dragoman.RoleAssistant, c.part, &dragoman.Text{Text: "so"})
+		m := newMessage(dragoman.RoleAssistant, c.part, &dragoman.Text{Text: "so"})
 		m.Origin = c.origin
 		_, enc := encode(t, ask(dragoman.UserText("a"), m, dragoman.UserText("b")), dialect.EncodeOptions{})
 		if got := strings.Contains(messagesOf(t, enc.Body)[1], "thinking"); got != c.kept {
@@ -348,7 +348,7 @@ func TestQuirkD23_D24_D26_ThinkingGoesBackToItsOriginOnly(t *testing.T) {
 			has(t, enc.Report, dragoman.Dropped, "/messages/1/parts/0")
 		}
 	}
-	// A native message that holds another model's thinking is not verbatim.
+	// A native message with thinking of another model is re-encoded.
 	req := decode(t, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"so"}]},{"role":"user","content":"b"}]}`)
 	req.Messages[1].Origin = other
 	req.Messages = append(req.Messages, dragoman.AssistantText("c"), dragoman.UserText("d"))
@@ -357,9 +357,9 @@ func TestQuirkD23_D24_D26_ThinkingGoesBackToItsOriginOnly(t *testing.T) {
 	}
 }
 
-func TestQuirkD31_AtMostFourCacheBreakpointsTheLastOnes(t *testing.T) {
+func TestQuirkD31_LastFourCacheBreakpointsAreWritten(t *testing.T) {
 	hint := &dragoman.CacheHint{}
-	req := ask(said(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
+	req := ask(newMessage(dragoman.RoleUser, &dragoman.Text{Text: "a", Cache: hint}, &dragoman.Text{Text: "b", Cache: hint}), dragoman.AssistantText("x"))
 	user := dragoman.UserText("c")
 	user.Cache = hint
 	req.Messages = append(req.Messages, user)
@@ -372,16 +372,16 @@ func TestQuirkD31_AtMostFourCacheBreakpointsTheLastOnes(t *testing.T) {
 		t.Errorf("%d markers: %s", n, enc.Body)
 	}
 	if v["cache_control"] == nil {
-		t.Error("the last one, at the end of the prompt, is gone")
+		t.Error("the last breakpoint, at the end of the prompt, is missing")
 	}
 	has(t, enc.Report, dragoman.Dropped, "/tools/1")
 	has(t, enc.Report, dragoman.Dropped, "/instructions/0")
 	if strings.Contains(messagesOf(t, enc.Body)[2], "cache_control") != true {
-		t.Error("the hint of a message belongs on its last block")
+		t.Error("the hint of a message must be on its last block")
 	}
 }
 
-func TestQuirkE1_ChoiceInAllItsForms(t *testing.T) {
+func TestQuirkE1_ToolChoice(t *testing.T) {
 	for want, c := range map[string]*dragoman.ToolChoice{
 		`{"type":"auto"}`:            {Mode: dragoman.ChoiceAuto},
 		`{"type":"none"}`:            {Mode: dragoman.ChoiceNone},
@@ -400,7 +400,7 @@ func TestQuirkE1_ChoiceInAllItsForms(t *testing.T) {
 	}
 }
 
-func TestQuirkE3_NothingAboutToolsWithoutTools(t *testing.T) {
+func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
 	req.ToolChoice, req.ParallelToolCalls = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(false)
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -411,7 +411,7 @@ func TestQuirkE3_NothingAboutToolsWithoutTools(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/parallel_tool_calls")
 }
 
-func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
+func TestQuirkE4_ForcedChoiceIsLowered(t *testing.T) {
 	adaptive := &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}
 	budget := &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
 	for _, c := range []struct {
@@ -439,7 +439,7 @@ func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
 	}
 }
 
-func TestABlankTextInAResultIsReported(t *testing.T) {
+func TestBlankTextInResultIsReported(t *testing.T) {
 	for _, content := range [][]dragoman.Part{{&dragoman.Text{Text: "1"}, &dragoman.Text{Text: " "}}, {&dragoman.Text{Text: " "}}} {
 		res := &dragoman.ToolResult{CallID: "a", Content: content}
 		req := ask(dragoman.UserText("q"), dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}}}, dragoman.ToolResults(res))
@@ -451,7 +451,7 @@ func TestABlankTextInAResultIsReported(t *testing.T) {
 	}
 }
 
-func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
+func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 	for _, forced := range []string{codes.ForcedAlways, codes.ForcedWithoutThinking} {
 		req := ask(dragoman.UserText("q"))
 		req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
@@ -464,7 +464,7 @@ func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
 	}
 }
 
-func TestQuirkE5_AChosenToolThatIsNotSentIsAnError(t *testing.T) {
+func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), {Name: "bad", Parameters: json.RawMessage(`{"type":`)}}
 	for _, ref := range []dragoman.ToolRef{{Name: "absent"}, {Name: "bad"}} {
@@ -473,7 +473,7 @@ func TestQuirkE5_AChosenToolThatIsNotSentIsAnError(t *testing.T) {
 			t.Errorf("%s: %v", ref.Name, err)
 		}
 	}
-	long := strings.Repeat("n", 200) // the choice follows the rename
+	long := strings.Repeat("n", 200) // the choice follows the alias
 	req.Tools = []dragoman.ToolSpec{tool(long)}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: long}}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -483,7 +483,7 @@ func TestQuirkE5_AChosenToolThatIsNotSentIsAnError(t *testing.T) {
 	}
 }
 
-func TestQuirkE6_TheParallelFlagIsInvertedInsideTheChoice(t *testing.T) {
+func TestQuirkE6_ParallelFlagIsInvertedInChoice(t *testing.T) {
 	for _, c := range []struct {
 		parallel *bool
 		choice   *dragoman.ToolChoice
@@ -502,13 +502,13 @@ func TestQuirkE6_TheParallelFlagIsInvertedInsideTheChoice(t *testing.T) {
 		}
 		if c.choice != nil && c.choice.Mode != dragoman.ChoiceNone {
 			if back := decode(t, string(enc.Body)); *back.ParallelToolCalls != *c.parallel {
-				t.Error("the flag came back inverted")
+				t.Error("the flag decoded inverted")
 			}
 		}
 	}
 }
 
-func TestQuirkE9_AllowedToolsFilterTheTools(t *testing.T) {
+func TestQuirkE9_AllowedToolsFilterTools(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), tool("g"), {Name: "bad", Parameters: json.RawMessage(`[`)}}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "g"}, {Name: "bad"}}}
@@ -517,10 +517,10 @@ func TestQuirkE9_AllowedToolsFilterTheTools(t *testing.T) {
 		t.Errorf("%s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Lowered, "/tool_choice")
-	has(t, enc.Report, dragoman.Dropped, "/tools/2") // its place in the request
+	has(t, enc.Report, dragoman.Dropped, "/tools/2") // its position in the request
 }
 
-func TestQuirkE11_ToolsAreNeverSilentlyStripped(t *testing.T) {
+func TestQuirkE11_DroppedToolsAreErrors(t *testing.T) {
 	req := ask(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	_, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoTools: true}}})
@@ -581,7 +581,7 @@ func TestQuirkG10_ThinkingAndEffort(t *testing.T) {
 	}
 }
 
-func TestUnknownMembersBlocksAndNullsComeBack(t *testing.T) {
+func TestUnknownFieldsBlocksAndNullsRoundTrip(t *testing.T) {
 	body := `{"model":"m","max_tokens":0,"messages":[
 		{"role":"user","content":[{"type":"text","text":"a","future":1},{"type":"hologram","x":[1]},{"type":"document","source":{"type":"content","content":"x"}},{"type":"search_result","source":"s","title":"t","content":[]}],"mood":"fine"},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s","depth":3},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"q":1}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"direct"},"toolset_name":"computer"}]},
@@ -598,15 +598,15 @@ func TestUnknownMembersBlocksAndNullsComeBack(t *testing.T) {
 	}
 	o := req.Messages[1].Parts[1].(*dragoman.Opaque)
 	if p := req.Messages[1].Parts[2].(*dragoman.Opaque); o.CallID != "srvtoolu_1" || p.CallID != o.CallID {
-		t.Errorf("the halves of a hosted call are not linked: %q %q", o.CallID, p.CallID)
+		t.Errorf("call and result of a hosted tool have different ids: %q %q", o.CallID, p.CallID)
 	}
 	if req.User != "u" || req.Messages[2].Role != dragoman.RoleTool || req.Messages[0].Role != dragoman.RoleUser {
 		t.Errorf("user %q, roles %q %q", req.User, req.Messages[0].Role, req.Messages[2].Role)
 	}
 }
 
-func TestForeignThingsAreDroppedAndReported(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
+func TestForeignPartsAreDroppedAndReported(t *testing.T) {
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: dialectname.OpenAIResponses, Type: "computer_call", JSON: json.RawMessage(`{}`)},
 		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dialectname.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
 	m.Origin, m.Phase, m.Name = foreign, "commentary", "bob"
 	req := ask(dragoman.UserText("a"), m, dragoman.UserText("b"))
@@ -622,12 +622,12 @@ func TestForeignThingsAreDroppedAndReported(t *testing.T) {
 	}
 	for _, leak := range []string{"logit_bias", "computer_call", "annotations"} {
 		if strings.Contains(string(enc.Body), leak) {
-			t.Errorf("%s leaked: %s", leak, enc.Body)
+			t.Errorf("%s is sent: %s", leak, enc.Body)
 		}
 	}
 }
 
-func TestBadRequestsFailWithTheirPlace(t *testing.T) {
+func TestInvalidRequestErrorHasPointer(t *testing.T) {
 	for body, pointer := range map[string]string{
 		`{"model":5}`: "/model",
 		`{"messages":[{"role":"user","content":"a"},{"role":3}]}`: "/messages/1/role",
@@ -647,7 +647,7 @@ func TestBadRequestsFailWithTheirPlace(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 		if req == nil {
-			t.Errorf("%s: what was decoded is lost", body)
+			t.Errorf("%s: the decoded part of the request is lost", body)
 		}
 		if at != nil && at.Offset > int64(len(body)) {
 			t.Errorf("%s: offset %d", body, at.Offset)
@@ -655,7 +655,7 @@ func TestBadRequestsFailWithTheirPlace(t *testing.T) {
 	}
 	req, _, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"user","content":7}]}`), dialect.DecodeOptions{})
 	if err == nil || len(req.Messages) != 1 || req.Model != "m" {
-		t.Errorf("what came before the error must be kept: %+v %v", req, err)
+		t.Errorf("the part decoded before the error is lost: %+v %v", req, err)
 	}
 	_, _, err = codec.DecodeRequest(make([]byte, 100), dialect.DecodeOptions{MaxBytes: 10})
 	if !errors.Is(err, dragoman.ErrTooLarge) {
@@ -663,23 +663,23 @@ func TestBadRequestsFailWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestLimitsAreData(t *testing.T) {
+func TestLimits(t *testing.T) {
 	l := codec.Limits()
 	if l.Dialect != codec.Dialect() || l.MaxCacheBreakpoints != 4 || !l.ErrorFlag || !l.GroupedResults || l.ArgumentsAsString {
 		t.Errorf("%+v", l)
 	}
 	if !slices.Contains(l.SchemaFormats, toolformat.AnthropicTool) {
-		t.Error("the dialect must take its own tools")
+		t.Error("the dialect must accept its own tool format")
 	}
 }
 
-// What a framework leaves on the blocks that it collected from a stream is not
-// sent: the API answers 400 to each of them. What the API itself sends goes back.
-func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
-	strays := []string{`"index"`, `"x-sig"`, `"stray-id"`, "input_json_delta", "partial_json"}
+// Fields that a framework left on blocks collected from a stream are not sent:
+// the API answers 400 to each. Fields that the API itself sends are kept.
+func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
+	removed := []string{`"index"`, `"x-sig"`, `"stray-id"`, "input_json_delta", "partial_json"}
 	clean := func(t *testing.T, body []byte) {
 		t.Helper()
-		for _, s := range strays {
+		for _, s := range removed {
 			if bytes.Contains(body, []byte(s)) {
 				t.Errorf("%s is sent:\n%s", s, body)
 			}
@@ -690,7 +690,7 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 			}
 		}
 	}
-	t.Run("in a request", func(t *testing.T) {
+	t.Run("request", func(t *testing.T) {
 		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"q"},
 			{"role":"assistant","content":[{"type":"text","text":"hi","index":0},{"type":"input_json_delta","partial_json":"{}","index":1},
 				{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"index":1,"signature":"x-sig","caller":{"type":"direct"}}]},
@@ -708,7 +708,7 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 		ms := append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)
 		return ask(append(ms, dragoman.ToolResults(result("toolu_1", "r")))...)
 	}
-	t.Run("in an answer", func(t *testing.T) {
+	t.Run("response", func(t *testing.T) {
 		body := `{"id":"m","type":"message","role":"assistant","model":"m","content":[` + blocks + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
 		resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
@@ -719,10 +719,10 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 			clean(t, enc.Body)
 		}
 		if same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-			t.Errorf("a client gets another answer (%v): %s", err, same.Body)
+			t.Errorf("the client gets another response (%v): %s", err, same.Body)
 		}
 	})
-	t.Run("in a stream", func(t *testing.T) {
+	t.Run("stream", func(t *testing.T) {
 		var body strings.Builder
 		for _, data := range []string{
 			`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
@@ -748,7 +748,7 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 	})
 }
 
-func TestQuirkD31_ATargetThatRefusesCacheBreakpointsGetsNone(t *testing.T) {
+func TestQuirkD31_NoCacheBreakpointsDropsHints(t *testing.T) {
 	req := decode(t, `{"model":"m","max_tokens":5,"cache_control":{"type":"ephemeral"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],
 		"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],
 		"messages":[{"role":"user","content":[{"type":"text","text":"q","cache_control":{"type":"ephemeral"}}]},

@@ -12,11 +12,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of
-// body, which must not change afterwards. What was decoded before an error is
-// returned with it.
+// DecodeResponse implements [dialect.Codec]. The response aliases body, which
+// must not change afterwards. On error it returns what was decoded so far.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
-	a := newAnswer(blockDecoder{blockwire.NewDecoder(format, o)})
+	a := newResponseDecoder(blockDecoder{blockwire.NewDecoder(format, o)})
 	return a.Decode(body, func(r *jsonwire.Reader) error {
 		content := a.read(r)
 		err := r.End()
@@ -28,19 +27,20 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	})
 }
 
-// answer is a message object being read: the body of a response, or what a
-// stream says of it at its start and end.
-type answer struct {
+// responseDecoder decodes one message object: the body of a response, or the fields of
+// it that a stream sends at its start and end.
+type responseDecoder struct {
 	blockwire.Answer
 	blocks   blockDecoder
 	counters counters
-	// contents counts the members "content", contentEnd is where the last ends.
+	// contents counts the content fields; contentEnd is the offset at which the
+	// last one ends.
 	contents   int
 	contentEnd int64
 }
 
-func newAnswer(blocks blockDecoder) answer {
-	return answer{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
+func newResponseDecoder(blocks blockDecoder) responseDecoder {
+	return responseDecoder{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
 }
 
 var (
@@ -48,9 +48,9 @@ var (
 	errContent   = errors.New("want a list of content blocks")
 )
 
-// checkContent refuses an answer that is no message: one that says nothing
-// must not pass for one that has nothing to say.
-func (a *answer) checkContent(content []byte) error {
+// checkContent returns an error if the body is not a message. An empty body
+// must not pass as an empty response.
+func (a *responseDecoder) checkContent(content []byte) error {
 	switch {
 	case a.Failed:
 		return nil
@@ -65,8 +65,8 @@ func (a *answer) checkContent(content []byte) error {
 	}
 }
 
-// read reads a message object and returns its content, unread.
-func (a *answer) read(r *jsonwire.Reader) (content jsonwire.Value) {
+// read reads a message object and returns its content without decoding it.
+func (a *responseDecoder) read(r *jsonwire.Reader) (content jsonwire.Value) {
 	for key := range r.Object() {
 		switch k := string(key); k {
 		case "id":
@@ -92,17 +92,18 @@ func (a *answer) read(r *jsonwire.Reader) (content jsonwire.Value) {
 			a.Keep.Member(&a.Resp.Extra, name, "", key, r.Raw())
 		}
 	}
-	a.Decoder.DropTwins(&a.Resp.Extra, "", "", answerMembers)
+	a.Decoder.DropTwins(&a.Resp.Extra, "", "", responseFields)
 	a.Resp.ServiceTier = a.counters.tier
 	return content
 }
 
-// answerMembers say what an answer holds and runs, and whether it may.
-var answerMembers = []string{"type", "role", "content", "stop_reason", "error", "id", "model", "stop_sequence", "stop_details", "usage"}
+// responseFields lists the fields that decide what a response holds and whether
+// its calls may run.
+var responseFields = []string{"type", "role", "content", "stop_reason", "error", "id", "model", "stop_sequence", "stop_details", "usage"}
 
-// readStop reads one of the members that say why a message ended. Null says
-// nothing and erases nothing.
-func (a *answer) readStop(r *jsonwire.Reader, key string) {
+// readStop reads one of the fields that describe why a message ended. Null does
+// not replace an earlier value.
+func (a *responseDecoder) readStop(r *jsonwire.Reader, key string) {
 	if r.Kind() == 'n' {
 		raw := r.Raw()
 		if key == "stop_details" && a.Details == nil {
@@ -116,7 +117,7 @@ func (a *answer) readStop(r *jsonwire.Reader, key string) {
 	case "stop_sequence":
 		a.Sequence = r.String()
 	case "stop_details":
-		first := a.Details == nil // a null may have been kept before
+		first := a.Details == nil // a null may have been stored before
 		var old []byte
 		if !first {
 			old = a.Details.JSON
@@ -131,8 +132,9 @@ func (a *answer) readStop(r *jsonwire.Reader, key string) {
 	}
 }
 
-// finish settles the content, the stop and the usage of a whole message.
-func (a *answer) finish(content jsonwire.Value) {
+// finish decodes the content and sets the stop and the usage of a complete
+// message.
+func (a *responseDecoder) finish(content jsonwire.Value) {
 	d := a.Decoder
 	parts, changed := d.SettleDuplicates(a.blocks.content(content))
 	if a.contents > 1 {
@@ -141,21 +143,21 @@ func (a *answer) finish(content jsonwire.Value) {
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts, Origin: d.Origin}
 	a.Resp.Stop = a.Stop(true, m.ToolCalls())
 	a.Resp.Usage = a.counters.usage()
-	// An answer may have them, a request may not.
+	// A response may have these fields, a request may not.
 	changed = d.AllWithoutStrays(parts, d.Content) || changed
 	if changed || len(parts) > 0 && content.Raw[0] != '[' {
 		a.Message(m, nil)
 		return
 	}
-	a.Message(m, func() []byte { // what goes back is the message a request holds, not the response
+	a.Message(m, func() []byte { // the next request contains the message, not the response
 		raw := make([]byte, 0, len(content.Raw)+32)
 		raw = append(raw, `{"role":"assistant","content":`...)
 		return append(append(raw, content.Raw...), '}')
 	})
 }
 
-// content reads the blocks of a response. Text instead of blocks is taken as
-// one; anything else has none.
+// content decodes the blocks of a response. A string is decoded as one text;
+// any other value gives no parts.
 func (d *blockDecoder) content(content jsonwire.Value) []dragoman.Part {
 	if len(content.Raw) == 0 {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// EncodeResponse implements [dialect.Codec]. All messages of the output become
-// the content of one; a response that came from this dialect and was not
-// changed is written byte for byte.
+// EncodeResponse implements [dialect.Codec]. All output messages become the
+// content of one message. A response of this dialect that was not changed is
+// written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	return format.EncodeResponse(resp, o, func(answer blockwire.AnswerEncoder, w *jsonwire.Writer) error {
-		e := answerEncoder{answer}
+	return format.EncodeResponse(resp, o, func(base blockwire.AnswerEncoder, w *jsonwire.Writer) error {
+		e := responseEncoder{base}
 		w.BeginObject()
 		e.header(w, resp)
 		w.Key("content")
@@ -23,27 +23,27 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		if err != nil {
 			return err
 		}
-		standing := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred)
-		note, told := e.failure(standing, calls, resp.Extra)
+		effective := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred)
+		note, rest := e.failure(effective, calls, resp.Extra)
 		if note != "" {
 			writeText(w, &dragoman.Text{Text: note}, extra.At("/stop"), e.Rep)
 		}
 		w.EndArray()
-		e.stop(w, resp.Stop, standing, resp.Origin, calls, refused)
+		e.stop(w, resp.Stop, effective, resp.Origin, calls, refused)
 		w.Key("usage")
-		writeUsage(w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep), e.Rep)
+		writeUsage(w, resp.Usage, responseTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep), e.Rep)
 		extra.WriteUnless(w, resp.Extra, name, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
 		w.EndObject()
-		e.unsaidResponse(resp, told)
+		e.reportResponse(resp, rest)
 		return nil
 	})
 }
 
-// answerEncoder writes the pieces that a response and a stream share.
-type answerEncoder struct{ blockwire.AnswerEncoder }
+// responseEncoder writes the parts shared by responses and streams.
+type responseEncoder struct{ blockwire.AnswerEncoder }
 
-// header writes the members every message starts with.
-func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
+// header writes the fields that every message starts with.
+func (e *responseEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("msg_", e.Options.Seed)
@@ -59,56 +59,58 @@ func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	w.StringField("model", model)
 }
 
-// failure is the text of an answer that failed at a call, which the API has no
-// word for: without one the answer is an empty success (quirk B21). It is empty
-// for any other stop, and beside calls, which have a word that lets none run.
-// told are the members of the answer that it does not say.
-func (e *answerEncoder) failure(s dragoman.Stop, calls bool, members *dragoman.Extra) (note string, told *dragoman.Extra) {
+// failure returns the text of a response that failed at a call. The API has no
+// stop reason for that, so without the text the response would be an empty
+// success (quirk B21). The text is empty for any other stop, and if there are
+// calls, because then a stop reason exists that keeps them from running. rest
+// holds the extra fields that the text does not include.
+func (e *responseEncoder) failure(s dragoman.Stop, calls bool, fields *dragoman.Extra) (note string, rest *dragoman.Extra) {
 	if s.Reason != dragoman.StopMalformedCall || calls {
-		return "", members
+		return "", fields
 	}
-	note, told = wirekit.Ended(s.Reason, members)
-	e.Rep.Add(dragoman.Synthesized, dragoman.Warn, "/output", "a text says that the response failed, because the API has no stop reason for that")
-	return "[" + note + "]", told
+	note, rest = wirekit.Ended(s.Reason, fields)
+	e.Rep.Add(dragoman.Synthesized, dragoman.Warn, "/output", "text added to report that the response failed: the API has no stop reason for it")
+	return "[" + note + "]", rest
 }
 
-// unsaidResponse reports what of a response has no place; members are its own
-// without those that were told.
-func (e *answerEncoder) unsaidResponse(resp *dragoman.Response, members *dragoman.Extra) {
-	e.ReportResponse(resp, members)
+// reportResponse reports the fields of a response that cannot be written.
+// fields are its extra fields except those already written.
+func (e *responseEncoder) reportResponse(resp *dragoman.Response, fields *dragoman.Extra) {
+	e.ReportResponse(resp, fields)
 	if !resp.Created.IsZero() {
-		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/created", "the API tells no time")
+		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/created", "the API does not report a creation time")
 	}
 }
 
-// stop writes why the message ended: what stands of what was told.
-func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) {
-	s = e.RefusalStop(s, refused, dragoman.StopRefusal, "refusal, because the answer is one")
+// stop writes the stop s. original is the stop before it was replaced because
+// of a blocked call.
+func (e *responseEncoder) stop(w *jsonwire.Writer, original, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) {
+	s = e.RefusalStop(s, refused, dragoman.StopRefusal, "refusal, because the response is one")
 	own := origin != nil && origin.Dialect == name
-	if !own && s.Reason == dragoman.StopSequence && s.Sequence == "" { // a word that clients look for the sequence by
-		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/stop", "nobody says which sequence stopped it")
-		if s = (dragoman.Stop{Reason: dragoman.StopEnd}); calls { // which do not run
+	if !own && s.Reason == dragoman.StopSequence && s.Sequence == "" { // clients expect a sequence with this stop reason
+		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/stop", "the stop sequence that matched is unknown")
+		if s = (dragoman.Stop{Reason: dragoman.StopEnd}); calls { // calls do not run after a stop sequence
 			s.Reason = dragoman.StopUnknown
 		}
 	}
-	word, exact := e.WordOf(s, own, calls)
+	reason, exact := e.WordOf(s, own, calls)
 	if !exact {
 		severity := dragoman.Warn
-		if word == "end_turn" { // a failure that looks like a success (quirk B21)
+		if reason == "end_turn" { // a failure that looks like a success (quirk B21)
 			severity = dragoman.Serious
 		}
-		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, word)
+		e.Rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, reason)
 	} else if !refused {
-		wirekit.ReportBarred(e.Rep, told, s, word, "")
+		wirekit.ReportBarred(e.Rep, original, s, reason, "")
 	}
-	w.StringField("stop_reason", word)
+	w.StringField("stop_reason", reason)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)
 	if s.Details != nil && s.Details.Format == formatDetails {
 		w.RawField("stop_details", s.Details.JSON)
 		return
 	}
-	wirekit.ReportDetails(e.Rep, told, "")
-	if word == "refusal" && !own { // which is told with why; nobody has said
+	wirekit.ReportDetails(e.Rep, original, "")
+	if reason == "refusal" && !own { // clients expect details with a refusal; none are known
 		w.RawField("stop_details", []byte(`{"type":"refusal","category":null,"explanation":null}`))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnUnchangedResponseIsByteIdenticalAndOnlyTheModelChanges(t *testing.T) {
-	body := strings.Replace(answerOf("end_turn", `[{"type":"text","text":"h\u00e9 <b>"}]`), `"model":`, "\n \"model\" : ", 1)
+func TestUnchangedResponseKeepsItsBytes(t *testing.T) {
+	body := strings.Replace(responseBody("end_turn", `[{"type":"text","text":"h\u00e9 <b>"}]`), `"model":`, "\n \"model\" : ", 1)
 	resp := decodeResponse(t, body)
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != body {
@@ -28,17 +28,17 @@ func TestAnUnchangedResponseIsByteIdenticalAndOnlyTheModelChanges(t *testing.T) 
 	}
 }
 
-func TestAResponseGoesBackIntoTheConversationAsItCame(t *testing.T) {
+func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"x","citations":null}, {"type":"tool_use","id":"toolu_1","name":"f","input":{ "a":1 }}]`
-	resp := decodeResponse(t, answerOf("tool_use", content))
-	req := ask(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, said(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
+	resp := decodeResponse(t, responseBody("tool_use", content))
+	req := ask(append([]dragoman.Message{dragoman.UserText("a")}, append(resp.Output, newMessage(dragoman.RoleTool, result("toolu_1", "ok")))...)...)
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body)[1]; got != `{"role":"assistant","content":`+content+`}` {
 		t.Errorf("%s", got)
 	}
 }
 
-func TestQuirkB18_B19_B20_StopIsDerivedFromContentAndWord(t *testing.T) {
+func TestQuirkB18_B19_B20_StopReasons(t *testing.T) {
 	const text, use = `[{"type":"text","text":"x"}]`, `[{"type":"tool_use","id":"t1","name":"f","input":{}}]`
 	for _, c := range []struct {
 		word, content string
@@ -58,7 +58,7 @@ func TestQuirkB18_B19_B20_StopIsDerivedFromContentAndWord(t *testing.T) {
 		{"compaction", text, dragoman.StopCompaction, true},
 		{"telepathy", use, dragoman.StopUnknown, false},
 	} {
-		resp := decodeResponse(t, answerOf(c.word, c.content))
+		resp := decodeResponse(t, responseBody(c.word, c.content))
 		if resp.Stop.Reason != c.want || resp.Stop.Native != c.word {
 			t.Errorf("%s: %+v", c.word, resp.Stop)
 		}
@@ -72,12 +72,12 @@ func TestQuirkB18_B19_B20_StopIsDerivedFromContentAndWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if back := decodeResponse(t, string(enc.Body)); back.Stop.Reason != c.want {
-			t.Errorf("%s came back as %+v", c.word, back.Stop)
+			t.Errorf("%s decoded as %+v", c.word, back.Stop)
 		}
 	}
 }
 
-func TestStopsOfOthersGetTheNearestWord(t *testing.T) {
+func TestForeignStopReasons(t *testing.T) {
 	for _, c := range []struct {
 		reason dragoman.StopReason
 		calls  bool
@@ -88,14 +88,14 @@ func TestStopsOfOthersGetTheNearestWord(t *testing.T) {
 		{dragoman.StopToolCalls, true, "tool_use", false},
 		{dragoman.StopLength, false, "max_tokens", false},
 		{dragoman.StopContentFilter, false, "refusal", true},
-		{dragoman.StopMalformedCall, true, "max_tokens", true}, // a word after which clients run nothing
+		{dragoman.StopMalformedCall, true, "max_tokens", true}, // a stop reason after which clients run no call
 		{dragoman.StopUnknown, false, "end_turn", true},
 	} {
 		parts := []dragoman.Part{&dragoman.Text{Text: "x"}}
 		if c.calls {
 			parts = append(parts, call("c1", "f", "{}"))
 		}
-		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{said(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
+		resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, parts...)}, Stop: dragoman.Stop{Reason: c.reason, Native: "zzz"}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || !strings.Contains(string(enc.Body), `"stop_reason":"`+c.want+`"`) {
 			t.Errorf("%s: %v %s", c.reason, err, enc.Body)
@@ -116,18 +116,18 @@ func TestRefusalKeepsItsDetails(t *testing.T) {
 	if diff := cmp.Diff(codectest.JSON[any](t, []byte(body)), codectest.JSON[any](t, enc.Body)); diff != "" {
 		t.Error(diff)
 	}
-	// A refusal told as a part becomes text and the stop this dialect has for it.
-	other := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{said(dragoman.RoleAssistant, &dragoman.Refusal{Text: "no"})}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+	// A refusal part becomes text and the refusal stop reason.
+	other := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, &dragoman.Refusal{Text: "no"})}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 	enc, _ = codec.EncodeResponse(other, dialect.EncodeOptions{})
 	if s := string(enc.Body); !strings.Contains(s, `"stop_reason":"refusal"`) || !strings.Contains(s, `{"type":"text","text":"no"}`) {
 		t.Errorf("%s", s)
 	}
 }
 
-func TestQuirkB10_B11_IDsOfAResponseAreSettled(t *testing.T) {
+func TestQuirkB10_B11_SyntheticAndDuplicateIDs(t *testing.T) {
 	content := `[{"type":"tool_use","name":"f","input":{"a":1}},{"type":"tool_use","id":"x","name":"f","input":{"a":1}},
 		{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"tool_use","id":"x","name":"f","input":{"a":2}}]`
-	resp, rep, err := codec.DecodeResponse([]byte(answerOf("tool_use", content)), dialect.DecodeOptions{Seed: "run/1"})
+	resp, rep, err := codec.DecodeResponse([]byte(responseBody("tool_use", content)), dialect.DecodeOptions{Seed: "run/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,24 +139,24 @@ func TestQuirkB10_B11_IDsOfAResponseAreSettled(t *testing.T) {
 	has(t, rep, dragoman.Dropped, "/content/2")
 	has(t, rep, dragoman.Renamed, "/content/3")
 	if resp.Output[0].Native != nil {
-		t.Error("a message whose ids we made must not go back as it came")
+		t.Error("a message with synthetic ids must not be replayed")
 	}
-	other, _, _ := codec.DecodeResponse([]byte(answerOf("tool_use", content)), dialect.DecodeOptions{Seed: "run/2"})
+	other, _, _ := codec.DecodeResponse([]byte(responseBody("tool_use", content)), dialect.DecodeOptions{Seed: "run/2"})
 	if other.ToolCalls()[0].ID == calls[0].ID {
 		t.Error("another seed must give another id")
 	}
 }
 
-func TestQuirkC34_OnLengthTheLastCallIsTruncated(t *testing.T) {
-	resp := decodeResponse(t, answerOf("max_tokens", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{"x":1}}]`))
+func TestQuirkC34_LengthTruncatesLastCall(t *testing.T) {
+	resp := decodeResponse(t, responseBody("max_tokens", `[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{"x":1}}]`))
 	calls := resp.ToolCalls()
 	if calls[0].Problem.Code != codes.ProblemStopped || calls[1].Problem.Code != codes.ProblemTruncated {
 		t.Errorf("%v %v", calls[0].Problem, calls[1].Problem)
 	}
 }
 
-func TestARepeatedKeyMakesAnInvalidCallNotAFailedResponse(t *testing.T) {
-	resp := decodeResponse(t, answerOf("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{"x":1,"x":2}}]`))
+func TestDuplicateKeyBlocksOnlyItsCall(t *testing.T) {
+	resp := decodeResponse(t, responseBody("tool_use", `[{"type":"tool_use","id":"a","name":"f","input":{"x":1,"x":2}}]`))
 	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemDuplicateKey {
 		t.Errorf("%v", p)
 	}
@@ -180,8 +180,8 @@ func TestQuirkJ12_UsageArithmetic(t *testing.T) {
 	}
 }
 
-func TestForeignReasoningInAnAnswerIsShownWithoutItsProof(t *testing.T) {
-	m := said(dragoman.RoleAssistant, &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "secret"}, &dragoman.Reasoning{Encrypted: "hidden"}, &dragoman.Text{Text: "x"})
+func TestForeignReasoningLosesSignature(t *testing.T) {
+	m := newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "secret"}, &dragoman.Reasoning{Encrypted: "hidden"}, &dragoman.Text{Text: "x"})
 	m.Origin = foreign
 	resp := &dragoman.Response{ID: "r", Model: "m", Origin: foreign, Output: []dragoman.Message{m}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -196,14 +196,14 @@ func TestForeignReasoningInAnAnswerIsShownWithoutItsProof(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/output/0/parts/1")
 }
 
-func TestFreeformCallIsWrittenAsAnInputObject(t *testing.T) {
+func TestFreeformCallIsInputObject(t *testing.T) {
 	c := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: "*** \"x\"\n"}
-	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{said(dragoman.RoleAssistant, c)}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
+	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, c)}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"input":{"input":"*** \"x\"\n"}`) {
 		t.Errorf("%v %s", err, enc.Body)
 	}
-	// The other way: a client of ours whose freeform tool was lowered gets its
+	// In the other direction, a caller whose freeform tool was lowered gets its
 	// text back.
 	req := ask(dragoman.UserText("a"))
 	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
@@ -214,7 +214,7 @@ func TestFreeformCallIsWrittenAsAnInputObject(t *testing.T) {
 	}
 }
 
-func TestErrorEnvelopeInA200IsAFailedResponse(t *testing.T) {
+func TestErrorWithStatus200IsFailedResponse(t *testing.T) {
 	body := `{"type":"error","error":{"type":"overloaded_error","message":"busy"},"request_id":"req_1"}`
 	resp := decodeResponse(t, body)
 	if resp.Error == nil || resp.Error.Class != dragoman.ErrorOverloaded || resp.Stop.Reason != dragoman.StopError {
@@ -225,7 +225,7 @@ func TestErrorEnvelopeInA200IsAFailedResponse(t *testing.T) {
 	}
 }
 
-func TestQuirkJ3_ErrorsBothWays(t *testing.T) {
+func TestQuirkJ3_Errors(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
@@ -261,11 +261,11 @@ func TestQuirkJ3_ErrorsBothWays(t *testing.T) {
 	}
 	status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: 430, Type: "requests", Message: "slow down", RequestID: "r1"})
 	if want := `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"},"request_id":"r1"}`; status != 429 || string(body) != want {
-		t.Errorf("words of another API leak: %d %s", status, body)
+		t.Errorf("types of another API are written: %d %s", status, body)
 	}
 }
 
-func TestBadResponsesFailWithTheirPlace(t *testing.T) {
+func TestInvalidResponseErrorHasPointer(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"id":5}`, `{"id":"x","content":[{"type":"text","text":"a"}],"model":5}`, `{"id":"x"} trailing`} {
 		resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err == nil || resp == nil {
@@ -274,11 +274,11 @@ func TestBadResponsesFailWithTheirPlace(t *testing.T) {
 	}
 	resp, _, err := codec.DecodeResponse([]byte(`{"id":"x","content":[{"type":"text","text":"a"}],"model":7}`), dialect.DecodeOptions{})
 	if err == nil || resp.Text() != "a" {
-		t.Errorf("what came before the error must be kept: %v", err)
+		t.Errorf("the part decoded before the error is lost: %v", err)
 	}
 }
 
-func TestQuirkB21_AMalformedCallOfAnotherAPIIsNoEmptySuccess(t *testing.T) {
+func TestQuirkB21_MalformedCallIsNotEmptySuccess(t *testing.T) {
 	ended := dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall, Native: "MALFORMED_FUNCTION_CALL"}, Response: dragoman.Response{
 		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.Gemini},
 		Extra: &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
@@ -296,11 +296,11 @@ func TestQuirkB21_AMalformedCallOfAnotherAPIIsNoEmptySuccess(t *testing.T) {
 	}
 	for how, got := range map[string]dialect.Encoded{"whole": enc, "streamed": {Body: streamed, Report: e.Report()}} {
 		if !strings.Contains(string(got.Body), `"text":"[the response ended with malformed_tool_call: call: print(x)]"`) {
-			t.Errorf("%s: nothing tells of the failure: %s", how, got.Body)
+			t.Errorf("%s: the failure is not visible: %s", how, got.Body)
 		}
 		for _, l := range got.Report.Losses {
 			if strings.HasSuffix(l.Path, "finishMessage") {
-				t.Errorf("%s: %v, which was written", how, l)
+				t.Errorf("%s: reported as lost but written: %v", how, l)
 			}
 		}
 		if got.Report.Err(dragoman.Serious) == nil {

@@ -14,7 +14,8 @@ type setting = wirekit.Setting[*requestDecoder, *requestEncoder]
 
 const absent = "the API has no such parameter"
 
-// settings are the fields of a request, in the order in which they are written.
+// settings lists the fields of a request, in the order in which they are
+// written.
 var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name}, []setting{
 	{Field: "model", Canonical: wirekit.Model},
 	{Field: "max_tokens", Canonical: wirekit.MaxOutputTokens, Encode: (*requestEncoder).maxTokens},
@@ -43,12 +44,12 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name}, []setting{
 	{Field: "cache_control", Canonical: wirekit.Cache, Known: cacheFields, Decode: (*requestDecoder).cache, Encode: (*requestEncoder).cache},
 	{Field: "stream", Canonical: wirekit.Stream},
 	{Canonical: wirekit.CacheKey, Lost: wirekit.LostInfo("the API caches by breakpoints, not by key")},
-	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("the API takes no metadata but the user")},
+	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("the API accepts no metadata except the user")},
 	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("the API has no verbosity")},
 	{Canonical: wirekit.Store, Lost: wirekit.LostInfo("the API stores no responses")},
 })
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	toolFields = jsonwire.Known{
 		"type": nil, "name": nil, "description": nil, "input_schema": nil, "strict": nil,
@@ -59,7 +60,7 @@ var (
 	cacheFields    = jsonwire.Known{"type": nil, "ttl": nil}
 	formatFields   = jsonwire.Known{"type": nil, "schema": nil}
 	sourceFields   = jsonwire.Known{"type": nil, "media_type": nil, "data": nil, "url": nil, "file_id": nil}
-	// blockFields are the fields of all kinds of blocks.
+	// blockFields lists the fields of all kinds of blocks.
 	blockFields = jsonwire.Known{
 		"type": nil, "text": nil, "thinking": nil, "signature": nil, "data": nil, "cache_control": cacheFields,
 		"id": nil, "name": nil, "input": nil, "caller": nil, "source": sourceFields, "title": nil,
@@ -68,7 +69,7 @@ var (
 	}
 )
 
-// maxTokens writes the bound that the wire demands.
+// maxTokens writes the maximum, which the wire requires.
 func (e *requestEncoder) maxTokens() {
 	n := e.Req.MaxOutputTokens
 	if n == nil {
@@ -102,7 +103,7 @@ func (d *requestDecoder) outputFormat() {
 	}
 }
 
-// betaFormat reads the beta's name for output_config.format.
+// betaFormat reads the beta name of output_config.format.
 func (d *requestDecoder) betaFormat() {
 	raw := d.R.Raw()
 	if !d.format(raw) && d.R.Err() == nil {
@@ -124,8 +125,8 @@ func (e *requestEncoder) outputFormat() {
 	w.EndObject()
 }
 
-// thinks reports whether the model thinks. Then the API takes no top_k, no temperature but 1
-// and no top_p below 0.95.
+// thinks reports whether the model thinks. The API then rejects top_k, any
+// temperature except 1, and any top_p below 0.95.
 func (e *requestEncoder) thinks() bool {
 	typ := e.Thinks()
 	return typ != "" && typ != "disabled"
@@ -143,7 +144,7 @@ func (e *requestEncoder) stop() {
 	stop := e.Req.Sampling.Stop
 	if slices.ContainsFunc(stop, blank) {
 		stop = slices.DeleteFunc(slices.Clone(stop), blank)
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences of nothing but white space")
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "blank stop sequences")
 	}
 	if len(stop) > 0 {
 		e.W.Key("stop_sequences")
@@ -179,7 +180,7 @@ func (e *requestEncoder) serviceTier() {
 		tier = "standard_only"
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"default" written as "standard_only"`)
 	default:
-		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %q", tier)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no service tier %q", tier)
 		return
 	}
 	e.W.StringField("service_tier", tier)

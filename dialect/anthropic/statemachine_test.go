@@ -5,5 +5,5 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// checkWire reads a stream as the strictest clients do (quirk C20).
+// checkWire reads a stream like the strictest clients (quirk C20).
 func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Anthropic, stream) }

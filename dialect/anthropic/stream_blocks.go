@@ -12,33 +12,33 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// streamBlock is a block that is being streamed.
+// streamBlock is an open block of a stream.
 type streamBlock struct {
 	blockwire.Incoming
-	members []member
-	starts  map[string]string // the string members of Raw, once they are needed
-	full    bool              // more members came than are kept
-	cites   []byte
+	fields []field
+	starts map[string]string // the string fields of Raw, set when first needed
+	full   bool              // more fields arrived than are stored
+	cites  []byte
 }
 
-// member is a member of a block that a delta set or lengthened: text where
-// fragments of a string are joined, raw for any value.
-type member struct {
+// field is a field of a block that deltas set or extend: text for a string
+// built from fragments, raw for any other value.
+type field struct {
 	name   string
 	text   []byte
 	isText bool
 	raw    []byte
 }
 
-// maxMembers bounds how many members deltas may add to one block.
-const maxMembers = 64
+// maxFields limits the fields that deltas may add to one block.
+const maxFields = 64
 
-// startContent takes the blocks of a message_start that brings its content
-// along, as programmatic tool calls do.
+// startContent decodes the blocks of a message_start that includes its content,
+// as programmatic tool calls do.
 func (d *streamDecoder) startContent(content []byte) error {
 	if len(content) == 0 || content[0] != '[' {
 		if s := string(content); s != "" && s != "null" && s != `""` {
-			d.Rep.Add(dragoman.Dropped, dragoman.Warn, "/content", "the content of message_start is no list of blocks")
+			d.Rep.Add(dragoman.Dropped, dragoman.Warn, "/content", "the content of message_start is not a list of blocks")
 		}
 		return nil
 	}
@@ -52,7 +52,7 @@ func (d *streamDecoder) startContent(content []byte) error {
 		if err != nil {
 			return err
 		}
-		if b.Twice = d.twice; d.answer.contents > 1 {
+		if b.Twice = d.duplicate; d.response.contents > 1 {
 			b.Twice = "content"
 		}
 		d.Finish(b)
@@ -63,19 +63,19 @@ func (d *streamDecoder) startContent(content []byte) error {
 func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	d.Start()
 	if raw == nil {
-		if d.noBlock {
-			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
+		if d.badStart {
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, "/content", "the start of block %d is not an object", index)
 		}
 		return nil
 	}
 	if old := d.Open[index]; old != nil {
-		d.Finish(old) // its end was lost
+		d.Finish(old) // its end is missing
 	}
 	b, err := d.begin(raw)
 	if err != nil {
 		return err
 	}
-	b.Twice = d.twice
+	b.Twice = d.duplicate
 	d.OpenAt(index, b)
 	return nil
 }
@@ -113,8 +113,8 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	return b, nil
 }
 
-// blockDelta applies the delta that was read. A delta of a block that never
-// started opens one where its kind tells enough.
+// blockDelta applies the current delta. A delta for a block that was not
+// started opens one if its kind is sufficient.
 func (d *streamDecoder) blockDelta(index int64) {
 	b := d.Open[index]
 	if b == nil {
@@ -127,14 +127,14 @@ func (d *streamDecoder) blockDelta(index int64) {
 		}
 		if opening == "" || d.delta.text == "" || d.blockStart(index, []byte(opening)) != nil {
 			if d.delta.text != "" {
-				d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
+				d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/content", "%.40s for block %d, which is not open", d.kind, index)
 			}
 			return
 		}
 		b = d.Open[index]
 	}
-	if d.twice != "" {
-		b.Twice = d.twice
+	if d.duplicate != "" {
+		b.Twice = d.duplicate
 	}
 	d.mistyped(b)
 	text := d.delta.text
@@ -147,7 +147,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "input_json_delta":
 			d.Input(b, text, d.delta.whole, "partial_json")
 		default:
-			d.setMembers(b)
+			d.setFields(b)
 			d.carryDelta()
 		}
 		return
@@ -158,7 +158,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "text_delta":
 			b.Part.Append(text)
 		case "citations_delta":
-			b.cite(d.taken(d.delta.citation))
+			b.cite(d.charge(d.delta.citation))
 		default:
 			d.setExtras(&p.Extra, b)
 			d.carryDelta()
@@ -168,8 +168,8 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "thinking_delta":
 			b.Part.Append(text)
 		case "signature_delta":
-			if text != "" { // the last one counts, and nothing erases it (quirk C22)
-				p.Signature = d.answer.Keep.Text(p.Signature, text)
+			if text != "" { // the last non-empty one counts (quirk C22)
+				p.Signature = d.response.Keep.Text(p.Signature, text)
 			}
 		default:
 			d.setExtras(&p.Extra, b)
@@ -180,32 +180,32 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "input_json_delta":
 			d.Input(b, text, d.delta.whole, "partial_json")
 		case "text_delta":
-			d.set(b, member{name: "text", text: []byte(text), isText: true})
+			d.set(b, field{name: "text", text: []byte(text), isText: true})
 		case "thinking_delta":
-			d.set(b, member{name: "thinking", text: []byte(text), isText: true})
+			d.set(b, field{name: "thinking", text: []byte(text), isText: true})
 		case "signature_delta":
-			d.set(b, member{name: "signature", raw: jsonwire.Quote(text)})
+			d.set(b, field{name: "signature", raw: jsonwire.Quote(text)})
 		case "citations_delta":
-			b.cite(d.taken(d.delta.citation))
+			b.cite(d.charge(d.delta.citation))
 		default:
-			d.setMembers(b)
+			d.setFields(b)
 		}
 	default:
 		d.mismatch(b)
 	}
 }
 
-// mistyped reports a text of a delta that is no string: arguments are read as the
-// value they are, and the rest is not read.
+// mistyped reports a delta text that is not a string. Arguments are then used
+// as the value they are; other fields are ignored.
 func (d *streamDecoder) mistyped(b *streamBlock) {
-	if d.delta.mistyped == "" { // as in every fragment of a sound stream: no place is made for it
+	if d.delta.mistyped == "" { // the common case; avoids building the path
 		return
 	}
 	if d.delta.whole {
 		d.ReportWhole(b)
 		return
 	}
-	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
+	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%q of a %.40s is not a string", d.delta.mistyped, d.kind)
 }
 
 // mismatch reports a delta of a known kind that does not fit its block.
@@ -214,48 +214,48 @@ func (d *streamDecoder) mismatch(b *streamBlock) bool {
 		return false
 	}
 	if d.delta.text != "" || d.delta.citation != nil {
-		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "a %s does not fit the block", d.kind)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%s does not fit the block", d.kind)
 	}
 	return true
 }
 
-// taken counts what is kept outside of a part.
-func (d *streamDecoder) taken(raw []byte) []byte {
+// charge charges bytes that are stored outside of a part.
+func (d *streamDecoder) charge(raw []byte) []byte {
 	d.Bound.Take(len(raw))
 	return raw
 }
 
-// carryDelta carries a delta of an unknown kind, without the fields that a client
-// could take for those of a known one.
+// carryDelta passes through a delta of an unknown kind, without the fields that
+// a client could read as those of a known kind.
 func (d *streamDecoder) carryDelta() {
 	if knownDelta(d.kind) || len(d.kind) == 0 {
 		return
 	}
 	d.Held.Field("/delta", []byte("type"), jsonwire.Quote(string(d.kind)))
-	for _, m := range d.delta.members {
+	for _, m := range d.delta.fields {
 		var seen wirekit.Members
-		if !seen.Twice(deltaMembers, []byte(m.name)) && !slices.Contains(deltaMembers, m.name) {
+		if !seen.Twice(deltaFields, []byte(m.name)) && !slices.Contains(deltaFields, m.name) {
 			d.Held.Field("/delta", []byte(m.name), m.value())
 		}
 	}
 }
 
-// setExtras keeps what a delta of an unknown kind says of a known block.
+// setExtras stores the fields of a delta of an unknown kind in a known block.
 func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 	if d.mismatch(b) {
 		return
 	}
-	for _, m := range d.delta.members {
-		if !d.modelled(b, m.name) {
-			d.answer.Keep.Member(e, name, "", []byte(m.name), m.value())
+	for _, m := range d.delta.fields {
+		if !d.isProtected(b, m.name) {
+			d.response.Keep.Member(e, name, "", []byte(m.name), m.value())
 		}
 	}
 }
 
-// modelled reports whether a member is none that a delta of an unknown kind may
-// set: what a block is, is not for strangers to say.
-func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
-	switch member {
+// isProtected reports whether a delta of an unknown kind must not set a field:
+// only known deltas decide what a block is. It reports the loss.
+func (d *streamDecoder) isProtected(b *streamBlock, name string) bool {
+	switch name {
 	case "text", "thinking", "signature", "data", "id", "name", "input", "cache_control":
 		if b.Part != nil && b.Part.Value.Kind() == codes.KindOpaque {
 			return false
@@ -264,26 +264,26 @@ func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
 	default:
 		return false
 	}
-	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "a %.40s may not set %q", d.kind, member)
+	d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "%.40s must not set %q", d.kind, name)
 	return true
 }
 
-func (d *streamDecoder) setMembers(b *streamBlock) {
+func (d *streamDecoder) setFields(b *streamBlock) {
 	if d.mismatch(b) {
 		return
 	}
-	for _, m := range d.delta.members {
-		if !d.modelled(b, m.name) {
+	for _, m := range d.delta.fields {
+		if !d.isProtected(b, m.name) {
 			d.set(b, m)
 		}
 	}
 }
 
-// set lengthens a member that the block started as a string; any other value
-// is replaced by the later one.
-func (d *streamDecoder) set(b *streamBlock, m member) {
-	for i := range b.members {
-		old := &b.members[i]
+// set extends a field that started as a string. Any other value is replaced by
+// the later one.
+func (d *streamDecoder) set(b *streamBlock, m field) {
+	for i := range b.fields {
+		old := &b.fields[i]
 		switch {
 		case old.name != m.name:
 		case old.isText && m.isText:
@@ -297,15 +297,15 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 			return
 		}
 	}
-	if len(b.members) >= maxMembers {
+	if len(b.fields) >= maxFields {
 		if !b.full {
 			b.full = true
-			d.Rep.Addf(dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
+			d.Rep.Addf(dragoman.Dropped, dragoman.Warn, d.At(b.At).String(), "field %.40q and later ones: more than %d fields in deltas", m.name, maxFields)
 		}
 		return
 	}
 	if b.starts == nil {
-		b.starts = stringMembers(b.Raw)
+		b.starts = stringFields(b.Raw)
 	}
 	if start, ok := b.starts[m.name]; m.isText && ok {
 		m.text, m.raw = append([]byte(start), m.text...), nil
@@ -313,7 +313,7 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 		m.raw, m.text, m.isText = m.value(), nil, false
 	}
 	d.Bound.Take(len(m.name) + len(m.text) + len(m.raw))
-	b.members = append(b.members, m)
+	b.fields = append(b.fields, m)
 }
 
 func (b *streamBlock) cite(citation []byte) {
@@ -326,7 +326,7 @@ func (b *streamBlock) cite(citation []byte) {
 	b.cites = append(b.cites, citation...)
 }
 
-func (m *member) value() []byte {
+func (m *field) value() []byte {
 	if m.isText {
 		return jsonwire.Quote(string(m.text))
 	}
@@ -334,8 +334,8 @@ func (m *member) value() []byte {
 }
 
 func (d *streamDecoder) blockStop(index int64) {
-	if b := d.Open[index]; b != nil && d.twice != "" {
-		b.Twice = d.twice
+	if b := d.Open[index]; b != nil && d.duplicate != "" {
+		b.Twice = d.duplicate
 	}
 	d.Stop(index)
 }
@@ -352,7 +352,8 @@ func (d *streamDecoder) FinishBlock(b *streamBlock) {
 	}
 }
 
-// citations is the whole list: what the block started with, then the deltas.
+// citations returns the complete list: those in the start of the block, then
+// those of the deltas.
 func (b *streamBlock) citations(e *dragoman.Extra) []byte {
 	out := []byte{'['}
 	if first, ok := extra.Get(e, name, "/citations"); ok && len(first) > 2 && first[0] == '[' {
@@ -363,29 +364,29 @@ func (b *streamBlock) citations(e *dragoman.Extra) []byte {
 	return append(append(out, b.cites...), ']')
 }
 
-// assembled is the block as the API would have sent it whole.
+// assembled returns the block as a response would contain it.
 func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	input := b.Fragments()
-	var set []member
+	var set []field
 	if len(bytes.TrimSpace(input)) > 0 {
 		switch err := jsonwire.Check(input); {
 		case err == nil:
-			set = append(set, member{name: "input", raw: input})
+			set = append(set, field{name: "input", raw: input})
 		case b.Call:
-			set = append(set, member{name: "input", text: input, isText: true}) // read back as the text it is
+			set = append(set, field{name: "input", text: input, isText: true}) // decoded as a string
 		default:
-			d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input that is not JSON left out: %v", err)
+			d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input dropped, not valid JSON: %v", err)
 		}
 	}
-	set = append(set, b.members...)
+	set = append(set, b.fields...)
 	if b.cites != nil {
-		set = append(set, member{name: "citations", raw: slices.Concat([]byte{'['}, b.cites, []byte{']'})})
+		set = append(set, field{name: "citations", raw: slices.Concat([]byte{'['}, b.cites, []byte{']'})})
 	}
-	return withMembers(b.Raw, set...)
+	return withFields(b.Raw, set...)
 }
 
-// stringMembers returns the members of an object that hold a string.
-func stringMembers(raw []byte) map[string]string {
+// stringFields returns the fields of an object that hold a string.
+func stringFields(raw []byte) map[string]string {
 	out := make(map[string]string)
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -402,9 +403,9 @@ func stringMembers(raw []byte) map[string]string {
 	return out
 }
 
-// withMembers returns an object with members set; of a repeated name the last
-// counts.
-func withMembers(raw []byte, set ...member) []byte {
+// withFields returns an object with the given fields set. If a name repeats,
+// the last one counts.
+func withFields(raw []byte, set ...field) []byte {
 	r := jsonwire.NewReader(raw)
 	if len(set) == 0 || r.Kind() != '{' {
 		return raw
@@ -452,7 +453,7 @@ func withMembers(raw []byte, set ...member) []byte {
 // WholeCall implements [blockwire.BlockReader].
 func (d *streamDecoder) WholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
 	block := jsonwire.Value{Raw: d.assembled(b)}
-	_, repeated := typeAndRepeat(block)
+	_, repeated := typeAndDuplicate(block)
 	if repeated == "" {
 		repeated = b.Twice
 	}

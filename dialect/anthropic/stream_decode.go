@@ -16,29 +16,29 @@ import (
 
 // NewStreamDecoder implements [dialect.Codec].
 //
-// The end of a call is held back until message_stop: only then is it known
-// that the calls of this response may run (quirks C13, C34).
+// The end of a call is held back until message_stop, because only then is it
+// known that the calls of the response may run (quirks C13, C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	blocks := blockDecoder{blockwire.NewDecoder(format, o)}
-	d := &streamDecoder{answer: newAnswer(blocks), blocks: blocks}
-	d.Init(blocks.Decoder, &d.answer.Answer, d)
+	d := &streamDecoder{response: newResponseDecoder(blocks), blocks: blocks}
+	d.Init(blocks.Decoder, &d.response.Answer, d)
 	d.sse.Max = o.Limit()
 	return d
 }
 
 type streamDecoder struct {
 	blockwire.StreamDecoder[*streamBlock]
-	wireEvent // the one at hand
+	wireEvent // the current event
 	sse       sse.Parser
 	blocks    blockDecoder
-	answer    answer
+	response  responseDecoder
 
-	named bool // message_start was seen
-	place wirekit.StreamPlace
-	late  wirekit.Late
+	started bool // message_start was seen
+	place   wirekit.StreamPlace
+	late    wirekit.Late
 }
 
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
@@ -51,7 +51,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	return d.Failed
 }
 
-// fail makes err the reason why the stream cannot be read on.
+// fail records err as the reason why the stream cannot be decoded further.
 func (d *streamDecoder) fail(err error) {
 	if err == nil || d.Failed != nil {
 		return
@@ -77,8 +77,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return d.Cut(broken)
 }
 
-// event takes one event of the wire. Nothing follows the terminal one: what
-// comes behind it is not passed on either.
+// event decodes one event. Nothing is passed through after the terminal event.
 func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
@@ -89,14 +88,14 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		d.late.Event(ev, d.Rep)
 		return nil
 	}
-	says := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"
+	hasData := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"
 	var failed error
-	if says {
+	if hasData {
 		failed = d.read(ev.Data, ev.Name)
 	}
 	chunk := d.Chunk(ev.Raw)
-	if says && failed == nil {
-		d.unmodelled(chunk, ev.Name)
+	if hasData && failed == nil {
+		d.unmodeled(chunk, ev.Name)
 		if failed = d.frame(ev.Data); failed == nil {
 			failed = d.Bound.Err()
 		}
@@ -110,26 +109,27 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	return nil
 }
 
-// unmodelled takes what the event at hand says that has no canonical form (quirk
-// J7): its unknown fields, or the whole of an unknown event. A nil chunk leaves
-// both out, which is reported. An event whose name or fields a client could take
-// for those of a known event is not passed on.
-func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk, event []byte) {
+// unmodeled stores the unknown fields of the current event, or the whole event
+// if it is unknown (quirk J7). With a nil chunk both are dropped, and the loss
+// is reported. An event whose name or fields a client could read as those of a
+// known event is not passed through.
+func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk, event []byte) {
 	var loss *dragoman.Loss
 	var fields []blockwire.UnknownField
 	switch {
 	case d.failure:
 	case !knownEvent(d.typ), string(d.typ) == "ping":
 		if loss = d.UnknownEvent(d.typ); chunk != nil {
-			chunk.Opaque = d.twice == "" && (len(event) == 0 || bytes.Equal(event, d.typ))
+			chunk.Opaque = d.duplicate == "" && (len(event) == 0 || bytes.Equal(event, d.typ))
 		}
 	default:
-		loss, fields = d.UnknownFields(d.typ, &d.strays), d.unread
+		loss, fields = d.UnknownFields(d.typ, &d.unknownFields), d.unread
 	}
 	d.Unmodelled(chunk, loss, fields)
 }
 
-// carrier returns a delta for the unknown fields of a delta that has no event.
+// carrier returns a delta for the unknown fields of a delta that emits nothing
+// else.
 func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	if b := d.Open[d.index]; string(d.typ) == "content_block_delta" && b != nil && b.Part != nil {
 		return b.Part.Carrier()
@@ -137,7 +137,7 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// frame acts on the event that was read.
+// frame handles the current event.
 func (d *streamDecoder) frame(data []byte) error {
 	if d.failure { // the server ends the stream with an error (quirk C14)
 		d.Break(d.DecodeError(0, nil, bytes.Clone(data)))
@@ -155,7 +155,7 @@ func (d *streamDecoder) frame(data []byte) error {
 	case "content_block_stop":
 		d.blockStop(d.index)
 	case "message_delta":
-		return d.messageDelta(d.change, d.usage, d.rest)
+		return d.messageDelta(d.change, d.usage, d.otherFields)
 	case "message_stop":
 		d.End()
 	}
@@ -164,7 +164,7 @@ func (d *streamDecoder) frame(data []byte) error {
 
 // Usage implements [blockwire.BlockReader].
 func (d *streamDecoder) Usage() dragoman.Usage {
-	usage := d.answer.counters.usage()
+	usage := d.response.counters.usage()
 	usage.Extra = extra.Clone(usage.Extra)
 	return usage
 }
@@ -175,18 +175,18 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 		return nil
 	}
 	r := jsonwire.NewReader(raw)
-	if d.named {
-		// The same message again is a gateway's stutter; another one would be
+	if d.started {
+		// A gateway may repeat the same message_start. Another message would be
 		// merged into the first (quirk C37).
-		second := newAnswer(blockDecoder{d.Quiet()})
+		second := newResponseDecoder(blockDecoder{d.Quiet()})
 		second.read(r)
-		if second.Resp.ID != d.answer.Resp.ID {
+		if second.Resp.ID != d.response.Resp.ID {
 			return blockwire.ErrSpliced
 		}
 		return nil
 	}
-	d.named = true
-	content := d.answer.read(r)
+	d.started = true
+	content := d.response.read(r)
 	if err := r.Err(); err != nil {
 		return jsonwire.PlaceAt("/message", d.messageAt, err)
 	}
@@ -194,9 +194,9 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 	return d.startContent(content.Raw)
 }
 
-func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error {
+func (d *streamDecoder) messageDelta(change, usage []byte, rest []field) error {
 	d.Start()
-	a := &d.answer
+	a := &d.response
 	if change != nil {
 		r := jsonwire.NewReader(change)
 		for key := range r.Object() {
@@ -204,7 +204,7 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 			case "stop_reason", "stop_sequence", "stop_details":
 				a.readStop(r, k)
 			default:
-				d.remember(key, r.Raw())
+				d.storeField(key, r.Raw())
 			}
 		}
 		if err := r.Err(); err != nil {
@@ -212,7 +212,7 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 		}
 	}
 	for _, m := range rest {
-		d.remember([]byte(m.name), m.raw)
+		d.storeField([]byte(m.name), m.raw)
 	}
 	if usage != nil {
 		r := jsonwire.NewReader(usage)
@@ -225,23 +225,24 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 	return nil
 }
 
-// remember keeps a member of the response that is not modelled. Null erases
-// nothing; after many members it is not worth a search through them.
-func (d *streamDecoder) remember(key, raw []byte) {
+// storeField stores an unknown field of the response. Null does not replace a
+// value; if there are many fields, null is not stored at all, to avoid the
+// search.
+func (d *streamDecoder) storeField(key, raw []byte) {
 	switch string(key) {
 	case "id", "type", "role", "model", "content", "usage", "delta":
-		return // modelled elsewhere; here they would be said twice
+		return // known fields, written elsewhere; storing them would duplicate them
 	}
-	if wirekit.Folds(answerMembers, key) {
-		return // a reader that ignores case would take it for another
+	if wirekit.Folds(responseFields, key) {
+		return // a reader that ignores case would confuse it with a known field
 	}
 	if string(raw) == "null" {
-		if e := d.answer.Resp.Extra; e != nil && len(e.Fields) >= maxMembers {
+		if e := d.response.Resp.Extra; e != nil && len(e.Fields) >= maxFields {
 			return
 		}
-		if _, known := extra.Get(d.answer.Resp.Extra, name, "/"+extra.Escape(string(key))); known {
+		if _, known := extra.Get(d.response.Resp.Extra, name, "/"+extra.Escape(string(key))); known {
 			return
 		}
 	}
-	d.answer.Keep.Member(&d.answer.Resp.Extra, name, "", key, raw)
+	d.response.Keep.Member(&d.response.Resp.Extra, name, "", key, raw)
 }

@@ -19,20 +19,19 @@ import (
 
 // NewStreamEncoder implements [dialect.Codec].
 //
-// What it writes satisfies the strictest clients (quirk C20): one
-// message_start; blocks one after the other with dense indexes; start before
-// delta before stop; deltas of the block's own kind and never empty; at least
-// one block; message_delta, then message_stop. Parts that overlap are written
-// one by one: a later one waits until the open one has ended (quirk C21).
+// Its output satisfies the strictest clients (quirk C20): one message_start;
+// blocks one after the other with consecutive indexes; start before delta
+// before stop; non-empty deltas of the block's own kind; at least one block;
+// message_delta, then message_stop. Overlapping parts are written one by one: a
+// later part waits until the open one ends (quirk C21).
 //
-// Unknown events, and unknown fields of known events, of this dialect are
-// written.
+// Unknown events and unknown fields of this dialect are written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
-	e.answer = answerEncoder{e.AnswerEncoder}
+	e.response = responseEncoder{e.AnswerEncoder}
 	e.Use(e)
 	e.BareStart = true
 	return e
@@ -40,7 +39,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 
 type streamEncoder struct {
 	blockwire.StreamEncoder
-	answer answerEncoder
+	response responseEncoder
 }
 
 // WriteUnknown implements [blockwire.EventWriter].
@@ -59,11 +58,11 @@ func (e *streamEncoder) frame(typ string) *jsonwire.Writer {
 	return &e.W
 }
 
-// flush writes the event that was framed.
+// flush writes the current event.
 func (e *streamEncoder) flush(dst []byte, typ string) []byte {
 	e.W.EndObject()
 	if bytes.ContainsAny(e.W.Buf, "\r\n") {
-		e.W.Buf = oneLine(e.W.Buf) // from a native value that was written over several lines
+		e.W.Buf = oneLine(e.W.Buf) // a native value may span several lines
 	}
 	return sse.Append(dst, typ, e.W.Buf)
 }
@@ -74,7 +73,7 @@ func (e *streamEncoder) WriteStart(dst []byte, resp *dragoman.Response, fields *
 	w := e.frame("message_start")
 	w.Key("message")
 	w.BeginObject()
-	e.answer.header(w, resp)
+	e.response.header(w, resp)
 	w.Key("content")
 	w.BeginArray()
 	w.EndArray()
@@ -82,14 +81,14 @@ func (e *streamEncoder) WriteStart(dst []byte, resp *dragoman.Response, fields *
 	w.NullField("stop_sequence")
 	extra.Write(w, resp.Extra, name, "")
 	w.Key("usage")
-	tier := answerTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep)
-	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // the end tells more
+	tier := responseTiers().Answer(resp.ServiceTier, resp.Origin, e.Rep)
+	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // message_delta reports the losses
 	w.EndObject()
 	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, "message_start")
 }
 
-// OpenBlock implements [blockwire.StreamWire]: it writes content_block_start
+// OpenBlock implements [blockwire.StreamWire]. It writes content_block_start
 // with the empty field that clients append to.
 func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Part) ([]byte, error) {
 	w := e.blockFrame(p)
@@ -104,7 +103,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 	case *dragoman.ToolCall:
 		c := *e.Identified(part, p.At)
 		c.Arguments, c.Payload, c.Cache, c.Problem = "", codes.PayloadObject, nil, nil
-		if err := e.Reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
+		if err := e.Reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // the end of the call reports the losses
 			return dst, fmt.Errorf("anthropic: %s: %w", p.At, err)
 		}
 	default:
@@ -124,13 +123,13 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 	return e.flushStart(dst, p), nil
 }
 
-// flushStart writes the start of a block that was framed.
+// flushStart writes the current block start.
 func (e *streamEncoder) flushStart(dst []byte, p *blockwire.Out) []byte {
 	extra.WriteBelow(&e.W, p.Opening, name, "")
 	return e.flush(dst, "content_block_start")
 }
 
-// blockFrame frames the start of the next block.
+// blockFrame starts the next block.
 func (e *streamEncoder) blockFrame(p *blockwire.Out) *jsonwire.Writer {
 	e.Number(p)
 	w := e.frame("content_block_start")
@@ -144,8 +143,8 @@ func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string, fields 
 	return e.fragment(dst, p, p.Skeleton, text, fields)
 }
 
-// deltaFrame writes a delta of the open block. The fields may hold a type that
-// we do not know, which has no text.
+// deltaFrame writes a delta of the open block. The fields may include an
+// unknown type; such a delta has no text.
 func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, typ, key, text string, fields *dragoman.Extra) []byte {
 	w := e.frame("content_block_delta")
 	w.IntField("index", p.Index)
@@ -175,7 +174,7 @@ func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, part dragoman.Par
 	return e.fragment(dst, p, part, text, nil)
 }
 
-// fragment writes a fragment of the block of a part.
+// fragment writes a fragment of a part.
 func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string, fields *dragoman.Extra) []byte {
 	switch part.(type) {
 	case *dragoman.Reasoning:
@@ -194,8 +193,8 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) (_ []byte
 	if resp.Extra == nil {
 		resp.Extra = e.First.Extra
 	}
-	note, told := e.answer.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
-	if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
+	note, rest := e.response.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
+	if e.Next == 0 || note != "" { // some clients treat a message without blocks as broken
 		if dst, err = e.wholeText(dst, note); err != nil {
 			return dst, err
 		}
@@ -207,13 +206,13 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) (_ []byte
 		resp.Created = e.First.Created
 	}
 	if tier := resp.ServiceTier; tier != "" && tier != e.First.ServiceTier {
-		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "tier %.40q was told when the API's place for it was written", tier)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "service tier %.40q arrived after message_start, which is the only event that has it", tier)
 	}
-	e.answer.unsaidResponse(&resp, told)
+	e.response.reportResponse(&resp, rest)
 	return dst, nil
 }
 
-// wholeText writes a block of text that no event told.
+// wholeText writes a text block that no event announced.
 func (e *streamEncoder) wholeText(dst []byte, text string) ([]byte, error) {
 	p := &blockwire.Out{Skeleton: &dragoman.Text{}, Sent: stream.SentOf(&dragoman.Text{})}
 	dst, err := e.OpenBlock(dst, p, p.Skeleton)
@@ -234,8 +233,8 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.answer.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
-	news := fresh(e.First.Extra, ev.Response.Extra)
+	e.response.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
+	news := unwrittenFields(e.First.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil
 	}
@@ -251,22 +250,23 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	})
 	usage := wirekit.AddUp(e.First.Usage.Merge(ev.Usage), e.Rep)
 	if !usage.Output.Known {
-		e.Rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+		e.Rep.Add(dragoman.Synthesized, dragoman.Info, "/usage", "unknown counts written as 0 because clients require them")
 	}
 	extra.Report(e.Rep, usage.Extra, name, extra.At("/usage"))
-	usage.Extra = fresh(e.First.Usage.Extra, usage.Extra)
+	usage.Extra = unwrittenFields(e.First.Usage.Extra, usage.Extra)
 	w.Key("usage")
 	writeCounters(w, usage, "")
 	return e.flush(dst, "message_delta")
 }
 
-// fresh are the members of all that were not told yet, or not so.
-func fresh(told, all *dragoman.Extra) *dragoman.Extra {
+// unwrittenFields returns the fields of all that are not in written, or have another
+// value there.
+func unwrittenFields(written, all *dragoman.Extra) *dragoman.Extra {
 	if all.For(name) == nil {
 		return nil
 	}
 	known := make(map[string]string)
-	for _, f := range told.For(name) {
+	for _, f := range written.For(name) {
 		known[f.Path] = string(f.Value)
 	}
 	out := &dragoman.Extra{Dialect: name}
@@ -280,7 +280,7 @@ func fresh(told, all *dragoman.Extra) *dragoman.Extra {
 
 // WriteError implements [blockwire.EventWriter].
 func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
-	typ, _ := wordsOf(err)
+	typ, _ := errorTypeOf(err)
 	if raw := nativeError(err); raw != nil && err.Type != "" && typeOf(raw) == "error" {
 		e.W.Raw(oneLine(raw))
 	} else {
@@ -289,7 +289,7 @@ func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
 	return sse.Append(dst, "error", e.W.Buf)
 }
 
-// oneLine is JSON without the line breaks that SSE would cut it at.
+// oneLine removes line breaks from JSON, because SSE would split it there.
 func oneLine(raw []byte) []byte {
 	return slices.DeleteFunc(slices.Clone(raw), func(b byte) bool { return b == '\n' || b == '\r' })
 }

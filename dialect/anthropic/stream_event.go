@@ -9,33 +9,33 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// wireEvent is the JSON of one event of a stream, read in one pass. One value
-// serves for a whole stream: what it holds is valid until it reads again.
+// wireEvent is the JSON of one stream event, read in one pass. One value is
+// reused for the whole stream; its contents are valid until the next read.
 type wireEvent struct {
 	r     jsonwire.Reader
 	typ   []byte
 	index int64
-	// Members as they stand; nil where there is none.
+	// Raw fields; nil if absent.
 	message, opening, change, usage []byte
-	// Where in the event they begin.
+	// Their offsets in the event.
 	messageAt, openingAt, changeAt, usageAt int64
 
-	strays  wirekit.Strays           // the names of unread
-	unread  []blockwire.UnknownField // unknown fields that nobody collects
-	rest    []member                 // of a message_delta
-	failure bool                     // has an error to tell, whatever its type
-	twice   string                   // a member that is there twice, or in letters of another case
-	noBlock bool                     // content_block is no object
+	unknownFields wirekit.Strays           // the names of unread
+	unread        []blockwire.UnknownField // unknown fields that no part stores
+	otherFields   []field                  // other fields of a message_delta
+	failure       bool                     // has an error field, whatever its type
+	duplicate     string                   // a duplicate field
+	badStart      bool                     // content_block is not an object
 
-	// Of a content_block_delta.
+	// Fields of a content_block_delta.
 	hasDelta bool
 	kind     []byte
 	delta    delta
-	text     []byte // where that of a delta is unescaped
+	text     []byte // buffer for unescaping the text of a delta
 }
 
-// leave takes note of an unknown field.
-func (v *wireEvent) leave(place string, name, raw []byte) {
+// addUnread records an unknown field.
+func (v *wireEvent) addUnread(place string, name, raw []byte) {
 	if string(raw) == "null" {
 		return
 	}
@@ -43,29 +43,28 @@ func (v *wireEvent) leave(place string, name, raw []byte) {
 	if place != "" {
 		place += "/"
 	}
-	v.strays.Add(place, name)
+	v.unknownFields.Add(place, name)
 }
 
-// delta is the delta of a content block, whatever its kind.
+// delta is the delta of a content block of any kind.
 type delta struct {
-	text     string
-	exact    bool   // the text is that of the kind, which was told before it
-	whole    bool   // the text is that of a value where fragments of one belong
-	mistyped string // a member that should bring text and is none
-	member   string // that brought the text
-	citation []byte
-	members  []member
+	text      string
+	exact     bool   // the type preceded the text, and the field matches it
+	whole     bool   // the text is a complete value instead of a fragment
+	mistyped  string // a text field that is not a string
+	textField string // the field that held the text
+	citation  []byte
+	fields    []field
 }
 
-// The members of an event, of its parts and of the delta of a block that say what
+// The fields of an event, of its objects and of a block delta that decide what
 // a block holds and what runs.
 var (
-	eventMembers = []string{"type", "index", "delta", "content_block", "message", "usage", "error"}
-	deltaMembers = []string{"type", "text", "partial_json", "thinking", "signature", "citation"}
+	eventFields = []string{"type", "index", "delta", "content_block", "message", "usage", "error"}
+	deltaFields = []string{"type", "text", "partial_json", "thinking", "signature", "citation"}
 )
 
-// read reads the data of an event; its type is the name of the event unless the
-// data say more.
+// read reads the data of an event. name is its type unless the data have one.
 func (v *wireEvent) read(data, name []byte) error {
 	if v.quickDelta(data) {
 		return nil
@@ -73,16 +72,16 @@ func (v *wireEvent) read(data, name []byte) error {
 	return v.readAny(data, name)
 }
 
-// clear forgets the event before; the next one has a type until its data say more.
+// clear resets v. typ is the type of the next event unless its data have one.
 func (v *wireEvent) clear(typ []byte) {
 	v.typ, v.index = append(v.typ[:0], typ...), 0
-	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
-	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
-	v.strays.Reset()
+	v.message, v.opening, v.change, v.usage, v.otherFields = nil, nil, nil, nil, v.otherFields[:0]
+	v.failure, v.hasDelta, v.duplicate, v.badStart = false, false, "", false
+	v.unknownFields.Reset()
 	v.unread = v.unread[:0]
 }
 
-// readAny is read for an event that may be written in any way.
+// readAny reads an event in any JSON form.
 func (v *wireEvent) readAny(data, name []byte) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (v *wireEvent) readAny(data, name []byte) error {
 	typed := false
 	var seen wirekit.Members
 	for key := range r.Object() {
-		again := v.again(&seen, eventMembers, key)
+		again := v.checkDuplicate(&seen, eventFields, key)
 		switch string(key) {
 		case "type":
 			if r.Kind() == '"' && !typed {
@@ -112,7 +111,7 @@ func (v *wireEvent) readAny(data, name []byte) error {
 		case "message":
 			v.message, v.messageAt = rawAt(r)
 		case "content_block":
-			if v.noBlock = r.Kind() != '{'; v.noBlock {
+			if v.badStart = r.Kind() != '{'; v.badStart {
 				r.Skip()
 			} else {
 				v.opening, v.openingAt = rawAt(r)
@@ -123,28 +122,28 @@ func (v *wireEvent) readAny(data, name []byte) error {
 			v.failure = string(r.Raw()) != "null" || v.failure
 		default:
 			raw := r.Raw()
-			if again { // in other letters: it is not kept
+			if again { // another letter case: not stored
 				continue
 			}
 			if len(v.typ) == 0 || string(v.typ) == "message_delta" {
-				v.rest = append(v.rest, member{name: string(key), raw: raw})
+				v.otherFields = append(v.otherFields, field{name: string(key), raw: raw})
 			} else {
-				v.leave("", key, raw)
+				v.addUnread("", key, raw)
 			}
 		}
 	}
 	if err := r.End(); err != nil {
 		return err
 	}
-	if string(v.typ) != "message_delta" { // the type came behind them
-		for _, m := range v.rest {
-			v.leave("", []byte(m.name), m.raw)
+	if string(v.typ) != "message_delta" { // the type followed them
+		for _, m := range v.otherFields {
+			v.addUnread("", []byte(m.name), m.raw)
 		}
 	}
 	if string(v.typ) != "content_block_delta" {
 		return nil
 	}
-	if !v.hasDelta && v.change != nil { // it came before the type
+	if !v.hasDelta && v.change != nil { // it preceded the type
 		in := jsonwire.NewReader(v.change)
 		v.readDelta(in)
 		if err := in.Err(); err != nil {
@@ -156,24 +155,24 @@ func (v *wireEvent) readAny(data, name []byte) error {
 	return nil
 }
 
-// rawAt reads a value as it stands, and where it does.
+// rawAt reads a raw value and its offset.
 func rawAt(r *jsonwire.Reader) (raw []byte, at int64) {
 	raw = r.Raw()
 	return raw, r.Offset() - int64(len(raw))
 }
 
-// again takes the next key of an object and finds the known member that it says
-// again, or in other letters, which many readers ignore: two readers could see
-// two values.
-func (v *wireEvent) again(seen *wirekit.Members, known []string, key []byte) bool {
+// checkDuplicate records the next key of an object. It reports whether the key repeats a
+// known field, or is another letter case of one, which many readers ignore: two
+// readers could see different values.
+func (v *wireEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) bool {
 	again := seen.Twice(known, key)
 	if again {
-		v.twice = string(key)
+		v.duplicate = string(key)
 	}
 	return again
 }
 
-// readIndex reads a small number without a copy of its text.
+// readIndex reads a small number without copying its text.
 func readIndex(r *jsonwire.Reader) int64 {
 	if r.Kind() != '0' {
 		return r.Int()
@@ -192,11 +191,11 @@ func readIndex(r *jsonwire.Reader) int64 {
 // readDelta reads the delta of a block in one pass, before its kind is known.
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	v.hasDelta, v.kind = true, v.kind[:0]
-	v.delta = delta{members: v.delta.members[:0]}
+	v.delta = delta{fields: v.delta.fields[:0]}
 	var seen wirekit.Members
 	for key := range r.Object() {
-		again := v.again(&seen, deltaMembers, key)
-		switch string(key) { // no copy of the key: this runs for every fragment
+		again := v.checkDuplicate(&seen, deltaFields, key)
+		switch string(key) { // no copy of the key, because this runs for every fragment
 		case "type":
 			if r.Kind() == '"' {
 				v.kind = r.AppendString(v.kind[:0])
@@ -217,25 +216,25 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				continue
 			}
 			if knownDelta(v.kind) {
-				v.leave("/delta", key, raw)
+				v.addUnread("/delta", key, raw)
 			} else {
-				m := member{name: string(key), raw: bytes.Clone(raw)}
+				m := field{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
 					m.text, m.isText = []byte(jsonwire.Unquote(raw)), true
 				}
-				v.delta.members = append(v.delta.members, m)
+				v.delta.fields = append(v.delta.fields, m)
 			}
 		}
 	}
 }
 
-// readText reads a member of a delta that brings text. Arguments that are no text
-// are a whole value, read by its text (quirks B1, C7); nothing else is read for
-// what it is not.
+// readText reads a text field of a delta. Arguments that are not a string are a
+// complete value, used as JSON text (quirks B1, C7). Other fields of the wrong
+// type are ignored.
 func (v *wireEvent) readText(r *jsonwire.Reader, key []byte) {
 	known := knownDelta(v.kind)
-	if known && !brings(v.kind, key) { // who goes by the member reads it, who goes by the type does not
-		v.twice = string(key)
+	if known && !isTextField(v.kind, key) { // some readers use the field, others the type
+		v.duplicate = string(key)
 		r.Skip()
 		return
 	}
@@ -246,12 +245,12 @@ func (v *wireEvent) readText(r *jsonwire.Reader, key []byte) {
 	s := r.String()
 	v.delta.text, v.delta.exact = s, known
 	if !known {
-		v.delta.member = string(key)
-		v.delta.members = append(v.delta.members, member{name: v.delta.member, text: []byte(s), isText: true})
+		v.delta.textField = string(key)
+		v.delta.fields = append(v.delta.fields, field{name: v.delta.textField, text: []byte(s), isText: true})
 	}
 }
 
-// readMistyped is readText for what is no string.
+// readMistyped reads a text field that is not a string.
 func (v *wireEvent) readMistyped(r *jsonwire.Reader, key []byte, known bool) {
 	v.delta.mistyped = string(key)
 	raw := r.Raw()
@@ -260,56 +259,56 @@ func (v *wireEvent) readMistyped(r *jsonwire.Reader, key []byte, known bool) {
 	}
 	v.delta.text, v.delta.exact, v.delta.whole = string(raw), known, true
 	if !known {
-		v.delta.member = "partial_json"
-		v.delta.members = append(v.delta.members, member{name: "partial_json", raw: bytes.Clone(raw)})
+		v.delta.textField = "partial_json"
+		v.delta.fields = append(v.delta.fields, field{name: "partial_json", raw: bytes.Clone(raw)})
 	}
 }
 
-// settleText makes the text of a delta the one that its kind brings, where the
-// kind was told behind it.
+// settleText selects the text that belongs to the kind of the delta, if the
+// kind followed it.
 func (v *wireEvent) settleText() {
-	if len(v.delta.members) == 0 || !knownDelta(v.kind) {
+	if len(v.delta.fields) == 0 || !knownDelta(v.kind) {
 		return
 	}
 	if !v.delta.exact {
 		v.delta.text = ""
 	}
-	for _, m := range v.delta.members {
+	for _, m := range v.delta.fields {
 		switch {
-		case brings(v.kind, []byte(m.name)):
+		case isTextField(v.kind, []byte(m.name)):
 			if !v.delta.exact {
-				v.delta.text = string(m.text) + string(m.raw) // it has one of them
+				v.delta.text = string(m.text) + string(m.raw) // only one of the two is set
 			}
-		case slices.Contains(deltaMembers, m.name):
-			v.twice = m.name
+		case slices.Contains(deltaFields, m.name):
+			v.duplicate = m.name
 		default:
-			v.leave("/delta", []byte(m.name), m.value())
+			v.addUnread("/delta", []byte(m.name), m.value())
 		}
 	}
 }
 
-// brings reports whether a delta of a known kind brings its text in a member.
-func brings(kind, member []byte) bool {
+// isTextField reports whether a delta of a known kind has its text in a field.
+func isTextField(kind, name []byte) bool {
 	switch string(kind) {
 	case "text_delta":
-		return string(member) == "text"
+		return string(name) == "text"
 	case "input_json_delta":
-		return string(member) == "partial_json"
+		return string(name) == "partial_json"
 	case "thinking_delta":
-		return string(member) == "thinking"
+		return string(name) == "thinking"
 	case "signature_delta":
-		return string(member) == "signature"
+		return string(name) == "signature"
 	default:
 		return false
 	}
 }
 
-// inferKind names a delta that came without a type by the member it has.
+// inferKind derives the kind of a delta without a type from its only field.
 func (v *wireEvent) inferKind() {
-	if len(v.kind) > 0 || len(v.delta.members) > 1 {
+	if len(v.kind) > 0 || len(v.delta.fields) > 1 {
 		return
 	}
-	switch v.delta.member {
+	switch v.delta.textField {
 	case "text":
 		v.kind = append(v.kind, "text_delta"...)
 	case "thinking":

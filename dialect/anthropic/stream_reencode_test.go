@@ -34,14 +34,15 @@ func TestUnknownEventsAndFieldsAreReencoded(t *testing.T) {
 	}
 	out, rep := play(t, dialect.EncodeOptions{Model: "public"}, evs...)
 	want := strings.NewReplacer(`"model":"claude-opus-5-5"`, `"model":"public"`,
-		// What the end says of the message stands beside its change.
+		// Response fields of message_delta are next to its delta.
 		`"stop_reason":"tool_use","in_change":1}`, `"stop_reason":"tool_use"}`, `"at_change":1`, `"in_change":1,"at_change":1`).Replace(stream)
 	if diff := cmp.Diff(wireValues(t, want), wireValues(t, out)); diff != "" || len(rep.Losses) > 0 {
 		t.Errorf("%s\n%s\n%s", diff, rep, out)
 	}
 }
 
-// wireValues parses the events of a stream, without what the API always says.
+// wireValues parses the events of a stream, without the fields that the API
+// always sends.
 func wireValues(t *testing.T, stream string) (out []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(stream) {
@@ -53,7 +54,7 @@ func wireValues(t *testing.T, stream string) (out []map[string]any) {
 				}
 			}
 			if u, ok := ev["usage"].(map[string]any); ok {
-				delete(u, "input_tokens") // which the start told
+				delete(u, "input_tokens") // message_start has it
 			}
 			out = append(out, ev)
 		}
@@ -61,7 +62,7 @@ func wireValues(t *testing.T, stream string) (out []map[string]any) {
 	return out
 }
 
-func TestABrokenStreamEndsWithAnErrorAndClosesNoCall(t *testing.T) {
+func TestBrokenStreamEndsWithError(t *testing.T) {
 	stream := sseStream(startLine + `
 		{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
 		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1"}}`)
@@ -78,8 +79,8 @@ func TestABrokenStreamEndsWithAnErrorAndClosesNoCall(t *testing.T) {
 	}
 }
 
-// everyBlock is a stream in the API's spelling, so that it satisfies checkWire
-// itself, with what comes in several deltas.
+// everyBlock is a stream in the API's own form, so that it satisfies checkWire,
+// with values that arrive in several deltas.
 var everyBlock = sseStream(startLine + `
 	{"type":"ping"}
 	{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -112,12 +113,12 @@ var everyBlock = sseStream(startLine + `
 	{"type":"content_block_stop","index":7}
 	` + endLines("tool_use"))
 
-// without leaves out the events for which leave is true.
+// without returns the events for which leave is false.
 func without(evs []dragoman.Event, leave func(dragoman.Event) bool) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), leave)
 }
 
-// partOf is the index of the part that an event is of, -1 for none.
+// partOf returns the index of an event's part, or -1.
 func partOf(ev dragoman.Event) int {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
@@ -131,14 +132,14 @@ func partOf(ev dragoman.Event) int {
 	}
 }
 
-// redact changes some words of one fragment, and the end of its
-// part with it; it is nil where there is nothing to change.
+// redact changes some words of one fragment and of the end of its part. It
+// returns nil if there is nothing to change.
 func redact(evs []dragoman.Event, at int) []dragoman.Event {
 	return codectest.Changed(evs, at, strings.NewReplacer("one", "***", "日", "***", "1", "2").Replace)
 }
 
-// faithful checks that events are written as a valid stream that says what they
-// say.
+// faithful checks that events encode to a valid stream that decodes to the same
+// events.
 func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 	e := codec.NewStreamEncoder(dialect.EncodeOptions{})
 	var out []byte
@@ -164,9 +165,9 @@ func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 	}
 	a, errA := want.Response()
 	b, errB := got.Response()
-	if mustNotRun(a) && b.Stop.Reason == dragoman.StopLength && told(e.Report(), "/stop") {
+	if mustNotRun(a) && b.Stop.Reason == dragoman.StopLength && hasLoss(e.Report(), "/stop") {
 		a.Stop, b.Stop = dragoman.Stop{}, dragoman.Stop{}
-		for _, c := range append(a.ToolCalls(), b.ToolCalls()...) { // nothing runs after that
+		for _, c := range append(a.ToolCalls(), b.ToolCalls()...) { // no call runs after that stop
 			c.Problem = nil
 		}
 	}
@@ -176,20 +177,20 @@ func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 	return e.Report(), nil
 }
 
-// mustNotRun reports an answer with a call that must not run: whatever it says of
-// its end, it is written as one that its limit cut, and that is told.
+// mustNotRun reports whether a response has a call that must not run. Such a
+// response is always written as cut off by its limit, and that is reported.
 func mustNotRun(r *dragoman.Response) bool {
 	return slices.ContainsFunc(r.ToolCalls(), func(c *dragoman.ToolCall) bool {
-		_, barred := wirekit.Barred(c)
-		return barred
+		_, blocked := wirekit.Barred(c)
+		return blocked
 	})
 }
 
-func told(rep dragoman.Report, path string) bool {
+func hasLoss(rep dragoman.Report, path string) bool {
 	return slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool { return strings.HasPrefix(l.Path, path) })
 }
 
-func TestEveryBlockIsReencoded(t *testing.T) {
+func TestReencodeEveryBlock(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +212,7 @@ func TestEveryBlockIsReencoded(t *testing.T) {
 	}
 }
 
-func TestAnyStreamIsReencoded(t *testing.T) {
+func TestReencodeAnyStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := codec.NewStreamEncoder(dialect.EncodeOptions{})
 		var stream []byte
@@ -229,7 +230,7 @@ func TestAnyStreamIsReencoded(t *testing.T) {
 	})
 }
 
-func TestAStreamEndsOnce(t *testing.T) {
+func TestStreamEndsOnce(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestAStreamEndsOnce(t *testing.T) {
 			if err := checkWire([]byte(out)); err != nil {
 				t.Fatalf("%s after %d events: %v\n%s", what, cut, err, out)
 			}
-			if told := strings.Contains(out, `"busy"`); told != strings.Contains(what, "rror") && !strings.HasSuffix(out, stopLine+"\n\n") {
+			if written := strings.Contains(out, `"busy"`); written != strings.Contains(what, "rror") && !strings.HasSuffix(out, stopLine+"\n\n") {
 				t.Fatalf("%s after %d events: %s", what, cut, out)
 			}
 		}
@@ -255,7 +256,7 @@ func TestAStreamEndsOnce(t *testing.T) {
 			t.Errorf("a second end was written:\n%s", out)
 		}
 	}
-	// An error of the wire is not told twice, whatever its event is called.
+	// An error of the wire is written once, whatever the name of its event.
 	for _, line := range []string{
 		`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, `{"error":{"message":"busy"}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"},"error":"busy"}`,
@@ -267,10 +268,10 @@ func TestAStreamEndsOnce(t *testing.T) {
 	}
 }
 
-// Streams of servers that keep to no order mean the same when they are re-encoded.
-func TestAStrangeStreamIsReencoded(t *testing.T) {
+// A stream of a server with an unusual order re-encodes to the same meaning.
+func TestReencodeUnusualStreams(t *testing.T) {
 	for what, lines := range map[string]string{
-		"blocks that overlap": startLine + `
+		"overlapping blocks": startLine + `
 			{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
 			{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
 			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}
@@ -280,7 +281,7 @@ func TestAStrangeStreamIsReencoded(t *testing.T) {
 			{"type":"content_block_stop","index":1}
 			{"type":"content_block_stop","index":0}
 			` + endLines("tool_use"),
-		"nothing starts": `
+		"no starts": `
 			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}
 			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}
 			{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"c"}}
@@ -294,10 +295,10 @@ func TestAStrangeStreamIsReencoded(t *testing.T) {
 			{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}}
 			{"type":"content_block_stop","index":3}
 			` + endLines("tool_use"),
-		"the whole content in message_start": `{"type":"message_start","message":` +
-			answerOf("tool_use", `[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]`) + `}
+		"content in message_start": `{"type":"message_start","message":` +
+			responseBody("tool_use", `[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]`) + `}
 			` + stopLine,
-		"no block at all": startLine + "\n" + endLines("refusal"),
+		"no blocks": startLine + "\n" + endLines("refusal"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			stream := sseStream(lines)
@@ -309,9 +310,9 @@ func TestAStrangeStreamIsReencoded(t *testing.T) {
 			out, _ := play(t, dialect.EncodeOptions{}, evs...)
 			got := collect(t, out)
 			if want.Output == nil {
-				got.Output = nil // an empty answer still gets a block (quirk C20)
+				got.Output = nil // an empty response still gets a block (quirk C20)
 			}
-			got.ID, got.Usage = want.ID, want.Usage // made up where none came
+			got.ID, got.Usage = want.ID, want.Usage // synthesized if absent
 			if diff := cmp.Diff(want, got, ignoreSidecars); diff != "" || checkWire([]byte(out)) != nil {
 				t.Errorf("%s\n%s", diff, out)
 			}

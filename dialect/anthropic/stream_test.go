@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sameAnswer holds streams against the whole response they must add up to.
-func TestAStreamAddsUpToTheWholeResponse(t *testing.T) {
+// Each stream must decode to the given response.
+func TestStreamEqualsResponse(t *testing.T) {
 	for what, c := range map[string]struct{ word, content, lines string }{
 		"text": {"end_turn", `[{"type":"text","text":"Hi there."}]`, `
 			{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
@@ -89,7 +89,7 @@ func TestAStreamAddsUpToTheWholeResponse(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			stream := sseStream(startLine + c.lines + "\n" + endLines(c.word))
-			want := decodeResponse(t, answerOf(c.word, c.content))
+			want := decodeResponse(t, responseBody(c.word, c.content))
 			if diff := cmp.Diff(want, collect(t, stream), ignoreSidecars); diff != "" {
 				t.Error(diff)
 			}
@@ -97,16 +97,16 @@ func TestAStreamAddsUpToTheWholeResponse(t *testing.T) {
 	}
 }
 
-func TestMessageStartMayBringTheWholeContent(t *testing.T) {
+func TestContentInMessageStart(t *testing.T) {
 	content := `[{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"x"}},{"type":"tool_use","id":"t1","name":"f","input":{"a":1},"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}}]`
-	stream := sseStream(`{"type":"message_start","message":` + answerOf("tool_use", content) + "}\n" + stopLine)
-	want := decodeResponse(t, answerOf("tool_use", content))
+	stream := sseStream(`{"type":"message_start","message":` + responseBody("tool_use", content) + "}\n" + stopLine)
+	want := decodeResponse(t, responseBody("tool_use", content))
 	if diff := cmp.Diff(want, collect(t, stream), ignoreSidecars); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestUsageOfAStreamIsCumulative(t *testing.T) {
+func TestStreamUsageIsCumulative(t *testing.T) {
 	stream := sseStream(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"x","content":[],"stop_reason":null,"usage":{"input_tokens":9,"cache_read_input_tokens":100,"output_tokens":1,"service_tier":"standard"}}}
 		{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":5,"input_tokens":null}}
 		{"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c1"}},"usage":{"output_tokens":8,"cache_creation_input_tokens":1},"context_management":{"applied_edits":[]}}
@@ -120,7 +120,7 @@ func TestUsageOfAStreamIsCumulative(t *testing.T) {
 	}
 }
 
-func TestQuirkC4_AnIndexNeverDecidesOnMemory(t *testing.T) {
+func TestQuirkC4_LargeIndexTakesNoMemory(t *testing.T) {
 	resp := collect(t, sseStream(startLine+`
 		{"type":"content_block_start","index":1000000000,"content_block":{"type":"text","text":""}}
 		{"type":"content_block_delta","index":1000000000,"delta":{"type":"text_delta","text":"x"}}
@@ -143,7 +143,7 @@ func TestQuirkC4_AnIndexNeverDecidesOnMemory(t *testing.T) {
 	checkPromises(t, evs)
 }
 
-func TestQuirkC13_AStreamWithoutItsTerminalEventIsIncomplete(t *testing.T) {
+func TestQuirkC13_NoTerminalEventIsIncomplete(t *testing.T) {
 	whole := sseStream(startLine + `
 		{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
 		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}
@@ -179,7 +179,7 @@ func TestQuirkC13_AStreamWithoutItsTerminalEventIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestQuirkC14_AnErrorInsideTheStream(t *testing.T) {
+func TestQuirkC14_ErrorEndsStream(t *testing.T) {
 	stream := sseStream(startLine + `
 		{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
 		{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"par"}}
@@ -193,7 +193,7 @@ func TestQuirkC14_AnErrorInsideTheStream(t *testing.T) {
 	if e.Class != dragoman.ErrorOverloaded || e.RequestID != "req_1" || !e.Retryable() {
 		t.Errorf("%+v", e)
 	}
-	// Without a type, and as the very first event.
+	// Without a type, and as the first event.
 	evs, _ = drain(dialect.DecodeOptions{NoNative: true}, []byte("data: {\"error\":{\"message\":\"no\"}}\n\n"))
 	checkPromises(t, evs)
 	if _, ok := evs[len(evs)-1].(*dragoman.StreamError); !ok {
@@ -201,14 +201,14 @@ func TestQuirkC14_AnErrorInsideTheStream(t *testing.T) {
 	}
 }
 
-func TestQuirkC20_AnEmptyAnswerStillHasABlock(t *testing.T) {
+func TestQuirkC20_EmptyResponseHasBlock(t *testing.T) {
 	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}}, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})
 	if err := checkWire([]byte(out)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-func TestQuirkC21_InterleavedCallsAreWrittenOneAfterTheOther(t *testing.T) {
+func TestQuirkC21_OverlappingPartsAreSerialized(t *testing.T) {
 	start := func(i int, id string) *dragoman.PartStart {
 		return &dragoman.PartStart{Index: i, Part: &dragoman.ToolCall{ID: id, Name: "f"}}
 	}
@@ -227,11 +227,11 @@ func TestQuirkC21_InterleavedCallsAreWrittenOneAfterTheOther(t *testing.T) {
 		t.Errorf("%+v %s", calls, rep)
 	}
 	if strings.Index(out, `{\"x\"`) > strings.Index(out, `:1}`) {
-		t.Error("the first call was not streamed as it came")
+		t.Error("the first call was not streamed immediately")
 	}
 }
 
-func TestQuirkC22_TheLastSignatureThatIsNotEmptyCounts(t *testing.T) {
+func TestQuirkC22_LastNonEmptySignatureCounts(t *testing.T) {
 	resp := collect(t, sseStream(startLine+`
 		{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":"first"}}
 		{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"second"}}
@@ -244,7 +244,7 @@ func TestQuirkC22_TheLastSignatureThatIsNotEmptyCounts(t *testing.T) {
 	}
 }
 
-func TestQuirkC37_TwoAnswersInOneStreamAreRefused(t *testing.T) {
+func TestQuirkC37_SplicedResponsesAreError(t *testing.T) {
 	again := strings.Replace(startLine, "msg_1", "msg_2", 1)
 	evs, err := drain(dialect.DecodeOptions{NoNative: true}, []byte(sseStream(startLine+"\n"+again)))
 	var at *dragoman.DecodeError
@@ -253,11 +253,11 @@ func TestQuirkC37_TwoAnswersInOneStreamAreRefused(t *testing.T) {
 	}
 	checkPromises(t, evs)
 	if resp := collect(t, sseStream(startLine+"\n"+startLine+"\n"+endLines("end_turn"))); resp.ID != "msg_1" {
-		t.Errorf("a repeated start is no second answer: %+v", resp)
+		t.Errorf("a repeated start must be accepted: %+v", resp)
 	}
 }
 
-func TestDeltasThatNobodyStartedAreKeptWhereTheyTellEnough(t *testing.T) {
+func TestDeltasWithoutStart(t *testing.T) {
 	resp := collect(t, sseStream(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}
 		{"delta":{"type":"text_delta","text":"y"},"index":0,"type":"content_block_delta"}
 		{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}
@@ -269,7 +269,7 @@ func TestDeltasThatNobodyStartedAreKeptWhereTheyTellEnough(t *testing.T) {
 	}
 }
 
-func TestFreeformCallsAreStreamedAsAnInputObject(t *testing.T) {
+func TestFreeformCallStreamsAsInputObject(t *testing.T) {
 	text := "line \"one\"\n<two>"
 	part := &dragoman.ToolCall{ID: "c1", Name: "patch", Payload: codes.PayloadText, Arguments: text}
 	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}},
@@ -303,12 +303,12 @@ func TestFreeformCallsAreStreamedAsAnInputObject(t *testing.T) {
 	}
 }
 
-func TestASummaryIsStreamedAsThinking(t *testing.T) {
+func TestSummaryStreamsAsThinking(t *testing.T) {
 	part := &dragoman.Reasoning{Summary: []string{"one", "two"}, Encrypted: "e", ID: "rs_1"}
 	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Origin: foreign}},
 		&dragoman.PartStart{Part: &dragoman.Reasoning{ID: "rs_1"}}, &dragoman.PartDelta{Text: "on", Summary: 1}, &dragoman.PartDelta{Text: "e", Summary: 1}, &dragoman.PartDelta{Text: "two", Summary: 2},
 		&dragoman.PartEnd{Part: part},
-		&dragoman.PartStart{Index: 1, Part: &dragoman.Reasoning{}}, &dragoman.PartEnd{Index: 1, Part: &dragoman.Reasoning{Encrypted: "f"}}, // nothing to show, no block
+		&dragoman.PartStart{Index: 1, Part: &dragoman.Reasoning{}}, &dragoman.PartEnd{Index: 1, Part: &dragoman.Reasoning{Encrypted: "f"}}, // nothing visible, so no block
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})
 	if err := checkWire([]byte(out)); err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestASummaryIsStreamedAsThinking(t *testing.T) {
 	has(t, rep, dragoman.Dropped, "/output/0/parts/1")
 }
 
-func TestUsageIsToldAtTheStartAndAtTheEnd(t *testing.T) {
+func TestUsageAtStartAndEnd(t *testing.T) {
 	usage := dragoman.Usage{Input: dragoman.Counted(110), CacheRead: dragoman.Counted(100)}
 	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Usage: usage}},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Usage: dragoman.Usage{Output: dragoman.Counted(7), Reasoning: dragoman.Counted(2)}})
@@ -339,12 +339,12 @@ func TestUsageIsToldAtTheStartAndAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestMalformedStreamsFailWithTheirPlace(t *testing.T) {
+func TestInvalidStreamErrorHasPointer(t *testing.T) {
 	for _, data := range []string{`{"type":"content_block_delta","index":{}}`, `{"type":`, `[1]`, `{"type":"message_start","message":{"id":7}}`} {
 		evs, err := drain(dialect.DecodeOptions{NoNative: true}, []byte(sseStream(startLine)+"data: "+data+"\n\n"))
 		var at *dragoman.DecodeError
 		if strings.Contains(data, `"id":7`) {
-			continue // a repeated start is looked at only for its id
+			continue // only the id of a repeated start is read
 		}
 		if !errors.As(err, &at) {
 			t.Errorf("%s: %v", data, err)
@@ -357,7 +357,7 @@ func TestMalformedStreamsFailWithTheirPlace(t *testing.T) {
 	}
 }
 
-// checkPromises holds events against what every decoder promises (quirk C39).
+// checkPromises checks events against what every decoder promises (quirk C39).
 func checkPromises(t testing.TB, evs []dragoman.Event) {
 	t.Helper()
 	if err := codectest.Order(evs); err != nil {

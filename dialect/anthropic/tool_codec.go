@@ -15,14 +15,14 @@ import (
 // toolCodec reads and writes the tool objects of the Messages API.
 type toolCodec struct{}
 
-// toolUseFields are the fields that say what a call runs.
+// toolUseFields lists the fields that decide what a call runs.
 var toolUseFields = []string{"type", "id", "name", "input", "cache_control", "caller"}
 
 var toolTraits = toolwire.Traits{
 	Dialect:     dialectname.Anthropic,
 	RequiresIDs: true,
 	Function:    toolformat.AnthropicTool, Call: toolformat.AnthropicToolUse, Result: toolformat.AnthropicResult,
-	// The types end in a version.
+	// These types end in a version.
 	ClientRun: []string{
 		"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",
 		"anthropic.messages.computer_", "anthropic.messages.browser_toolset_",
@@ -36,15 +36,16 @@ var toolTraits = toolwire.Traits{
 
 var _ toolwire.Recognizer = toolCodec{}
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs lists the codecs of a registry that the dialect creates itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
-// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+// ToolCodec returns the codec of the dialect's tool objects, for use in a
+// registry.
 func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
-// The formats of definitions and calls by their type.
+// The formats of tools and calls, by their type.
 var (
 	toolTypes = map[string]dragoman.Format{"": toolformat.AnthropicTool, "custom": toolformat.AnthropicTool}
 	callTypes = map[string]dragoman.Format{"tool_use": toolformat.AnthropicToolUse}
@@ -142,7 +143,7 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	return true
 }
 
-// writeExamples writes arguments that fit the schema as it is written.
+// writeExamples writes the input examples, converted to the written schema.
 func writeExamples(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, low toolwire.Lowered, at extra.Path, rep *dragoman.Report) {
 	if len(s.Examples) == 0 {
 		return
@@ -152,7 +153,7 @@ func writeExamples(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, lo
 	for _, e := range s.Examples {
 		wire, err := low.ToWire(e)
 		if err != nil {
-			rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "an input example: %v", err)
+			rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "input example dropped: %v", err)
 			continue
 		}
 		w.Raw(wire)
@@ -160,7 +161,8 @@ func writeExamples(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, lo
 	w.EndArray()
 }
 
-// readToolUse reports whether the arguments are sound, as far as that is known.
+// readToolUse reads a call. It reports whether the arguments are known to be
+// valid.
 func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
 	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.Anthropic}
 	var seen uint
@@ -180,7 +182,7 @@ func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
 			in := jsonwire.NewReader(raw)
 			if hint := toolwire.ReadCacheHint(in); in.Err() == nil {
 				c.Cache = hint
-			} else { // says nothing about what runs
+			} else { // it does not affect what runs
 				extra.Add(&c.Extra, cr.Dialect, "", []byte(name), raw)
 			}
 		case "caller":
@@ -194,7 +196,7 @@ func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
 }
 
 func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	res.Outcome = codes.OutcomeOK // what an absent is_error means
+	res.Outcome = codes.OutcomeOK // the meaning of an absent is_error
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -251,8 +253,8 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	return nil
 }
 
-// hasResultContent reports whether a result says anything: one without content is
-// written without a content member (quirk D11).
+// hasResultContent reports whether a result has content. A result without any
+// is written without a content field (quirk D11).
 func hasResultContent(parts []dragoman.Part) bool {
 	for _, p := range parts {
 		if t, ok := p.(*dragoman.Text); !ok || !toolwire.Blank(t) {

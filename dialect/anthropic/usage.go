@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// counters are the native numbers of a usage object. Streams send them in
-// pieces; each is the total so far and overwrites the last, null overwrites
+// counters holds the native counts of a usage object. Streams send several;
+// each has the totals so far and replaces earlier counts. Null replaces
 // nothing.
 type counters struct {
 	input, cacheWrite, cacheRead, output, thinking dragoman.Count
@@ -16,7 +16,7 @@ type counters struct {
 	tier                                           string
 }
 
-// read takes a usage object.
+// read decodes a usage object.
 func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.Report) {
 	if !wirekit.HasCounts(r, []byte("usage"), rep) {
 		return
@@ -60,8 +60,8 @@ func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.R
 	}
 }
 
-// usage gives the canonical counts: input is everything the model read, here
-// told in three parts (quirk J12).
+// usage returns the canonical counts. Input is everything the model read; the
+// wire splits it into three counts (quirk J12).
 func (c *counters) usage() dragoman.Usage {
 	u := dragoman.Usage{
 		CacheRead: c.cacheRead, CacheWrite: c.cacheWrite,
@@ -73,8 +73,8 @@ func (c *counters) usage() dragoman.Usage {
 	return u
 }
 
-// answerTiers are the words of answers for how urgently they were made.
-func answerTiers() wirekit.Tiers {
+// responseTiers maps the service tiers of responses.
+func responseTiers() wirekit.Tiers {
 	return wirekit.Tiers{Dialect: name, Ordinary: "standard", Known: func(tier string) bool {
 		switch tier {
 		case "standard", "priority", "batch":
@@ -85,8 +85,8 @@ func answerTiers() wirekit.Tiers {
 	}}
 }
 
-// writeUsage writes the usage object of a whole message; the two totals are
-// demanded by clients, so unknown is written as zero.
+// writeUsage writes the usage object of a complete message. Clients require the
+// two totals, so unknown counts are written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
 	u = wirekit.AddUp(u, rep)
 	wirekit.ReportTotals(rep, u)
@@ -95,8 +95,8 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman
 	extra.Report(rep, u.Extra, name, extra.At("/usage"))
 }
 
-// writeCounters writes the counts as they add up; who knows of more than one usage object
-// reports what was changed of them.
+// writeCounters writes the counts after they are made to add up. The caller
+// reports those changes, because it may have merged several usage objects.
 func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
 	u = wirekit.AddUp(u, new(dragoman.Report))
 	w.BeginObject()

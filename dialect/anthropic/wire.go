@@ -18,12 +18,12 @@ import (
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt locates the messages of a request.
 var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dragoman.Request) bool {
 	return wirekit.Refers(req, name, "/thread")
 }}
 
-// keyHeader is the header for an API key. Tokens of accounts are bearer tokens.
+// keyHeader is the header for an API key. Account tokens are bearer tokens.
 const keyHeader = "X-Api-Key"
 
 var described = wire.Wire{
@@ -100,7 +100,7 @@ var described = wire.Wire{
 			}}}, messageSigns...),
 			{
 				wire.SystemBeside,
-				{Rank: 20, Because: `it has "stop_sequences", "anthropic_version" or another setting of Anthropic's`, Holds: func(m wire.Object) bool {
+				{Rank: 20, Because: `it has "stop_sequences", "anthropic_version" or another Anthropic setting`, Holds: func(m wire.Object) bool {
 					return m.Has("stop_sequences", "anthropic_version", "anthropic_beta", "mcp_servers", "context_management", "output_config", "output_format")
 				}},
 				{Rank: 30, Because: `its "thinking" has a budget`, Holds: func(m wire.Object) bool {
@@ -108,7 +108,7 @@ var described = wire.Wire{
 					return thinking.Has("budget_tokens") || thinking.Is("type", "adaptive")
 				}},
 				wire.HasThinking,
-				{Rank: 50, Because: `its "tool_choice" is one of Anthropic's`, Holds: func(m wire.Object) bool {
+				{Rank: 50, Because: `its "tool_choice" has an Anthropic type`, Holds: func(m wire.Object) bool {
 					choice := m.In("tool_choice")
 					return choice.Is("type", "auto") || choice.Is("type", "any") || choice.Is("type", "tool") || choice.Is("type", "none")
 				}},
@@ -127,7 +127,7 @@ var described = wire.Wire{
 }
 
 var messageSigns = []wire.Sign{
-	{Rank: 50, Because: "its messages hold blocks of Anthropic's", Holds: func(m wire.Object) bool { return wire.Any(wire.Blocks(m), isBlock) }},
+	{Rank: 50, Because: "its messages have Anthropic blocks", Holds: func(m wire.Object) bool { return wire.Any(wire.Blocks(m), isBlock) }},
 	wire.TypedParts,
 	wire.TextContent,
 }
@@ -138,14 +138,14 @@ func isBlock(b wire.Object) bool {
 	case "tool_use", "server_tool_use", "mcp_tool_use", "redacted_thinking", "search_result", "container_upload":
 		return true
 	case "thinking":
-		return b.IsText("thinking") // Mistral's is a list (quirk G6)
+		return b.IsText("thinking") // Mistral sends a list (quirk G6)
 	case "image", "document":
 		return b.Has("source")
 	}
 	return strings.HasSuffix(typ, "tool_result")
 }
 
-// model is a model as Anthropic lists it.
+// model is a model in the list of the Anthropic API.
 type model struct {
 	Type           string `json:"type"`
 	ID             string `json:"id"`
@@ -173,7 +173,7 @@ func listModels(all []wire.Model) any {
 	return list
 }
 
-// readThread reads the field "thread" of a request.
+// readThread reads the thread field of a request.
 func readThread(r *jsonwire.Reader) (t wire.Thread) {
 	if r.Kind() != '{' {
 		r.Skip()
@@ -190,20 +190,20 @@ func readThread(r *jsonwire.Reader) (t wire.Thread) {
 	return t
 }
 
-// noThreads says that the server stores no conversations.
+// noThreads returns the error of a server that does not store conversations.
 func noThreads() *dragoman.APIError {
 	return threadError(http.StatusBadRequest, "invalid_request_error", "thread_unsupported_request",
-		"thread: conversations are not kept here; send the whole of it without thread")
+		"thread: conversations are not stored here; send the whole conversation without thread")
 }
 
-// noThread says that the server does not know the message to continue with.
+// noThread returns the error for a thread whose previous message is unknown.
 func noThread(id string) *dragoman.APIError {
 	return threadError(http.StatusNotFound, "not_found_error", "thread_not_found",
-		fmt.Sprintf("thread: there is no message %.80q to go on with: it has expired, or was not kept; send the whole conversation", id))
+		fmt.Sprintf("thread: message %.80q not found: it expired or was not stored; send the whole conversation", id))
 }
 
-// threadError is an error with a code by which clients recognize it, and which no other
-// dialect has a place for.
+// threadError returns an error with a code by which clients recognize it. No
+// other dialect has a field for that code.
 func threadError(status int, kind, code, message string) *dragoman.APIError {
 	var w jsonwire.Writer
 	w.BeginObject()

@@ -9,7 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// callStream is one call whose arguments come in fragments of eight bytes.
+// callStream returns a stream with one call whose arguments arrive in fragments
+// of eight bytes.
 func callStream(fragments int) []byte {
 	var b strings.Builder
 	b.WriteString(startLine + callLine(0, "tooluse_1", "f") + inputLine(0, `{"text":"`))

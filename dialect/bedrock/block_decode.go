@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The members that say what a block is, of those that only messages hold.
+// Block keys that occur only in messages.
 const (
 	keyCall      = "toolUse"
 	keyResult    = "toolResult"
@@ -17,16 +17,16 @@ const (
 	keyCache     = "cachePoint"
 )
 
-// blockDecoder reads content blocks, one block to one part, but that a cache
-// point belongs to the part before it.
+// blockDecoder decodes content blocks. Each block becomes one part, except that
+// a cache point belongs to the part before it.
 type blockDecoder struct {
 	*blockwire.Decoder
-	// moved says that a cache point does not stand where it will be written.
+	// moved reports that a cache point will be written at another position.
 	moved bool
 }
 
-// content reads a list of blocks; path is where it stands, place where a
-// synthetic call id comes from. A string instead of blocks is taken as one.
+// content decodes a list of blocks. path is its location, place the seed for
+// synthetic call ids. A string instead of a list is decoded as one text.
 func (d *blockDecoder) content(raw []byte, assistant bool, path string, place int) ([]dragoman.Part, error) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() == '"' {
@@ -46,7 +46,7 @@ func (d *blockDecoder) content(raw []byte, assistant bool, path string, place in
 	return parts, r.Err()
 }
 
-// cacheHint reads a cache point; nil for any other block.
+// cacheHint reads a cache point. It returns nil for any other block.
 func cacheHint(raw []byte) *dragoman.CacheHint {
 	if blockKey(raw) != keyCache {
 		return nil
@@ -54,8 +54,8 @@ func cacheHint(raw []byte) *dragoman.CacheHint {
 	return readCachePoint(raw)
 }
 
-// mark puts a hint on the last of the parts, if that can carry one and has
-// none.
+// mark sets hint on the last part, if that can carry one and does not have one
+// yet. It reports whether it did.
 func mark(parts []dragoman.Part, hint *dragoman.CacheHint) bool {
 	if len(parts) == 0 {
 		return false
@@ -78,9 +78,9 @@ func mark(parts []dragoman.Part, hint *dragoman.CacheHint) bool {
 	return true
 }
 
-// block reads one block. One we do not know, or that is not what its member
-// promises, is kept as it is: one strange block must not cost the message.
-// Blocks of tools that the provider runs are kept so too.
+// block decodes one block. An unknown block, or one that does not match its
+// key, is stored unchanged, so that one strange block does not fail the
+// message. Blocks of hosted tools are also stored unchanged.
 func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path, place ...int) dragoman.Part {
 	switch key := blockKey(raw); key {
 	case keyReasoning:
@@ -100,9 +100,9 @@ func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path,
 			return hosted(raw, key)
 		}
 		part := d.Result(raw, at, func() *dragoman.Opaque { return opaque(raw, key) })
-		if res, ok := part.(*dragoman.ToolResult); ok && res.Cache != nil { // the API refuses it where it stands (quirk D31)
+		if res, ok := part.(*dragoman.ToolResult); ok && res.Cache != nil { // the API refuses it inside a result (quirk D31)
 			d.moved = true
-			d.Rep.Add(dragoman.Moved, dragoman.Info, at.String(), "a cache point inside a result, read as one behind it")
+			d.Rep.Add(dragoman.Moved, dragoman.Info, at.String(), "cache point inside a result read as one after it")
 		}
 		return part
 	default:
@@ -110,8 +110,8 @@ func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path,
 	}
 }
 
-// call reads a call. One that cannot be read is still one, which must not run:
-// clients would see it all the same.
+// call decodes a call. A call that cannot be decoded is still returned, with a
+// problem that keeps it from running, because clients would see it.
 func (d *blockDecoder) call(raw json.RawMessage, at extra.Path) *dragoman.ToolCall {
 	c, err := d.Reg.ReadCall(raw, at, d.Rep)
 	if err != nil {
@@ -121,15 +121,15 @@ func (d *blockDecoder) call(raw json.RawMessage, at extra.Path) *dragoman.ToolCa
 	return d.Called(c, "")
 }
 
-// hosted returns the call or the result of a tool that the provider runs.
+// hosted returns the call or the result of a hosted tool as an opaque part.
 func hosted(raw json.RawMessage, key string) *dragoman.Opaque {
 	o := opaque(raw, key)
 	o.Hosted = true
 	return o
 }
 
-// opaque keeps a block as it is. The two halves of a tool that the provider
-// runs carry the same id.
+// opaque stores a block unchanged. The call and the result of a hosted tool
+// have the same id.
 func opaque(raw json.RawMessage, key string) *dragoman.Opaque {
 	o := &dragoman.Opaque{Dialect: name, Type: key, JSON: raw}
 	if key != keyCall && key != keyResult {
@@ -157,7 +157,8 @@ const (
 	inText      = inReasoning + "/reasoningText"
 )
 
-// readReasoning reads thinking, shown or withheld; nil when it is neither.
+// readReasoning reads visible or redacted thinking. It returns nil if the block
+// is neither.
 func readReasoning(raw []byte) *dragoman.Reasoning {
 	p := &dragoman.Reasoning{}
 	r := jsonwire.NewReader(raw)

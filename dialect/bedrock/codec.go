@@ -1,27 +1,28 @@
-// Package bedrock is the wire language of Amazon Bedrock's Converse and
-// ConverseStream.
+// Package bedrock implements the wire format of the Converse and ConverseStream
+// operations of Amazon Bedrock.
 //
 //	codec := bedrock.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// POST enc.Body to /model/{req.Model}/converse, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// Two things that other wires say in the body are told by the URL here: the
-// model (/model/{modelId}/…) and whether the answer is streamed (…/converse or
-// …/converse-stream). They are carried by [dragoman.Request].Model and Stream,
-// and who makes the URL, or serves it, reads and sets them: encoding leaves
-// them out of the body and reports that they moved, and setting them on a
-// decoded request leaves its bytes as they came. A "modelId" or "model" that a client put into
-// the body all the same is read as the model, and follows it. An answer names
-// no model and has no id, so that both are empty in a decoded response.
+// The URL contains two settings that other dialects have in the body: the model
+// (/model/{modelId}/…) and whether to stream (…/converse or …/converse-stream).
+// [dragoman.Request].Model and Stream hold them; the code that builds or serves
+// the URL reads and sets them. The encoder omits both from the body and reports
+// that they moved. Setting them on a decoded request does not change its bytes.
+// If a client puts "modelId" or "model" into the body anyway, the decoder reads
+// it as the model, and the encoder updates it. A response names no model and
+// has no id, so both are empty after decoding.
 //
-// Streams are binary: the frames of AWS's event stream, each a header and a
+// Streams are binary: frames of the AWS event stream, each with headers and a
 // JSON payload.
 //
-// A user message that holds nothing but tool results decodes with
-// [dragoman.RoleTool]; one that holds other blocks beside them stays a user
-// message. Both are user messages on the wire. A cache point is a block of its
-// own on the wire, and the Cache of the part before it in the canonical form.
+// A user message that contains only tool results decodes with
+// [dragoman.RoleTool]; one that also contains other blocks stays a user
+// message. Both are user messages on the wire. A cache point is a separate
+// block on the wire, and the Cache field of the part before it in the canonical
+// form.
 package bedrock
 
 import (
@@ -34,16 +35,17 @@ import (
 
 const name = dialectname.Bedrock
 
-// defaultMaxTokens is the bound that Converse applies to Claude where a request has none.
+// defaultMaxTokens is the limit that Converse applies to Claude if the request
+// sets no limit.
 const defaultMaxTokens = 4096
 
-// The formats of native records that are no tool objects.
+// The formats of native records that are not tool objects.
 const (
 	formatChoice dragoman.Format = "bedrock.converse.tool_choice"
 	formatError  dragoman.Format = "bedrock.converse.error"
 )
 
-// Codec reads and writes Bedrock Converse. The zero value is ready.
+// Codec reads and writes Bedrock Converse. The zero value is ready to use.
 type Codec struct{}
 
 var _ dialect.Codec = Codec{}
@@ -67,7 +69,7 @@ func (Codec) Limits() targets.Limits {
 		Replay: targets.ReplayRules{
 			Messages: targets.MatchDialect,
 			ItemIDs:  targets.MatchDialect,
-			// A signature proves a text to the model that wrote it.
+			// A signature proves to the model that it wrote the text itself.
 			Reasoning: targets.MatchDialect | targets.MatchProvider | targets.MatchModel,
 		},
 		ResultMedia:     true,
@@ -91,10 +93,10 @@ func (Codec) Limits() targets.Limits {
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"the cache point at the end of the prompt moves with that end",
-			"a late duplicate result replaces the earlier one in its place",
+			"a late duplicate result replaces the earlier one in its position",
 			"white space at the end of an assistant message is cut only while that message is the last",
 			"a system message inside the conversation becomes user text when a user message follows it",
-			"the message that opens a conversation without any gives way to the first that comes",
+			"the message synthesized to open an empty conversation is replaced by the first real one",
 		},
 	}
 }

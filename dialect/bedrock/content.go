@@ -20,9 +20,9 @@ func writeString(w *jsonwire.Writer, text string) {
 	w.EndObject()
 }
 
-// readPart reads a block that holds text, an image, a document, a film,
-// a sound or a text with citations. Any other block is opaque here; the dialect
-// reads those that only messages hold.
+// readPart reads a block that holds text, cited text, an image, a document, a
+// video or audio. Any other block becomes opaque here; [blockDecoder.block]
+// reads the blocks that occur only in messages.
 func readPart(raw json.RawMessage) dragoman.Part {
 	key := blockKey(raw)
 	rd := jsonwire.NewReader(raw)
@@ -41,7 +41,7 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
-// readText reads a text; nil where the block is something else as well.
+// readText reads a text. It returns nil if the block also holds something else.
 func readText(rd *jsonwire.Reader) dragoman.Part {
 	t := &dragoman.Text{}
 	for key := range rd.Object() {
@@ -59,8 +59,8 @@ func readText(rd *jsonwire.Reader) dragoman.Part {
 
 const citationsField = "/citationsContent"
 
-// readCitations reads a text with its sources. How the text was cut into pieces
-// is kept beside it where there is more than one.
+// readCitations reads a text with its sources. If the text has several
+// segments, they are stored as an extra field.
 func readCitations(rd *jsonwire.Reader) dragoman.Part {
 	const d = dialectname.Bedrock
 	t := &dragoman.Text{}
@@ -93,8 +93,8 @@ func readCitations(rd *jsonwire.Reader) dragoman.Part {
 	return t
 }
 
-// citedText joins the pieces of a cited text, each of which is a text and
-// nothing else.
+// citedText joins the segments of a cited text. ok is false if a segment is not
+// a plain text.
 func citedText(raw []byte) (text string, pieces int, ok bool) {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '[' {
@@ -119,7 +119,7 @@ func citedText(raw []byte) (text string, pieces int, ok bool) {
 	return b.String(), pieces, ok && rd.Err() == nil
 }
 
-// writeText writes a text, with its citations where it has some.
+// writeText writes a text, with its citations if it has any.
 func writeText(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Bedrock
 	extra.ReportState(rep, t.Signature, at)
@@ -145,11 +145,11 @@ func writeText(v toolwire.View, w *jsonwire.Writer, t *dragoman.Text, at extra.P
 	extra.End(w, t.Extra, d, at, rep)
 }
 
-// mediaFormat is a media format of Bedrock's.
+// mediaFormat pairs a Bedrock media format with a MIME type.
 type mediaFormat struct{ key, format, mime string }
 
-// mediaFormats pairs Bedrock's names of formats with content types. The first
-// line of a content type is the one that is written for it.
+// mediaFormats maps Bedrock format names to MIME types. The first entry of a
+// format has the MIME type that the decoder returns.
 var mediaFormats = []mediaFormat{
 	{"image", "png", "image/png"},
 	{"image", "jpeg", "image/jpeg"},
@@ -188,7 +188,7 @@ var mediaFormats = []mediaFormat{
 	{"audio", "pcm", "audio/pcm"},
 }
 
-// mimeOf is the content type of a format; empty for one we do not know.
+// mimeOf returns the MIME type of a format; empty if unknown.
 func mimeOf(key, format string) string {
 	for _, f := range mediaFormats {
 		if f.key == key && f.format == format {
@@ -198,8 +198,8 @@ func mimeOf(key, format string) string {
 	return ""
 }
 
-// formatOf is the format of a content type, whose parameters do not
-// count; empty for one that Bedrock does not know.
+// formatOf returns the format of a MIME type, ignoring its parameters; empty if
+// Bedrock does not know it.
 func formatOf(key, mime string) string {
 	mime, _, _ = strings.Cut(mime, ";")
 	mime = strings.ToLower(strings.TrimSpace(mime))
@@ -245,13 +245,13 @@ func readMedia(rd *jsonwire.Reader, key string) dragoman.Part {
 		}
 	}
 	if !known || m.MIME == "" || toolwire.EmptyMedia(m) {
-		return nil // of a form we do not know; kept as it is
+		return nil // unknown form; stored unchanged
 	}
 	return m
 }
 
-// readSource reads where the content is. It is false for a source that
-// media of ours cannot name.
+// readSource reads the source of media. It returns false for a source that
+// [dragoman.Media] cannot express.
 func readSource(rd *jsonwire.Reader, m *dragoman.Media, prefix string) bool {
 	const d = dialectname.Bedrock
 	sources := 0
@@ -278,7 +278,7 @@ func readSource(rd *jsonwire.Reader, m *dragoman.Media, prefix string) bool {
 	return sources == 1
 }
 
-// keyOf is the block that a kind of media goes into.
+// keyOf returns the block key for a kind of media.
 func keyOf(k string) string {
 	switch k {
 	case codes.MediaImage:
@@ -294,39 +294,38 @@ func keyOf(k string) string {
 	}
 }
 
-// refusesMedia says why media has no block of Bedrock's; empty where
-// it has one.
+// refusesMedia returns why Bedrock has no block for m; empty if it has one.
 func refusesMedia(v toolwire.View, m *dragoman.Media) (why string) {
 	key := keyOf(m.Media)
 	switch {
 	case m.Text == "" && !v.Caps().TakesMedia(m.Media):
-		return fmt.Sprintf("the target takes no %s", m.Media)
+		return fmt.Sprintf("the target does not accept %s input", m.Media)
 	case key == "":
-		return fmt.Sprintf("Bedrock takes no %s", m.Media)
+		return fmt.Sprintf("Bedrock does not accept %s input", m.Media)
 	case m.Text != "" && m.Media == codes.MediaFile:
 		return ""
 	case m.Base64 == "" && !strings.HasPrefix(m.URL, "s3://"):
-		return fmt.Sprintf("Bedrock takes %ss as their bytes or from S3 only", m.Media)
+		return fmt.Sprintf("Bedrock accepts %ss only as bytes or from S3", m.Media)
 	case formatOf(key, m.MIME) == "":
-		return fmt.Sprintf("Bedrock takes no %s of type %.60q", m.Media, m.MIME)
+		return fmt.Sprintf("Bedrock does not accept %s type %.60q", m.Media, m.MIME)
 	default:
 		return ""
 	}
 }
 
-// writeMedia writes the block of a media part, or a note where Bedrock
-// has no block for it or the model takes none (quirk D14).
+// writeMedia writes the block of a media part. If Bedrock or the model does not
+// accept the media, it writes a text note instead (quirk D14).
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Bedrock
 	if why := refusesMedia(v, m); why != "" {
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s; a note stands in for it", why)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s; replaced by a note", why)
 		writeString(w, toolwire.Placeholder(m))
 		return
 	}
 	key := keyOf(m.Media)
 	format := formatOf(key, m.MIME)
 	if format == "" {
-		format = "txt" // a text without a type
+		format = "txt" // text without a MIME type
 	}
 	w.BeginObject()
 	w.Key(key)
@@ -356,14 +355,14 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "image detail %q", m.Detail)
 	}
 	if m.Title != "" && m.Title != m.Name {
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/title", "the title %.60q", m.Title)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/title", "title %.60q", m.Title)
 	}
 	extra.End(w, m.Extra, d, at, rep)
 }
 
-// documentName is a name that Bedrock takes for a document: letters,
-// digits, hyphens, brackets, and white space in ones. What it does not take
-// becomes a hyphen.
+// documentName returns a name that Bedrock accepts for a document: letters,
+// digits, hyphens, brackets, and single spaces. Other characters become
+// hyphens.
 func documentName(m *dragoman.Media) string {
 	const longest = 200
 	name := m.Name
@@ -392,8 +391,8 @@ func documentName(m *dragoman.Media) string {
 	return "document"
 }
 
-// writeCachePoint writes the block that is Bedrock's cache breakpoint. It knows
-// the lifetimes that Anthropic knows.
+// writeCachePoint writes a cache breakpoint block. Bedrock has the same
+// lifetimes as Anthropic.
 func writeCachePoint(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	w.BeginObject()
 	w.Key("cachePoint")
@@ -401,8 +400,8 @@ func writeCachePoint(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, r
 	w.EndObject()
 }
 
-// readCachePoint reads Bedrock's cache breakpoint. It is nil for any other
-// block, and for one that says more than a hint can.
+// readCachePoint reads a cache breakpoint block. It returns nil for any other
+// block, and for one that a hint cannot express.
 func readCachePoint(raw []byte) *dragoman.CacheHint {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '{' {

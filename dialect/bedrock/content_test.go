@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-func TestDocumentNamesAreOfFewCharacters(t *testing.T) {
+func TestDocumentName(t *testing.T) {
 	for name, want := range map[string]string{
 		"report.pdf": "report-pdf", "a  b\tc": "a b c", "": "document", "   ": "document", "日本": "--", "ok [1] (x)-y": "ok [1] (x)-y", strings.Repeat("x", 300): strings.Repeat("x", 200),
 	} {
@@ -17,7 +17,7 @@ func TestDocumentNamesAreOfFewCharacters(t *testing.T) {
 	}
 }
 
-func TestCachePointsThatSayMoreThanAHintAreNone(t *testing.T) {
+func TestCachePointBeyondHintIsIgnored(t *testing.T) {
 	for block, want := range map[string]bool{
 		`{"cachePoint":{"type":"default"}}`: true, `{"cachePoint":{"type":"default","ttl":"5m"}}`: true,
 		`{"cachePoint":{"type":"eternal"}}`: false, `{"cachePoint":{"type":"default","ttl":"9h"}}`: false, `{"cachePoint":{"type":"default","x":1}}`: false,

@@ -12,21 +12,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// besideText stands beside a document that nothing is said about.
-const besideText = "(see the attached document)"
+// documentText is added to a message that has a document but no text.
+const documentText = "(see the attached document)"
 
-// arrange plans the whole of a request's conversation.
+// arrange plans the conversation of a request.
 func (e *requestEncoder) arrange(req *dragoman.Request) {
 	e.Arrange(req, e, e.Rep)
-	e.marksBehindResults()
+	e.moveCachePoints()
 	e.nameDocuments()
 	e.TrimPrefill()
 	e.Open()
 }
 
-// Replay implements [blockwire.Wire]. An answer is not always a message that the
-// API takes back: it refuses names that it would not have let pass itself (quirk
-// A33), arguments that are no object, and texts that say nothing.
+// Replay implements [blockwire.Wire]. The API does not accept every response
+// back: it refuses invalid tool names that the model made up (quirk A33),
+// arguments that are not an object, and blank texts.
 func (e *requestEncoder) Replay(m *dragoman.Message) ([]byte, bool) {
 	thinks := slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 	return e.Native(m, func(p dragoman.Part) bool {
@@ -44,19 +44,19 @@ func (e *requestEncoder) Replay(m *dragoman.Message) ([]byte, bool) {
 	})
 }
 
-// Complete implements [blockwire.Wire]: no text is blank, a document has a text
-// beside it, and the last block carries the cache hint of the message.
+// Complete implements [blockwire.Wire]. It removes blank texts, adds a text to
+// a document, and puts the cache hint of the message on the last block.
 func (e *requestEncoder) Complete(out []blockwire.Block, m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	out = blockwire.DropBlank(out, rep)
 	if role == blockwire.User && e.needsText(out) {
-		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "the API requires text in a message with a document; %q added", besideText)
-		out = append(out, blockwire.Block{Part: &dragoman.Text{Text: besideText}, At: at})
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "the API requires text next to a document: %q added", documentText)
+		out = append(out, blockwire.Block{Part: &dragoman.Text{Text: documentText}, At: at})
 	}
 	blockwire.MarkLast(out, m.Cache, at, rep)
 	return out
 }
 
-// needsText reports whether blocks hold a document and no text (quirk D38).
+// needsText reports whether blocks contain a document and no text (quirk D38).
 func (e *requestEncoder) needsText(blocks []blockwire.Block) bool {
 	document := false
 	for _, b := range blocks {
@@ -79,25 +79,25 @@ func (e *requestEncoder) Add(out []blockwire.Block, m *dragoman.Message, p drago
 		return out
 	}
 	if e.Target.Caps.NoCacheBreakpoints && isCachePoint(b.Part) {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target takes none")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: not supported by the target")
 		return out
 	}
 	if res, is := b.Part.(*dragoman.ToolResult); is {
-		b.Part, b.Cache = hoisted(res, at, rep)
+		b.Part, b.Cache = hoistCache(res, at, rep)
 	}
 	return append(out, b)
 }
 
-// isCachePoint reports whether a part is a cache point that says more than a hint
-// can, or has no part before it.
+// isCachePoint reports whether a part is a cache point that a hint cannot
+// express, or that has no part before it.
 func isCachePoint(p dragoman.Part) bool {
 	o, ok := p.(*dragoman.Opaque)
 	return ok && o.Dialect == name && o.Type == keyCache
 }
 
-// hoisted returns a result without cache hints, and the hint that belongs
-// behind it: the wire takes no cache point inside a result (quirk D31).
-func hoisted(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dragoman.ToolResult, *dragoman.CacheHint) {
+// hoistCache returns a result without cache hints, and the hint to write after it:
+// the wire has no cache point inside a result (quirk D31).
+func hoistCache(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dragoman.ToolResult, *dragoman.CacheHint) {
 	hint, inside := res.Cache, false
 	out := *res
 	out.Cache = nil
@@ -108,7 +108,7 @@ func hoisted(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dr
 		}
 		if !inside {
 			out.Content, inside = slices.Clone(res.Content), true
-			rep.Add(dragoman.Moved, dragoman.Info, at.String(), "a cache breakpoint inside a result written behind it")
+			rep.Add(dragoman.Moved, dragoman.Info, at.String(), "cache breakpoint inside a result written after it")
 		}
 		out.Content[i] = blockwire.WithoutHint(p)
 		if hint == nil {
@@ -118,13 +118,13 @@ func hoisted(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dr
 	return &out, hint
 }
 
-// marksBehindResults moves cache points from between the results of a turn's
-// calls behind the last of them: results stand first, with nothing in between
-// (quirk D2). Those of a message in the form it came in are its client's affair.
-func (e *requestEncoder) marksBehindResults() {
+// moveCachePoints moves cache points between the results of a turn to the
+// end of the last result: results come first, with nothing in between (quirk
+// D2). A message in its native form is not changed.
+func (e *requestEncoder) moveCachePoints() {
 	for i := 1; i < len(e.Turns); i++ {
 		t := &e.Turns[i]
-		last := lastAnswer(&e.Turns[i-1], t)
+		last := lastResult(&e.Turns[i-1], t)
 		if t.Untouched() || last < 0 || t.Blocks[last].Raw != nil {
 			continue
 		}
@@ -133,7 +133,7 @@ func (e *requestEncoder) marksBehindResults() {
 			if b.Cache == nil || !b.Is(codes.KindToolResult) {
 				continue
 			}
-			e.Rep.Add(dragoman.Moved, dragoman.Info, b.At.String(), "a cache breakpoint between results written behind the last of them")
+			e.Rep.Add(dragoman.Moved, dragoman.Info, b.At.String(), "cache breakpoint between results written after the last one")
 			if to := &t.Blocks[last]; to.Cache == nil {
 				to.Cache, to.Mark = b.Cache, b.Mark
 			}
@@ -142,9 +142,9 @@ func (e *requestEncoder) marksBehindResults() {
 	}
 }
 
-// lastAnswer is the place of the last result in a turn that answers a call of
-// the one before; -1 where there is none.
-func lastAnswer(before, t *blockwire.Turn) int {
+// lastResult returns the position of the last result in t for a call of the
+// turn before; -1 if there is none.
+func lastResult(before, t *blockwire.Turn) int {
 	for j := len(t.Blocks) - 1; j >= 0; j-- {
 		res, ok := t.Blocks[j].Part.(*dragoman.ToolResult)
 		if ok && slices.ContainsFunc(before.Blocks, func(b blockwire.Block) bool {
@@ -157,17 +157,17 @@ func lastAnswer(before, t *blockwire.Turn) int {
 	return -1
 }
 
-// nameDocuments gives every document a name that the API takes and that no
-// other of the request has. Names are settled in order, so that a later one
-// never changes an earlier.
+// nameDocuments gives every document a valid name that is unique in the
+// request. It assigns names in order, so a later document never changes the
+// name of an earlier one.
 func (e *requestEncoder) nameDocuments() {
-	taken := map[string]int{}
+	used := map[string]int{}
 	for i := range e.Turns {
 		for j := range e.Turns[i].Blocks {
 			b := &e.Turns[i].Blocks[j]
 			switch p := b.Part.(type) {
 			case *dragoman.Media:
-				if m := e.named(p, b.Raw != nil, taken, b.At); m != p {
+				if m := e.named(p, b.Raw != nil, used, b.At); m != p {
 					b.Part = m
 				}
 			case *dragoman.ToolResult:
@@ -177,7 +177,7 @@ func (e *requestEncoder) nameDocuments() {
 					if !ok {
 						continue
 					}
-					named := e.named(m, b.Raw != nil, taken, b.At.Elem("content", k))
+					named := e.named(m, b.Raw != nil, used, b.At.Elem("content", k))
 					if named == m {
 						continue
 					}
@@ -193,23 +193,23 @@ func (e *requestEncoder) nameDocuments() {
 	}
 }
 
-// named returns a document under the name it has on the wire; any other media
-// as it is. One in its native form keeps the name it came with.
-func (e *requestEncoder) named(m *dragoman.Media, native bool, taken map[string]int, at extra.Path) *dragoman.Media {
+// named returns a document with its wire name, and other media unchanged. A
+// document in its native form keeps its name.
+func (e *requestEncoder) named(m *dragoman.Media, native bool, used map[string]int, at extra.Path) *dragoman.Media {
 	if m.Media != codes.MediaFile || refusesMedia(e.Reg.View(), m) != "" {
 		return m
 	}
 	base := documentName(m)
-	n := taken[base]
-	taken[base]++
+	n := used[base]
+	used[base]++
 	if native {
 		return m
 	}
 	wire := base
 	for n > 0 {
 		wire = fmt.Sprintf("%s (%d)", base, n+1)
-		if _, there := taken[wire]; !there {
-			taken[wire] = 1
+		if _, there := used[wire]; !there {
+			used[wire] = 1
 			break
 		}
 		n++
@@ -220,16 +220,16 @@ func (e *requestEncoder) named(m *dragoman.Media, native bool, taken map[string]
 	if m.Name != "" {
 		e.Rep.AddRename(dragoman.Info, at.String()+"/name", "document", m.Name, wire)
 	} else {
-		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/name", "the API requires a name; %q written", wire)
+		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/name", "the API requires a document name: %q written", wire)
 	}
 	out := *m
 	out.Name = wire
 	return &out
 }
 
-// ending is the cache point that a request wants at the end of its prompt; nil
-// where one stands there already.
-func (e *requestEncoder) ending(hint *dragoman.CacheHint) *dragoman.CacheHint {
+// endHint returns the cache hint to write at the end of the prompt; nil if a
+// cache point is already there.
+func (e *requestEncoder) endHint(hint *dragoman.CacheHint) *dragoman.CacheHint {
 	if n := len(e.Turns); n > 0 {
 		if blocks := e.Turns[n-1].Blocks; len(blocks) > 0 && blocks[len(blocks)-1].Cache != nil {
 			return nil
@@ -238,7 +238,7 @@ func (e *requestEncoder) ending(hint *dragoman.CacheHint) *dragoman.CacheHint {
 	return hint
 }
 
-// writeReasoning writes a block of thinking.
+// writeReasoning writes a reasoning block.
 func writeReasoning(w *jsonwire.Writer, p *dragoman.Reasoning, signature string) {
 	w.BeginObject()
 	w.Key(keyReasoning)

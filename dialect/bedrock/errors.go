@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. The type of an error is told in a
-// header, x-amzn-errortype, or in the body, or by nothing but the status.
+// DecodeError implements [dialect.Codec]. The error type is in the header
+// x-amzn-errortype or in the body; some errors only have a status.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-amzn-requestid", formatError, readError)
 	if typ := errorType(header.Get("x-amzn-errortype")); typ != "" {
@@ -23,8 +23,8 @@ func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.
 	return e
 }
 
-// readError reads {"__type": …, "message": …}, in the spellings that AWS's
-// services have for it; anything but an object is none.
+// readError reads {"__type": …, "message": …} in the spellings that AWS
+// services use. It ignores anything but an object.
 func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 	if r.Kind() != '{' {
 		return
@@ -41,19 +41,19 @@ func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 			e.Code = wirekit.Text(r, "")
 		case k == "resourceName":
 			e.Param = wirekit.Text(r, "")
-		case k == "Output" && r.Kind() == '{': // of the router in front of the service
+		case k == "Output" && r.Kind() == '{': // written by the router in front of the service
 			readError(r, e)
 		default:
 			r.Skip()
 		}
 	}
 	if e.Message == "" {
-		e.Message = e.Type // an error without words is still understood
+		e.Message = e.Type // an error without a message still has a type
 	}
 }
 
-// errorType is the name of an exception without the namespace before it and the
-// address behind it.
+// errorType returns the name of an exception without its namespace prefix and
+// URL suffix.
 func errorType(s string) string {
 	s, _, _ = strings.Cut(s, ":")
 	if i := strings.LastIndexByte(s, '#'); i >= 0 {
@@ -62,8 +62,8 @@ func errorType(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// classOf classifies an error. Streams spell the names of exceptions with a
-// small letter.
+// classOf classifies an error. Streams write exception names with a lower-case
+// first letter.
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch strings.ToLower(e.Type) {
 	case "validationexception":
@@ -101,7 +101,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	}
 	switch {
 	case e.Status == http.StatusFailedDependency:
-		return dragoman.ErrorServer // the model's, not the caller's
+		return dragoman.ErrorServer // an error of the model, not of the caller
 	case e.Status == http.StatusBadRequest && wirekit.SaysTooLong(e):
 		return dragoman.ErrorContextLength
 	case e.Status == http.StatusBadRequest && unknownModel(e):
@@ -113,18 +113,18 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	}
 }
 
-// unknownModel reports whether an error says that there is no such model in the region.
+// unknownModel reports whether an error says that the region has no such model.
 func unknownModel(e *dragoman.APIError) bool {
 	return wirekit.MessageHas(e, "model identifier is invalid")
 }
 
-// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes, if they are a JSON object and still say what it does, and its
-// status, if it is one of an error. AWS's clients read the type from the header x-amzn-errortype or from
-// __type in the body, where it stands here. No error at all is one of the
-// server.
+// EncodeError implements [dialect.Codec]. An unchanged error of this dialect
+// keeps its body, if that is a JSON object, and its status, if that is an error
+// status. AWS clients read the type from the header x-amzn-errortype or from
+// __type in the body; EncodeError writes __type. A nil error is written as a
+// server error.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
-	return blockwire.ErrorEncoder{Own: formatError, Words: wordsOf, Native: nativeError, Write: func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
+	return blockwire.ErrorEncoder{Own: formatError, Words: errorTypeOf, Native: nativeError, Write: func(w *jsonwire.Writer, e *dragoman.APIError, typ string) wirekit.ErrorSaid {
 		w.BeginObject()
 		w.StringField("__type", typ)
 		w.StringField("message", cmp.Or(e.Message, string(e.Class)))
@@ -133,18 +133,19 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	}}.Encode(e)
 }
 
-// nativeError is the error as it came from this dialect; nil for one of another,
-// one that was changed, and one that could be taken for an answer.
+// nativeError returns the original body of an error of this dialect. It returns
+// nil if the error is of another dialect, was changed, or could be mistaken for
+// a response.
 func nativeError(e *dragoman.APIError) []byte {
 	again := func(status int, header http.Header, body []byte) *dragoman.APIError {
-		came := Codec{}.DecodeError(status, header, body)
-		if came.Type != "" {
-			return came
+		decoded := Codec{}.DecodeError(status, header, body)
+		if decoded.Type != "" {
+			return decoded
 		}
-		// A header told the type.
+		// The type was in the header.
 		return Codec{}.DecodeError(status, http.Header{"X-Amzn-Errortype": {e.Type}}, body)
 	}
-	// Errors may stand in an "Output" of their own.
+	// An error may be nested in an "Output" object.
 	raw := wirekit.OwnError{Format: formatError, Decode: again}.JSON(e)
 	if raw == nil || holdsCall(jsonwire.NewReader(raw)) {
 		return nil
@@ -152,8 +153,8 @@ func nativeError(e *dragoman.APIError) []byte {
 	return raw
 }
 
-// holdsCall reads a value and reports whether a member of it, at any depth and in
-// letters of any case, is one that holds a call.
+// holdsCall reads a value and reports whether it contains a call: a toolUse
+// field at any depth, in any letter case.
 func holdsCall(r *jsonwire.Reader) (holds bool) {
 	switch r.Kind() {
 	case '{':
@@ -171,9 +172,9 @@ func holdsCall(r *jsonwire.Reader) (holds bool) {
 	return holds
 }
 
-// wordsOf are the type and status this dialect has for an error. Words of
-// another API never leak (quirk J3).
-func wordsOf(e *dragoman.APIError) (typ string, status int) {
+// errorTypeOf returns the exception type and status for an error of this dialect.
+// Types of other APIs are never written (quirk J3).
+func errorTypeOf(e *dragoman.APIError) (typ string, status int) {
 	switch e.Class {
 	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy, dragoman.ErrorTooLarge:
 		return "ValidationException", 400
@@ -198,14 +199,14 @@ func wordsOf(e *dragoman.APIError) (typ string, status int) {
 	}
 }
 
-// streamWord is the exception that says an error inside a stream: there are
+// streamErrorType returns the exception type for an error in a stream. The API has
 // five.
-func streamWord(e *dragoman.APIError) string {
-	for _, word := range []string{
+func streamErrorType(e *dragoman.APIError) string {
+	for _, typ := range []string{
 		"validationException", "throttlingException", "serviceUnavailableException", "internalServerException", "modelStreamErrorException",
 	} {
-		if strings.EqualFold(word, e.Type) && classOf(&dragoman.APIError{Type: word, Message: e.Message}) == e.Class {
-			return word
+		if strings.EqualFold(typ, e.Type) && classOf(&dragoman.APIError{Type: typ, Message: e.Message}) == e.Class {
+			return typ
 		}
 	}
 	switch e.Class {

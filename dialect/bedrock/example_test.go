@@ -10,8 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 )
 
-// The body does not name the model and does not say whether to stream: the URL
-// does both.
+// The URL names the model and selects streaming; the body does neither.
 func Example() {
 	req := &dragoman.Request{
 		Model:    "us.anthropic.claude-opus-5-5-v1:0",

@@ -7,15 +7,15 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// format describes the blocks of Converse.
+// format describes the Converse dialect to package blockwire.
 var format = &blockwire.Format{
 	Dialect: name, API: "bedrock",
 	Limits: Codec{}.Limits, Tools: toolCodecs,
 	Messages: messagesAt, Literal: literal,
 	DecodeError: Codec{}.DecodeError, EncodeError: Codec{}.EncodeError,
 
-	IDPrefix: "tooluse_", CallPlace: []int{0}, Content: "/output/message/content", StrayFields: strayFields,
-	StopField: "stopReason", StopAt: "/stopReason", StopWord: stopWord,
+	IDPrefix: "tooluse_", CallPlace: []int{0}, Content: "/output/message/content", StrayFields: forbiddenFields,
+	StopField: "stopReason", StopAt: "/stopReason", StopWord: nearestStop,
 	StopWords: map[string]dragoman.StopReason{
 		"guardrail_intervened": dragoman.StopContentFilter,
 		"malformed_tool_use":   dragoman.StopMalformedCall, "malformed_model_output": dragoman.StopError,
@@ -29,12 +29,12 @@ var format = &blockwire.Format{
 	AnswerMedia:     true,
 }
 
-// literal are the members that are read as they stand.
+// literal lists the fields whose contents are read literally.
 var literal = jsonwire.Literal{Members: []string{"input", "json"}}
 
-// stopWord is the nearest word for a reason that Claude has no word for on every
-// API.
-func stopWord(reason dragoman.StopReason, calls bool) (word string, exact bool) {
+// nearestStop returns the nearest stop reason for a reason that not every Claude
+// API has.
+func nearestStop(reason dragoman.StopReason, calls bool) (native string, exact bool) {
 	switch reason {
 	case dragoman.StopContentFilter:
 		return "content_filtered", true
@@ -59,10 +59,10 @@ func stopWord(reason dragoman.StopReason, calls bool) (word string, exact bool) 
 	}
 }
 
-// strayFields are the fields that no block of a request may have: the number of the
-// block in a stream, on the block or in what it holds, and what belongs to blocks of
-// Anthropic's own API (quirk D32).
-func strayFields(p dragoman.Part) []string {
+// forbiddenFields lists the fields that must not be in a block of a request: the
+// index of the block in a stream, on the block or inside it, and fields of the
+// Anthropic API (quirk D32).
+func forbiddenFields(p dragoman.Part) []string {
 	switch p.(type) {
 	case *dragoman.Reasoning:
 		return []string{"/index", "/contentBlockIndex", inReasoning + "/index", inReasoning + "/contentBlockIndex", inText + "/index"}

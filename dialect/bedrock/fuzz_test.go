@@ -27,21 +27,21 @@ func FuzzDecodeRequest(f *testing.F) {
 
 func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, answerOf("end_turn", `[{"text":"x"}]`), answerOf("tool_use", `[{"toolUse":{"toolUseId":5,"name":null,"input":"{\"a\":1}"}},{"toolUse":{"input":[]}}]`),
-		answerOf("max_tokens", `"text"`), answerOf("", `null`), answerOf("refusal", `[{"reasoningContent":{"redactedContent":"x"}},{"reasoningContent":{}},null,7]`),
+		`{}`, responseBody("end_turn", `[{"text":"x"}]`), responseBody("tool_use", `[{"toolUse":{"toolUseId":5,"name":null,"input":"{\"a\":1}"}},{"toolUse":{"input":[]}}]`),
+		responseBody("max_tokens", `"text"`), responseBody("", `null`), responseBody("refusal", `[{"reasoningContent":{"redactedContent":"x"}},{"reasoningContent":{}},null,7]`),
 		`{"output":{"message":{"content":[{"0":0,"ToolUse":{}}]}}}`, `{"__type":"X","message":"m"}`, `{"output":{"message":{}},"usAge":{"":1e700}}`, `{"output":{"message":{"content":[{"citationsContent":{"content":[{"text":"a"},{"text":"b"}]}},{"image":{"format":"png","source":{"bytes":""}}}]}},"usage":{"inputTokens":-5,"outputTokens":1e30,"totalTokens":"7","cacheReadInputTokens":9223372036854775807}}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The response as a stream is valid, whatever it holds.
+		// Every decodable response can be written as a valid stream.
 		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
 			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
 	})
 }
 
-// FuzzStreamDecoder takes a stream as bytes, or as the lines of its events.
+// FuzzStreamDecoder accepts a stream as bytes, or as the lines of its events.
 func FuzzStreamDecoder(f *testing.F) {
 	f.Add(richStream, uint16(7))
 	for _, seed := range []string{
@@ -62,8 +62,8 @@ func FuzzStreamDecoder(f *testing.F) {
 	})
 }
 
-// nameless reports whether a call has no name, which the checker refuses, or
-// one that could not be read.
+// nameless reports whether evs contain a call without a name, or with an
+// unreadable one. The checker refuses those.
 func nameless(evs []dragoman.Event) bool {
 	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
 		end, ok := ev.(*dragoman.PartEnd)
@@ -85,7 +85,7 @@ func FuzzDecodeError(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body, "toolUse") })
 }
 
-// FuzzStreamEncoder writes stored events, one a line.
+// FuzzStreamEncoder encodes stored events, one per line.
 func FuzzStreamEncoder(f *testing.F) {
 	evs, err := drain(dialect.DecodeOptions{}, richStream)
 	if err != nil {
@@ -103,7 +103,7 @@ func FuzzStreamEncoder(f *testing.F) {
 				continue
 			}
 			if _, native := ev.(*dragoman.Chunk); native {
-				continue // a made-up chunk may be anything
+				continue // an invented chunk may contain anything
 			}
 			if out, err = e.Encode(out, ev); err != nil {
 				return

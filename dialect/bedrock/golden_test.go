@@ -10,18 +10,19 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestGolden runs the files of testdata. Each starts with the rule it pins,
-// then one input, then what must come of it:
+// TestGolden runs the files in testdata. Each starts with the rule it pins,
+// then has one input, then the expected output:
 //
 //	in.request.json    decoded, and rebuilt from the canonical form
 //	in.canonical.json  a canonical request, encoded
 //	in.response.json   decoded, rebuilt, and written as a stream
 //	in.stream.jsonl    framed, decoded to events, rebuilt without its chunks
 //
-// A stream is shown as its events, one a line, each {"type of event": payload}.
+// A stream is shown as its events, one per line, each {"type of event":
+// payload}.
 func TestGolden(t *testing.T) { codectest.Golden(t, golden) }
 
-// sections takes names and contents by turns.
+// sections takes alternating names and contents.
 func sections(texts ...string) []txtar.File {
 	var out []txtar.File
 	for i := 0; i < len(texts); i += 2 {
@@ -68,17 +69,17 @@ func golden(t *testing.T, in txtar.File) []txtar.File {
 		return sections("canonical.json", codectest.Indented(t, resp, "  "), "rebuilt.json", string(enc.Body), "report.txt", rep.String())
 	case "in.stream.jsonl":
 		evs, err := drain(bare, binary(string(in.Data)))
-		told := codectest.EventLines(t, evs)
+		events := codectest.EventLines(t, evs)
 		if err != nil {
-			told += "error: " + err.Error() + "\n"
+			events += "error: " + err.Error() + "\n"
 		}
 		out, rep := play(t, dialect.EncodeOptions{}, evs...)
 		if err := checkWire(out); err != nil {
 			t.Error(err)
 		}
-		return sections("events.jsonl", told, "rebuilt.jsonl", lines(t, out), "report.txt", rep.String())
+		return sections("events.jsonl", events, "rebuilt.jsonl", lines(t, out), "report.txt", rep.String())
 	default:
-		t.Fatalf("%s is no input", in.Name)
+		t.Fatalf("%s is not a known input", in.Name)
 		return nil
 	}
 }

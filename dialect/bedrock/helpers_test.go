@@ -16,7 +16,7 @@ import (
 
 var codec bedrock.Codec
 
-// checked is the codec, whose errors fail the test.
+// checked wraps the codec; its errors fail the test.
 var checked = codectest.Codec{Codec: codec}
 
 var (
@@ -28,26 +28,26 @@ var (
 	result         = codectest.Result
 	messagesOf     = codectest.Messages
 	has            = codectest.HasLoss
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
-// own is the origin of what a client of this dialect sends.
+// own is the origin of messages of this dialect.
 var own = &dragoman.Origin{Dialect: dialectname.Bedrock}
 
-// foreign is the origin of what another dialect minted.
+// foreign is the origin of messages of another dialect.
 var foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 
 var ignoreSidecars = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Native" }, cmp.Ignore())
 
 func ptr[T any](v T) *T { return &v }
 
-// ask is a small valid request around messages.
+// ask returns a small valid request with the given messages.
 func ask(ms ...dragoman.Message) *dragoman.Request {
 	return &dragoman.Request{Model: "us.anthropic.claude-opus-5-5-v1:0", Messages: ms}
 }
 
-// collect decodes a stream and folds it.
+// collect decodes a stream and collects its response.
 func collect(t testing.TB, stream []byte) *dragoman.Response {
 	t.Helper()
 	evs, err := drain(dialect.DecodeOptions{NoNative: true}, stream)
@@ -79,8 +79,8 @@ func message(key, typ, kind string, payload []byte) []byte {
 	return out
 }
 
-// binary frames events, one a line, each an object whose only member is the
-// type of the event: a type that ends in Exception is one.
+// binary frames events, one per line. Each is an object whose only field is the
+// event type; a type that ends in Exception is an exception.
 func binary(lines string) []byte {
 	var out []byte
 	for line := range strings.Lines(lines) {
@@ -99,7 +99,7 @@ func binary(lines string) []byte {
 	return out
 }
 
-// lines shows a binary stream as binary reads it.
+// lines formats a binary stream in the input format of binary.
 func lines(t testing.TB, stream []byte) string {
 	t.Helper()
 	var out strings.Builder
@@ -113,7 +113,7 @@ func lines(t testing.TB, stream []byte) string {
 		return nil
 	})
 	if err != nil || p.Close() != nil {
-		t.Fatalf("no event stream: %v %v\n%q", err, p.Close(), stream)
+		t.Fatalf("not an event stream: %v %v\n%q", err, p.Close(), stream)
 	}
 	return out.String()
 }
@@ -126,8 +126,8 @@ func endLines(word string) string {
 `
 }
 
-// answerOf is a whole response with the given content.
-func answerOf(word, content string) string {
+// responseBody returns a complete response with the given content.
+func responseBody(word, content string) string {
 	return `{"output":{"message":{"role":"assistant","content":` + content + `}},"stopReason":"` + word +
 		`","usage":{"inputTokens":9,"outputTokens":20,"totalTokens":29},"metrics":{"latencyMs":7}}`
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
-func TestQuirkC4_TheNumberOfBlocksIsBounded(t *testing.T) {
+func TestQuirkC4_BlockLimit(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(startLine)
 	for i := range stream.MaxParts + 1 {
@@ -28,7 +28,7 @@ func TestQuirkC4_TheNumberOfBlocksIsBounded(t *testing.T) {
 	}
 }
 
-func TestABodyAndAnEventAreBounded(t *testing.T) {
+func TestSizeLimits(t *testing.T) {
 	many := strings.Repeat("0,", bodies.MaxValues+1) + "0"
 	large := strings.Repeat("x", 2000)
 	o := dialect.DecodeOptions{MaxBytes: 1000}
@@ -45,7 +45,8 @@ func TestABodyAndAnEventAreBounded(t *testing.T) {
 	}
 }
 
-// linear fails where ten times as much takes much more than ten times as long.
+// linear fails the test if ten times the input takes much more than ten times
+// as long.
 func linear(t *testing.T, n int, run func(n int)) {
 	t.Helper()
 	took := func(n int) time.Duration {
@@ -63,15 +64,15 @@ func linear(t *testing.T, n int, run func(n int)) {
 	}
 }
 
-func TestHostileRequestsTakeLinearTime(t *testing.T) {
+func TestHostileRequestIsLinear(t *testing.T) {
 	for name, make := range map[string]func(n int) string{
-		"documents of one name": func(n int) string {
+		"documents with the same name": func(n int) string {
 			return `{"messages":[{"role":"user","content":[` + strings.Repeat(`{"document":{"name":"a","format":"txt","source":{"text":"x"}}},`, n) + `{"text":"q"}]}]}`
 		},
 		"cache points": func(n int) string {
 			return `{"messages":[{"role":"user","content":[` + strings.Repeat(`{"text":"a"},{"cachePoint":{"type":"default"}},`, n) + `{"text":"q"}]}]}`
 		},
-		"results of one call": func(n int) string {
+		"results of the same call": func(n int) string {
 			return `{"messages":[{"role":"user","content":[` + strings.Repeat(`{"toolResult":{"toolUseId":"a","content":[]}},`, n) + `{"text":"q"}]}]}`
 		},
 		"members": func(n int) string {
@@ -92,7 +93,7 @@ func TestHostileRequestsTakeLinearTime(t *testing.T) {
 	}
 }
 
-func TestALongStreamOfSmallFragmentsTakesLinearTime(t *testing.T) {
+func TestSmallFragmentsAreLinear(t *testing.T) {
 	linear(t, 3000, func(n int) {
 		body := callStream(n)
 		for _, size := range []int{len(body), 37} {
@@ -113,17 +114,17 @@ func TestALongStreamOfSmallFragmentsTakesLinearTime(t *testing.T) {
 	})
 }
 
-func TestDeepNestingIsAnErrorAndNoPanic(t *testing.T) {
+func TestDeepNestingIsError(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	if _, _, err := codec.DecodeRequest([]byte(`{"x":`+deep), dialect.DecodeOptions{}); err == nil {
-		t.Error("a request")
+		t.Error("a deeply nested request is accepted")
 	}
 	if _, err := drain(dialect.DecodeOptions{}, binary(startLine+`{"metadata":{"x":`+deep+`}}`)); err == nil {
-		t.Error("a stream")
+		t.Error("a deeply nested stream is accepted")
 	}
 }
 
-// failing is an accessor that reads nothing.
+// failing is an accessor that always fails.
 type failing struct{}
 
 func (failing) Format() dragoman.Format { return toolformat.BedrockToolUse }
@@ -132,23 +133,23 @@ func (failing) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.Report
 	return nil, dragoman.Report{}, errors.New("unreadable")
 }
 
-func TestACallThatItsAccessorCannotReadIsStillACall(t *testing.T) {
+func TestUnreadableCallIsKept(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Contributions = []dragoman.Contribution{{Source: "x", Calls: []dragoman.CallAccessor{failing{}}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
-	resp, rep, err := codec.DecodeResponse([]byte(answerOf("tool_use", oneCall)), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, rep, err := codec.DecodeResponse([]byte(responseBody("tool_use", oneCall)), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Problem == nil || len(rep.Losses) == 0 {
 		t.Errorf("%v %+v %s", err, resp.ToolCalls(), rep)
 	}
 }
 
-func TestAliasesOfNamesAreReversedInAnswersAndStreams(t *testing.T) {
+func TestNameAliasesAreReversed(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("9.lives"), {Kind: codes.ToolFreeform, Name: "patch"}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	wire := field(v, "toolConfig", "tools", 0, "toolSpec", "name").(string)
 	o := dialect.DecodeOptions{Registry: enc.Registry, NoNative: true}
-	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", fmt.Sprintf(`[{"toolUse":{"toolUseId":"a","name":%q,"input":{}}},{"toolUse":{"toolUseId":"b","name":"patch","input":{"input":"*** x"}}}]`, wire))), o)
+	resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", fmt.Sprintf(`[{"toolUse":{"toolUseId":"a","name":%q,"input":{}}},{"toolUse":{"toolUseId":"b","name":"patch","input":{"input":"*** x"}}}]`, wire))), o)
 	if err != nil || resp.ToolCalls()[0].Name != "9.lives" || resp.ToolCalls()[1].Arguments != "*** x" || resp.ToolCalls()[1].Payload != codes.PayloadText {
 		t.Errorf("%v %+v", err, resp.ToolCalls())
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// knownAs returns the options for a model in the table of models.
+// knownAs returns the encode options for a model of the model table.
 func knownAs(model string) dialect.EncodeOptions {
 	m, _ := models.Default().Lookup("bedrock", model)
 	return dialect.EncodeOptions{Target: targets.Target{Caps: m.Capabilities(dialectname.Bedrock)}}
 }
 
-func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
-	calls := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), said(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
+func TestQuirkF8_OutputSchemaInPromptNextToTools(t *testing.T) {
+	calls := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), newMessage(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
 	tools := ask(dragoman.UserText("q"))
 	tools.Tools = []dragoman.ToolSpec{{Name: "f"}}
 	for what, c := range map[string]struct {
@@ -29,15 +29,15 @@ func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 		model string
 		words bool
 	}{
-		"tools":                  {tools, "us.anthropic.claude-opus-4-8-v1:0", true},
-		"a conversation of them": {calls, "anthropic.claude-opus-4-7", true},
-		"neither":                {ask(dragoman.UserText("q")), "anthropic.claude-opus-4-7", false},
-		"a model that does not":  {tools, "anthropic.claude-sonnet-5-5", false},
+		"tools":                   {tools, "us.anthropic.claude-opus-4-8-v1:0", true},
+		"conversation with calls": {calls, "anthropic.claude-opus-4-7", true},
+		"neither":                 {ask(dragoman.UserText("q")), "anthropic.claude-opus-4-7", false},
+		"unaffected model":        {tools, "anthropic.claude-sonnet-5-5", false},
 	} {
 		c.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 		v, enc := encode(t, c.req, knownAs(c.model))
-		said, _ := field(v, "system", 0, "text").(string)
-		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(said, `{"n":{"type":"integer"}}`) != c.words {
+		prompt, _ := field(v, "system", 0, "text").(string)
+		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(prompt, `{"n":{"type":"integer"}}`) != c.words {
 			t.Errorf("%s: %s", what, enc.Body)
 		}
 		if c.words {
@@ -46,7 +46,7 @@ func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 	}
 }
 
-func TestModelsWithAnEffortFieldOfTheirOwn(t *testing.T) {
+func TestModelEffortFields(t *testing.T) {
 	effort := func(word string) *dragoman.ReasoningSettings { return &dragoman.ReasoningSettings{Effort: word} }
 	for _, tc := range []struct {
 		name, model string
@@ -58,13 +58,13 @@ func TestModelsWithAnEffortFieldOfTheirOwn(t *testing.T) {
 		{"gpt-oss has no max", "openai.gpt-oss-120b-1:0", effort("max"), nil, `{"reasoning_effort":"high"}`, "/reasoning/effort"},
 		{"gpt-oss always reasons", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, nil, `{"reasoning_effort":"low"}`, "/reasoning/effort"},
 		{"gpt-oss has no budget", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(9000))}, nil, `{"reasoning_effort":"medium"}`, "/reasoning/budget_tokens"},
-		{"gpt-oss chooses", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, "", ""},
+		{"gpt-oss adaptive", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, "", ""},
 		{"Nova", "us.amazon.nova-2-lite-v1:0", effort("low"), nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}`, ""},
 		{"Nova off", "us.amazon.nova-2-lite-v1:0", effort("none"), nil, `{"reasoningConfig":{"type":"disabled"}}`, ""},
-		{"Nova does not choose", "us.amazon.nova-2-lite-v1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/mode"},
+		{"Nova adaptive", "us.amazon.nova-2-lite-v1:0", &dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/mode"},
 		{"Nova high", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("0.5")) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}`, "/sampling/temperature"},
-		{"Nova high with a bound", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.MaxOutputTokens = new(int64(100)) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/effort"},
-		{"a model without a known form", "us.amazon.nova-pro-v1:0", effort("high"), nil, "", "/reasoning"},
+		{"Nova high with maxTokens", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.MaxOutputTokens = new(int64(100)) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/effort"},
+		{"model without an effort field", "us.amazon.nova-pro-v1:0", effort("high"), nil, "", "/reasoning"},
 	} {
 		req := ask(dragoman.UserText("q"))
 		req.Reasoning = tc.settings

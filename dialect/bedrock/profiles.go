@@ -8,14 +8,14 @@ import (
 )
 
 var (
-	// toolProfile is toolSpec.inputSchema.json, for Claude and for models of which
-	// nothing else is known.
+	// toolProfile describes toolSpec.inputSchema.json for Claude and for
+	// unknown models.
 	toolProfile = schema.NewProfile(toolRules("bedrock.tool"))
-	// strictProfile is a strict tool, or an output schema: Anthropic's rules (quirks
-	// A31, F3).
+	// strictProfile describes a strict tool or an output schema, by Anthropic's
+	// rules (quirks A31, F3).
 	strictProfile = schema.NewProfile(toolwire.ClaudeStrictRules("bedrock.strict"))
-	// novaProfile is toolSpec.inputSchema.json for Amazon's own models, which take
-	// three keywords at the root.
+	// novaProfile describes toolSpec.inputSchema.json for Amazon Nova, which
+	// accepts three keywords at the root.
 	novaProfile = func() schema.Profile {
 		r := toolRules("bedrock.nova")
 		r.RootKeywords = []string{"type", "properties", "required"}

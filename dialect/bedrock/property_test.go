@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawing draws what concerns this wire.
+// drawing configures the generator for this wire.
 func drawing() codectest.Draw {
 	return codectest.Draw{Own: own, Foreign: foreign, Native: []*dragoman.Opaque{
 		{Dialect: dialectname.Bedrock, Type: "toolUse", JSON: json.RawMessage(`{"toolUse":{"toolUseId":"s","name":"nova_grounding","type":"server_tool_use","input":{"q":1}}}`)},
@@ -36,8 +36,9 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, drawRequest)
 }
 
-// Prompt caches live on it: what was sent once is sent again byte for byte.
-func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
+// Prompt caches depend on it: a message that was sent once is sent again byte
+// for byte.
+func TestAppendingKeepsEarlierMessages(t *testing.T) {
 	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
 		List: "messages", Settled: codectest.OutsideTurns,
 		Last: func(last dragoman.Role, was, is string) bool {
@@ -46,20 +47,20 @@ func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
 	})
 }
 
-func TestWhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
+func TestRoundTripKeepsMeaning(t *testing.T) {
 	codectest.KeepsMeaning(t, codec, drawRequest, codectest.Says, func(t *rapid.T, _, back *dragoman.Request, enc dialect.Encoded) {
 		again, err := codec.EncodeRequest(back, dialect.EncodeOptions{})
 		if err != nil || string(again.Body) != string(enc.Body) {
-			t.Fatalf("decoding and encoding again changed bytes (%v)\n%s\n%s", err, enc.Body, again.Body)
+			t.Fatalf("decoding and re-encoding changed the bytes (%v)\n%s\n%s", err, enc.Body, again.Body)
 		}
 		checkConversation(t, enc.Body)
 	})
 }
 
-// checkConversation holds a request against the API's own rules, written from
-// the wire reference: user first, roles alternate, each call answered in the
-// next message, results first, no blank text, objects for arguments, tools
-// declared, legal names and ids.
+// checkConversation checks a request against the rules of the API, written from
+// the wire reference: user first, alternating roles, each call answered in the
+// next message, results first, no blank text, objects for arguments, declared
+// tools, valid names and ids.
 func checkConversation(t *rapid.T, body []byte) {
 	var v struct {
 		Messages []struct {
@@ -74,7 +75,7 @@ func checkConversation(t *rapid.T, body []byte) {
 		t.Fatalf("content must always be a list of blocks: %v", err)
 	}
 	legalName := regexp.MustCompile("^[a-zA-Z][a-zA-Z0-9_-]{0,63}$")
-	legalID := regexp.MustCompile("^[a-zA-Z0-9_.:-]{1,64}$") // an id that the API minted itself may hold dots
+	legalID := regexp.MustCompile("^[a-zA-Z0-9_.:-]{1,64}$") // an id made by the API itself may contain dots
 	var open []string
 	for i, m := range v.Messages {
 		if i == 0 && m.Role != "user" || i > 0 && m.Role == v.Messages[i-1].Role || len(m.Content) == 0 {
@@ -84,13 +85,13 @@ func checkConversation(t *rapid.T, body []byte) {
 		other := false
 		for _, b := range m.Content {
 			if len(b) != 1 {
-				t.Fatalf("message %d: a block of %d things", i, len(b))
+				t.Fatalf("message %d: a block with %d fields", i, len(b))
 			}
 			for kind, value := range b {
 				switch kind {
 				case "toolResult":
 					if other {
-						t.Fatalf("message %d: a result after another block", i)
+						t.Fatalf("message %d: a result after another kind of block", i)
 					}
 					res := value.(map[string]any)
 					results = append(results, res["toolUseId"].(string))
@@ -131,11 +132,11 @@ func checkConversation(t *rapid.T, body []byte) {
 	}
 }
 
-func TestQuirkC33_WhateverTheEventsTheStreamIsValid(t *testing.T) {
+func TestQuirkC33_AnyEventsGiveValidStream(t *testing.T) {
 	codectest.WritesAnyEvents(t, codec, drawing(), checkWire)
 }
 
-// A stream with everything in it, to be cut anywhere.
+// richStream has blocks of every kind; tests cut it anywhere.
 var richStream = binary(startLine + `
 	{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"日本 🙂"}}}}
 	{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"c2ln"}}}}
@@ -161,6 +162,6 @@ var richStream = binary(startLine + `
 	{"contentBlockStop":{"contentBlockIndex":6}}
 	` + endLines("tool_use"))
 
-func TestQuirkC16_EveryReChunkingGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_StreamChunkingDoesNotMatter(t *testing.T) {
 	codectest.ReChunked(t, codec, richStream)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// That recorded traffic keeps its meaning is tested for all dialects in one
-// place, in the package above. Here is what only this dialect promises.
+// The package dialect tests that recorded traffic keeps its meaning in all
+// dialects. This file tests what only this dialect promises.
 
-func TestARecordedAnswerIsRebuiltInTheFormOfTheAPI(t *testing.T) {
+func TestRecordedResponseReencodesToValidForm(t *testing.T) {
 	whole, streams := 0, 0
 	for _, x := range testkit.Recordings(t, "bedrock_converse") {
 		body, err := x.Response()
@@ -31,13 +31,13 @@ func TestARecordedAnswerIsRebuiltInTheFormOfTheAPI(t *testing.T) {
 			rebuiltResponse(t, &x, body)
 		}
 	}
-	t.Logf("%d whole responses, %d streams", whole, streams)
+	t.Logf("%d responses, %d streams", whole, streams)
 	if whole < 28 || streams < 15 {
-		t.Errorf("only %d whole, %d streams", whole, streams)
+		t.Errorf("only %d responses, %d streams", whole, streams)
 	}
 }
 
-// rebuiltResponse checks that every member of a response is rebuilt.
+// rebuiltResponse checks that every field of a response is rebuilt.
 func rebuiltResponse(t *testing.T, x *testkit.Exchange, body []byte) {
 	t.Helper()
 	resp, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{})
@@ -51,7 +51,7 @@ func rebuiltResponse(t *testing.T, x *testkit.Exchange, body []byte) {
 		return
 	}
 	want := codectest.JSON[map[string]any](t, body)
-	if want["metrics"] == nil { // hand-made fixtures lack what the API always has
+	if want["metrics"] == nil { // hand-made fixtures lack a field that the API always sends
 		want["metrics"] = map[string]any{"latencyMs": json.Number("0")}
 	}
 	if diff := cmp.Diff(any(want), codectest.JSON[any](t, again.Body)); diff != "" {

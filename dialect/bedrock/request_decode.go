@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards. What was decoded before an error is
-// returned with it. Its Model and Stream are for who served the URL to set.
+// DecodeRequest implements [dialect.Codec]. The request aliases body, which
+// must not change afterwards. On error it returns what was decoded so far. The
+// caller sets Model and Stream from the URL.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
 	d := requestDecoder{RequestDecoder: blockwire.NewRequestDecoder(blocks.Decoder), blocks: blocks}
@@ -26,9 +26,9 @@ type requestDecoder struct {
 	blocks blockDecoder
 }
 
-// object reads an object member by member; one that is empty, or no object, is
-// kept as it is.
-func (d *requestDecoder) object(key string, member func(prefix, key string)) {
+// object reads an object field by field. An empty object, or a value that is
+// not an object, is stored unchanged.
+func (d *requestDecoder) object(key string, field func(prefix, key string)) {
 	if d.R.Kind() != '{' {
 		d.KeepField("", key, d.R.Raw())
 		return
@@ -36,7 +36,7 @@ func (d *requestDecoder) object(key string, member func(prefix, key string)) {
 	n := 0
 	for k := range d.R.Object() {
 		n++
-		member("/"+key, string(k))
+		field("/"+key, string(k))
 		if d.Err != nil {
 			return
 		}
@@ -52,7 +52,7 @@ func (d *requestDecoder) model(key string) {
 	model := jsonwire.Unquote(raw)
 	if d.Req.Model != "" && model != "" && model != d.Req.Model {
 		d.Unsure = true
-		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body names another model, %.60q; both members follow this one", d.Req.Model)
+		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body also names model %.60q; this one is used for both fields", d.Req.Model)
 	}
 	if model != "" {
 		d.Req.Model = model
@@ -61,7 +61,7 @@ func (d *requestDecoder) model(key string) {
 
 func (d *requestDecoder) system() {
 	if k := d.R.Kind(); k != '[' && k != '"' {
-		for range d.R.Array() { // says what is wrong
+		for range d.R.Array() { // reports the type error
 		}
 		return
 	}
@@ -79,8 +79,8 @@ func (d *requestDecoder) system() {
 	}
 }
 
-// message reads one element of the conversation. Its content waits for its
-// role, which may come later: what a tool result is depends on who says it.
+// message decodes one message. It decodes the content after the role, which may
+// follow it, because the meaning of a tool result depends on the role.
 func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.Origin}
 	at := extra.Elem("/messages", pos)
@@ -100,7 +100,7 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 		case "content":
 			contents++
 			if k := r.Kind(); k != '[' && k != '"' && k != 'n' {
-				for range r.Array() { // says what is wrong
+				for range r.Array() { // reports the type error
 				}
 				continue
 			}
@@ -127,21 +127,21 @@ func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message
 	return m, nil
 }
 
-func (d *requestDecoder) toolMember(prefix, key string) {
+func (d *requestDecoder) toolField(prefix, key string) {
 	switch {
 	case key == "tools" && d.R.Kind() == '[':
 		d.Tools(prefix, key, prefix+"/tools", d.toolMark)
 	case key == "toolChoice" && d.R.Kind() == '{':
 		d.choice(prefix)
 	case key == "tools" && d.R.Kind() != 'n':
-		for range d.R.Array() { // says what is wrong
+		for range d.R.Array() { // reports the type error
 		}
 	default:
 		d.KeepField(prefix, key, d.R.Raw())
 	}
 }
 
-// toolMark takes a cache point, which belongs to the tool before it.
+// toolMark reads a cache point, which belongs to the tool before it.
 func (d *requestDecoder) toolMark(raw []byte) bool {
 	hint := cacheHint(raw)
 	if hint == nil || len(d.Req.Tools) == 0 {
@@ -156,8 +156,8 @@ func (d *requestDecoder) toolMark(raw []byte) bool {
 	return true
 }
 
-// choice reads the tool choice: an object whose only member says what it is.
-// One we do not know is kept as it is.
+// choice reads the tool choice, an object with one field that names the mode.
+// An unknown choice is stored unchanged.
 func (d *requestDecoder) choice(prefix string) {
 	raw := d.R.Raw()
 	if d.R.Err() != nil {
@@ -204,8 +204,8 @@ func (d *requestDecoder) choice(prefix string) {
 	d.Req.ToolChoice = c
 }
 
-// modelField reads a member that the model behind the API takes. Of those only
-// Claude's thinking means something to others.
+// modelField reads a field that is passed to the model. Only Claude's thinking
+// has a canonical form.
 func (d *requestDecoder) modelField(prefix, key string) {
 	raw := d.R.Raw()
 	if d.R.Err() != nil {
@@ -219,8 +219,8 @@ func (d *requestDecoder) modelField(prefix, key string) {
 	d.KeepField(prefix, key, raw)
 }
 
-// format reads an output format and reports whether it is one we know. The
-// schema is JSON inside a string.
+// format reads an output format and reports whether it is known. The schema is
+// JSON inside a string.
 func (d *requestDecoder) format(raw []byte) bool {
 	return d.OutputSchema(raw, func(in *jsonwire.Reader, key []byte, f *dragoman.OutputFormat) {
 		if string(key) == "structure" && in.Kind() == '{' {
@@ -255,7 +255,7 @@ func readStructure(in *jsonwire.Reader, f *dragoman.OutputFormat) {
 	}
 }
 
-// tier reads how urgent the request is.
+// tier reads the service tier.
 func (d *requestDecoder) tier() {
 	raw := d.R.Raw()
 	if tier := readTier(raw); tier != "" {
@@ -265,7 +265,7 @@ func (d *requestDecoder) tier() {
 	d.KeepField("", "serviceTier", raw)
 }
 
-// readTier reads {"type": word}; empty for anything else.
+// readTier reads {"type": tier}. It returns an empty string for anything else.
 func readTier(raw []byte) string {
 	in := jsonwire.NewReader(raw)
 	if in.Kind() != '{' {

@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest implements [dialect.Codec]. The body holds neither the model
-// nor whether to stream; the URL does. A request that came from this dialect and
-// was not changed is written byte for byte; so is every tool and every message
-// that was not changed. Where messages are merged, so is each of their blocks.
+// EncodeRequest implements [dialect.Codec]. The URL, not the body, has the
+// model and selects streaming. A request of this dialect that was not changed
+// is written byte for byte; so is every unchanged tool and message, and every
+// unchanged block of merged messages.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	streams := false
-	if req != nil && (req.Stream || req.StreamUsage) { // what the URL says is no change of the body
+	if req != nil && (req.Stream || req.StreamUsage) { // settings of the URL do not change the body
 		body := *req
 		streams = req.Stream
 		body.Stream, body.StreamUsage = false, false
@@ -33,7 +33,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	if err != nil || req.Model == "" {
 		return enc, err
 	}
-	// A client that names the model in the body as well must not name another.
+	// If a client also names the model in the body, both names must agree.
 	if extra.Has(req.Extra, name, "") {
 		if out, bad := jsonwire.ReplaceString(enc.Body, req.Model, []string{"modelId"}, []string{"model"}); bad == nil {
 			enc.Body = out
@@ -42,21 +42,21 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return enc, nil
 }
 
-// inURL tells what stands in the URL and not in the body.
+// inURL reports the settings that are in the URL and not in the body.
 func (e *requestEncoder) inURL(streams bool) {
 	_, id := extra.Get(e.Req.Extra, name, "/modelId")
 	_, model := extra.Get(e.Req.Extra, name, "/model")
 	if e.Req.Model != "" && !id && !model {
-		e.Rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model stands in the URL, not in the body")
+		e.Rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model is in the URL, not in the body")
 	}
 	if streams {
-		e.Rep.Add(dragoman.Moved, dragoman.Info, "/stream", "whether to stream stands in the URL, not in the body")
+		e.Rep.Add(dragoman.Moved, dragoman.Info, "/stream", "streaming is selected in the URL, not in the body")
 	}
 }
 
 type requestEncoder struct {
 	blockwire.RequestEncoder
-	// effort is set for a model that takes its effort in a separate field.
+	// effort is set for a model that has its own field for effort.
 	effort modelEffort
 }
 
@@ -66,11 +66,12 @@ func (e *requestEncoder) encode() error {
 	if e.Box, err = e.offered(); err != nil {
 		return err
 	}
-	e.Cache(keyCache, e.ending(e.Req.Cache))
+	e.Cache(keyCache, e.endHint(e.Req.Cache))
 	return blockwire.EncodeSettings(&e.RequestEncoder, settings, e)
 }
 
-// modelFields writes the fields of the model itself: Converse has no field for reasoning.
+// modelFields writes the fields that are passed to the model: Converse has no
+// field for reasoning.
 func (e *requestEncoder) modelFields() {
 	const member, at = "additionalModelRequestFields", "/additionalModelRequestFields"
 	typ := e.ThinkingType()
@@ -91,7 +92,7 @@ func (e *requestEncoder) modelFields() {
 	w.EndObject()
 }
 
-// textFormat writes the output format; the schema goes into a string.
+// textFormat writes the output format. The schema is written as a string.
 func (e *requestEncoder) textFormat() {
 	w, f, schema := &e.W, e.Req.Output, e.Schema()
 	if schema == nil {
@@ -117,16 +118,16 @@ func (e *requestEncoder) textFormat() {
 	w.EndObject()
 }
 
-// metadata writes what is said about the request, as far as the API takes it.
+// metadata writes the metadata that the API accepts.
 func (e *requestEncoder) metadata() {
 	const most = 16
 	kept := make([]dragoman.KeyValue, 0, len(e.Req.Metadata))
 	for _, kv := range e.Req.Metadata {
 		switch {
 		case kv.Key == "" || !plainMetadata(kv.Key) || !plainMetadata(kv.Value):
-			e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API takes up to 256 plain characters", kv.Key)
+			e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API accepts up to 256 plain characters", kv.Key)
 		case len(kept) == most:
-			e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API takes %d", kv.Key, most)
+			e.Rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API accepts %d entries", kv.Key, most)
 		default:
 			kept = append(kept, kv)
 		}
@@ -138,7 +139,7 @@ func (e *requestEncoder) metadata() {
 	wirekit.WriteMetadata(&e.W, kept, e.Rep)
 }
 
-// plainMetadata reports whether metadata takes a text.
+// plainMetadata reports whether s is a valid metadata key or value.
 func plainMetadata(s string) bool {
 	for _, c := range s {
 		switch {
@@ -150,18 +151,18 @@ func plainMetadata(s string) bool {
 	return len(s) <= 256
 }
 
-// tier writes how urgent the request is.
+// tier writes the service tier.
 func (e *requestEncoder) tier() {
 	tier := e.Req.ServiceTier
 	switch {
 	case tier == "":
 		return
 	case knownTier(tier):
-	case tier == "standard_only": // Anthropic's word
+	case tier == "standard_only": // Anthropic's name
 		tier = "default"
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"standard_only" written as "default"`)
 	default:
-		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %.40q", tier)
+		e.Rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no service tier %.40q", tier)
 		return
 	}
 	e.W.Key("serviceTier")

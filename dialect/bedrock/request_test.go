@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// field follows a path of members and indexes.
+// field returns the value at a path of field names and indexes.
 func field(v any, path ...any) any { return codectest.At(v, path...) }
 
 func js(v any) string {
@@ -24,12 +24,12 @@ func js(v any) string {
 	return string(b)
 }
 
-// beside are the losses beside what the URL says.
-func beside(rep dragoman.Report) []dragoman.Loss {
+// bodyLosses returns the losses except those of settings in the URL.
+func bodyLosses(rep dragoman.Report) []dragoman.Loss {
 	return slices.DeleteFunc(slices.Clone(rep.Losses), func(l dragoman.Loss) bool { return l.Path == "/model" || l.Path == "/stream" })
 }
 
-func TestWhatTheURLSaysIsNotInTheBody(t *testing.T) {
+func TestURLSettingsAreNotInBody(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Stream, req.StreamUsage = true, true
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -40,7 +40,7 @@ func TestWhatTheURLSaysIsNotInTheBody(t *testing.T) {
 	has(t, enc.Report, dragoman.Moved, "/stream")
 }
 
-func TestAModelThatAClientPutIntoTheBodyFollowsTheRequest(t *testing.T) {
+func TestModelInBodyFollowsRequest(t *testing.T) {
 	const body = `{"modelId": "a", "messages":[ {"role":"user","content":[{"text":"q"}]}]}`
 	req := decode(t, body)
 	if req.Model != "a" {
@@ -58,7 +58,7 @@ func TestAModelThatAClientPutIntoTheBodyFollowsTheRequest(t *testing.T) {
 	}
 }
 
-// everything is a request with all that the wire has.
+// everything is a request with every field of the wire.
 const everything = `{"modelId":"m",
  "system":[{"text":"terse"},{"cachePoint":{"type":"default","ttl":"1h"}},{"guardContent":{"text":{"text":"g"}}}],
  "messages":[
@@ -85,7 +85,7 @@ const everything = `{"modelId":"m",
  "guardrailConfig":{"guardrailIdentifier":"g"},"performanceConfig":{"latency":"optimized"},"promptVariables":{"v":{"text":"x"}},
  "requestMetadata":{"k":"v","a":"b"},"serviceTier":{"type":"flex"},"unheardOf":null}`
 
-func TestEveryMemberOfTheWireSurvivesARebuild(t *testing.T) {
+func TestEveryFieldSurvivesRebuild(t *testing.T) {
 	req, rep, err := codec.DecodeRequest([]byte(everything), dialect.DecodeOptions{})
 	if err != nil || len(rep.Losses) > 0 {
 		t.Fatal(err, rep)
@@ -95,12 +95,12 @@ func TestEveryMemberOfTheWireSurvivesARebuild(t *testing.T) {
 	}
 	got, enc := encode(t, req, dialect.EncodeOptions{Rebuild: true})
 	want := codectest.JSON[any](t, []byte(everything))
-	if js(got) != js(want) || len(beside(enc.Report)) > 0 {
+	if js(got) != js(want) || len(bodyLosses(enc.Report)) > 0 {
 		t.Errorf("%s\n%s\n%s", js(want), js(got), enc.Report)
 	}
 }
 
-func TestWhatEverythingMeans(t *testing.T) {
+func TestDecodeEveryField(t *testing.T) {
 	req := decode(t, everything)
 	m := req.Messages
 	calls := m[1].ToolCalls()
@@ -126,12 +126,12 @@ func TestWhatEverythingMeans(t *testing.T) {
 		"tier":          req.ServiceTier == "flex",
 	} {
 		if got != true {
-			t.Errorf("%s is not read", what)
+			t.Errorf("%s is not decoded", what)
 		}
 	}
 }
 
-func TestQuirkD12_TheErrorFlagIsTheStatus(t *testing.T) {
+func TestQuirkD12_ErrorFlagIsStatus(t *testing.T) {
 	for status, want := range map[string]string{
 		`,"status":"error"`: codes.OutcomeError, `,"status":"success"`: codes.OutcomeOK, ``: codes.OutcomeOK, `,"status":"incomplete"`: codes.OutcomeUnknown,
 	} {
@@ -147,16 +147,16 @@ func TestQuirkD12_TheErrorFlagIsTheStatus(t *testing.T) {
 	}
 	failed := result("t", "x")
 	failed.Outcome = codes.OutcomeError
-	v, _ := encode(t, ask(said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(failed)), dialect.EncodeOptions{})
 	if got := field(v, "messages", 2, "content", 0, "toolResult", "status"); got != "error" {
 		t.Errorf("%s", js(v))
 	}
 }
 
-func TestQuirkD11_AnEmptyOutputSaysSo(t *testing.T) {
+func TestQuirkD11_EmptyOutputGetsText(t *testing.T) {
 	for name, content := range map[string][]dragoman.Part{"none": nil, "blank": {&dragoman.Text{Text: " \n"}}} {
 		res := &dragoman.ToolResult{CallID: "t", Content: content}
-		v, enc := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+		v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 		if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != `[{"text":"(no output)"}]` {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -164,19 +164,19 @@ func TestQuirkD11_AnEmptyOutputSaysSo(t *testing.T) {
 	}
 }
 
-func TestResultsCarryJSONAsObjectsOnly(t *testing.T) {
+func TestResultJSONMustBeObject(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "t", Content: []dragoman.Part{
 		&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}, &dragoman.Data{JSON: json.RawMessage(`[1]`)}, &dragoman.Data{JSON: json.RawMessage(`"s"`)},
 		&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
 	}}
-	v, _ := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("t", "f", "")), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 	want := `[{"json":{"a":1}},{"text":"[1]"},{"text":"\"s\""},{"image":{"format":"png","source":{"bytes":"AAEC"}}}]`
 	if got := js(field(v, "messages", 2, "content", 0, "toolResult", "content")); got != want {
 		t.Errorf("%s", got)
 	}
 }
 
-func TestQuirkA32_AnEmptyDescriptionIsLeftOut(t *testing.T) {
+func TestQuirkA32_EmptyDescriptionIsOmitted(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f"), {Name: "g"}}
 	v, _ := encode(t, req, dialect.EncodeOptions{})
@@ -186,10 +186,10 @@ func TestQuirkA32_AnEmptyDescriptionIsLeftOut(t *testing.T) {
 	}
 }
 
-// A name that the model made up stands in its answer, and would be refused when
-// that goes back as it came.
-func TestQuirkA33_NamesInHistoryAreMadeLegal(t *testing.T) {
-	resp := decodeResponse(t, answerOf("tool_use", `[{"toolUse":{"toolUseId":"t1","name":"$READ<|x|>","input":{}}},{"toolUse":{"toolUseId":"t2","name":"","input":{}}}]`))
+// A response may contain a name that the model made up. The API would refuse it
+// if the response were sent back unchanged.
+func TestQuirkA33_NamesInHistoryAreAliased(t *testing.T) {
+	resp := decodeResponse(t, responseBody("tool_use", `[{"toolUse":{"toolUseId":"t1","name":"$READ<|x|>","input":{}}},{"toolUse":{"toolUseId":"t2","name":"","input":{}}}]`))
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.Messages = append(req.Messages, resp.Output...)
@@ -203,15 +203,15 @@ func TestQuirkA33_NamesInHistoryAreMadeLegal(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatTheAPIWouldRefuseIsNotReplayedAsItCame(t *testing.T) {
+func TestRefusedResponseIsNotReplayed(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
-		"blank text":            {`[{"text":"\n"},{"text":"a"}]`, `[{"text":"a"}]`},
-		"arguments of a list":   {`[{"toolUse":{"toolUseId":"t","name":"f","input":[1]}}]`, `[{"toolUse":{"input":{"_raw":[1]},"name":"f","toolUseId":"t"}}]`},
-		"unsigned thinking":     {`[{"text":"a"},{"reasoningContent":{"reasoningText":{"text":"hm"}}}]`, `[{"text":"a"}]`},
-		"an id that was absent": {`[{"toolUse":{"name":"f","input":{}}}]`, `[{"toolUse":{"input":{},"name":"f","toolUseId":"ID"}}]`},
+		"blank text":        {`[{"text":"\n"},{"text":"a"}]`, `[{"text":"a"}]`},
+		"list as arguments": {`[{"toolUse":{"toolUseId":"t","name":"f","input":[1]}}]`, `[{"toolUse":{"input":{"_raw":[1]},"name":"f","toolUseId":"t"}}]`},
+		"unsigned thinking": {`[{"text":"a"},{"reasoningContent":{"reasoningText":{"text":"hm"}}}]`, `[{"text":"a"}]`},
+		"missing id":        {`[{"toolUse":{"name":"f","input":{}}}]`, `[{"toolUse":{"input":{},"name":"f","toolUseId":"ID"}}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := decodeResponse(t, answerOf("tool_use", tc.content))
+			resp := decodeResponse(t, responseBody("tool_use", tc.content))
 			req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 			if calls := resp.ToolCalls(); len(calls) > 0 {
 				req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].ResultText("r")))
@@ -225,23 +225,23 @@ func TestAnAnswerThatTheAPIWouldRefuseIsNotReplayedAsItCame(t *testing.T) {
 	}
 }
 
-func TestQuirkB13_AForeignIdThatIsIllegalIsAliasedOnCallAndResult(t *testing.T) {
+func TestQuirkB13_InvalidIDIsAliased(t *testing.T) {
 	id := "functions.Bash:0" + strings.Repeat("x", 60)
-	v, enc := encode(t, ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
+	v, enc := encode(t, ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call(id, "f", "")), dragoman.ToolResults(result(id, "r"))), dialect.EncodeOptions{})
 	use, res := field(v, "messages", 1, "content", 0, "toolUse", "toolUseId"), field(v, "messages", 2, "content", 0, "toolResult", "toolUseId")
 	if use != res || len(use.(string)) > 64 || strings.ContainsAny(use.(string), ".:") {
 		t.Errorf("%v %v", use, res)
 	}
 	back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || back.Messages[1].ToolCalls()[0].ID != id {
-		t.Errorf("not restored: %v", err)
+		t.Errorf("the id is not restored: %v", err)
 	}
 }
 
-func TestQuirkD1D2D4D6_ResultsStandFirstInOrderAndOnce(t *testing.T) {
+func TestQuirkD1D2D4D6_ResultOrder(t *testing.T) {
 	v, _ := encode(t, ask(
 		dragoman.UserText("q"),
-		said(dragoman.RoleAssistant, call("1", "f", ""), &dragoman.Text{Text: "calling"}, call("2", "f", "")),
+		newMessage(dragoman.RoleAssistant, call("1", "f", ""), &dragoman.Text{Text: "calling"}, call("2", "f", "")),
 		dragoman.ToolResults(result("2", "b")), dragoman.UserText("hurry"), dragoman.ToolResults(result("1", "a")), dragoman.ToolResults(result("2", "c")),
 	), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 1, "content")); got != `[{"text":"calling"},{"toolUse":{"input":{},"name":"f","toolUseId":"1"}},{"toolUse":{"input":{},"name":"f","toolUseId":"2"}}]` {
@@ -253,8 +253,8 @@ func TestQuirkD1D2D4D6_ResultsStandFirstInOrderAndOnce(t *testing.T) {
 	}
 }
 
-func TestQuirkD21_AConversationWithCallsHasToolsBesideIt(t *testing.T) {
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
+func TestQuirkD21_ConversationWithCallsDeclaresTools(t *testing.T) {
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "b.c", ""), call("2", "a", ""), call("3", "a", "")),
 		dragoman.ToolResults(result("1", "r"), result("2", "r"), result("3", "r")))
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	tools := field(v, "toolConfig", "tools").([]any)
@@ -262,22 +262,22 @@ func TestQuirkD21_AConversationWithCallsHasToolsBesideIt(t *testing.T) {
 		t.Errorf("%s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Synthesized, "/tools")
-	resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", `[{"toolUse":{"toolUseId":"4","name":"a","input":{}}}]`)), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", `[{"toolUse":{"toolUseId":"4","name":"a","input":{}}}]`)), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil || resp.ToolCalls()[0].Problem == nil {
-		t.Errorf("a stub may be called: %v", err)
+		t.Errorf("a stub must not be callable: %v", err)
 	}
 	orphan, _ := encode(t, ask(dragoman.UserText("q"), dragoman.ToolResults(result("1", "r"))), dialect.EncodeOptions{})
 	if len(field(orphan, "toolConfig", "tools").([]any)) != 1 {
-		t.Errorf("a result alone: %s", js(orphan))
+		t.Errorf("result without its call: %s", js(orphan))
 	}
 	plain, _ := encode(t, ask(dragoman.UserText("q")), dialect.EncodeOptions{})
 	if plain["toolConfig"] != nil {
-		t.Errorf("no calls, no tools: %s", js(plain))
+		t.Errorf("no calls need no tools: %s", js(plain))
 	}
 }
 
-func TestQuirkE1E2E3_TheToolChoiceInAllItsForms(t *testing.T) {
-	history := []dragoman.Message{dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r"))}
+func TestQuirkE1E2E3_ToolChoice(t *testing.T) {
+	history := []dragoman.Message{dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r"))}
 	named := []dragoman.ToolRef{{Name: "g"}}
 	for name, tc := range map[string]struct {
 		choice *dragoman.ToolChoice
@@ -305,18 +305,18 @@ func TestQuirkE1E2E3_TheToolChoiceInAllItsForms(t *testing.T) {
 				t.Errorf("%s with %d tools", got, len(tools))
 			}
 			if tc.lost {
-				if l := beside(enc.Report); len(l) == 0 || l[0].Path != "/tool_choice" {
-					t.Errorf("not reported: %s", enc.Report)
+				if l := bodyLosses(enc.Report); len(l) == 0 || l[0].Path != "/tool_choice" {
+					t.Errorf("the loss is not reported: %s", enc.Report)
 				}
-			} else if len(beside(enc.Report)) > 0 {
+			} else if len(bodyLosses(enc.Report)) > 0 {
 				t.Errorf("%s", enc.Report)
 			}
 		})
 	}
 }
 
-func TestQuirkE2_ACallThatComesAgainstAChoiceOfNoneDoesNotRun(t *testing.T) {
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
+func TestQuirkE2_CallAgainstChoiceNoneIsBlocked(t *testing.T) {
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("1", "f", "")), dragoman.ToolResults(result("1", "r")))
 	req.Tools = []dragoman.ToolSpec{tool("f"), tool("g")}
 	for name, tc := range map[string]struct {
 		choice dragoman.ToolChoice
@@ -329,7 +329,7 @@ func TestQuirkE2_ACallThatComesAgainstAChoiceOfNoneDoesNotRun(t *testing.T) {
 			req.ToolChoice = &tc.choice
 			_, enc := encode(t, req, dialect.EncodeOptions{})
 			o := dialect.DecodeOptions{Registry: enc.Registry}
-			said := func(resp *dragoman.Response) string {
+			summary := func(resp *dragoman.Response) string {
 				out := []string{string(resp.Stop.Reason)}
 				for _, c := range resp.ToolCalls() {
 					if c.Problem == nil {
@@ -340,23 +340,23 @@ func TestQuirkE2_ACallThatComesAgainstAChoiceOfNoneDoesNotRun(t *testing.T) {
 				}
 				return strings.Join(out, " ")
 			}
-			resp, _, err := codec.DecodeResponse([]byte(answerOf("tool_use", `[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"g","input":{}}}]`)), o)
-			if err != nil || said(resp) != tc.want || resp.Native != nil || resp.Output[0].Native != nil {
-				t.Errorf("%v %s", err, said(resp))
+			resp, _, err := codec.DecodeResponse([]byte(responseBody("tool_use", `[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"g","input":{}}}]`)), o)
+			if err != nil || summary(resp) != tc.want || resp.Native != nil || resp.Output[0].Native != nil {
+				t.Errorf("%v %s", err, summary(resp))
 			}
 			evs, err := drain(o, binary(startLine+callLine(0, "a", "f")+stopLine(0)+callLine(1, "b", "g")+stopLine(1)+endLines("tool_use")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp, err := codectest.Collect(evs); err != nil || said(resp) != tc.want {
-				t.Errorf("%v %s", err, said(resp))
+			if resp, err := codectest.Collect(evs); err != nil || summary(resp) != tc.want {
+				t.Errorf("%v %s", err, summary(resp))
 			}
 			codectest.Reencoded(t, codec, evs)
 		})
 	}
 }
 
-func TestQuirkE5_AForcedToolThatIsNotThereIsAnError(t *testing.T) {
+func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	for _, refs := range [][]dragoman.ToolRef{{{Name: "g"}}, nil, {{Name: "f"}, {Name: "f"}}} {
@@ -374,7 +374,7 @@ func TestQuirkE5_AForcedToolThatIsNotThereIsAnError(t *testing.T) {
 	}
 }
 
-func TestQuirkE4_AForcedChoiceGivesWayToThinking(t *testing.T) {
+func TestQuirkE4_ThinkingReplacesForcedChoice(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
@@ -386,7 +386,7 @@ func TestQuirkE4_AForcedChoiceGivesWayToThinking(t *testing.T) {
 	has(t, enc.Report, dragoman.Lowered, "/tool_choice")
 }
 
-func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
+func TestQuirkE4_ForcedChoiceStaysWithoutThinking(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
 	req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(600))}
@@ -397,10 +397,10 @@ func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/reasoning/budget_tokens")
 }
 
-func TestQuirkD2_NoCachePointStandsBetweenResults(t *testing.T) {
+func TestQuirkD2_NoCachePointBetweenResults(t *testing.T) {
 	first, second := result("a", "1"), result("b", "2")
 	first.Cache = &dragoman.CacheHint{TTL: "1h"}
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), said(dragoman.RoleTool, first, second), dragoman.UserText("more"))
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), newMessage(dragoman.RoleTool, first, second), dragoman.UserText("more"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	content := field(v, "messages").([]any)[2].(map[string]any)["content"].([]any)
@@ -416,40 +416,40 @@ func TestQuirkD2_NoCachePointStandsBetweenResults(t *testing.T) {
 	has(t, enc.Report, dragoman.Moved, "/messages/2/parts/0")
 }
 
-func TestABlankTextInAResultIsReported(t *testing.T) {
+func TestBlankTextInResultIsReported(t *testing.T) {
 	res := result("a", "1")
 	res.Content = append(res.Content, &dragoman.Text{Text: " "})
-	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}")), said(dragoman.RoleTool, res))
+	req := ask(dragoman.UserText("q"), newMessage(dragoman.RoleAssistant, call("a", "f", "{}")), newMessage(dragoman.RoleTool, res))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	has(t, enc.Report, dragoman.Dropped, "/messages/2/parts/0/content/1")
 }
 
-func TestQuirkE6_ThereIsNoParallelFlag(t *testing.T) {
+func TestQuirkE6_NoParallelFlag(t *testing.T) {
 	for parallel, severity := range map[bool]dragoman.Severity{true: dragoman.Info, false: dragoman.Warn} {
 		req := ask(dragoman.UserText("q"))
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		req.ParallelToolCalls = &parallel
 		_, enc := encode(t, req, dialect.EncodeOptions{})
-		if l := beside(enc.Report); len(l) != 1 || l[0].Path != "/parallel_tool_calls" || l[0].Severity != severity {
+		if l := bodyLosses(enc.Report); len(l) != 1 || l[0].Path != "/parallel_tool_calls" || l[0].Severity != severity {
 			t.Errorf("%v: %s", parallel, enc.Report)
 		}
 	}
 }
 
-func TestReasoningSettingsAreClaudesAndEffortIsTheAPIs(t *testing.T) {
+func TestReasoningSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		s             dragoman.ReasoningSettings
 		max           int64
 		model, output string
 	}{
 		"adaptive":             {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Effort: "max"}, 0, `{"thinking":{"type":"adaptive"}}`, `{"effort":"max"}`},
-		"effort alone":         {dragoman.ReasoningSettings{Effort: "minimal"}, 0, `null`, `{"effort":"low"}`},
+		"effort only":          {dragoman.ReasoningSettings{Effort: "minimal"}, 0, `null`, `{"effort":"low"}`},
 		"none":                 {dragoman.ReasoningSettings{Effort: "none"}, 0, `{"thinking":{"type":"disabled"}}`, `null`},
 		"off":                  {dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, 0, `{"thinking":{"type":"disabled"}}`, `null`},
-		"a number alone":       {dragoman.ReasoningSettings{BudgetTokens: ptr(int64(3000)), Summary: "omitted"}, 0, `{"thinking":{"budget_tokens":3000,"display":"omitted","type":"enabled"}}`, `null`},
-		"too small":            {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(1))}, 0, `{"thinking":{"budget_tokens":1024,"type":"enabled"}}`, `null`},
-		"more than the answer": {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 4000, `{"thinking":{"budget_tokens":3999,"type":"enabled"}}`, `null`},
+		"budget only":          {dragoman.ReasoningSettings{BudgetTokens: ptr(int64(3000)), Summary: "omitted"}, 0, `{"thinking":{"budget_tokens":3000,"display":"omitted","type":"enabled"}}`, `null`},
+		"budget too small":     {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(1))}, 0, `{"thinking":{"budget_tokens":1024,"type":"enabled"}}`, `null`},
+		"budget above maximum": {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 4000, `{"thinking":{"budget_tokens":3999,"type":"enabled"}}`, `null`},
 		"no room":              {dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: ptr(int64(9000))}, 100, `null`, `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -466,13 +466,13 @@ func TestReasoningSettingsAreClaudesAndEffortIsTheAPIs(t *testing.T) {
 	}
 }
 
-func TestQuirkE4_SamplingGivesWayToThinking(t *testing.T) {
+func TestQuirkE4_ThinkingReplacesSampling(t *testing.T) {
 	for name, tc := range map[string]struct {
 		temperature, topP dragoman.Number
 		want              string
 	}{
-		"refused while it thinks":  {"0.5", "0.5", `{"maxTokens":9000}`},
-		"accepted while it thinks": {"1", "0.95", `{"maxTokens":9000,"temperature":1,"topP":0.95}`},
+		"refused with thinking":  {"0.5", "0.5", `{"maxTokens":9000}`},
+		"accepted with thinking": {"1", "0.95", `{"maxTokens":9000,"temperature":1,"topP":0.95}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
@@ -490,14 +490,14 @@ func TestQuirkE4_SamplingGivesWayToThinking(t *testing.T) {
 	}
 }
 
-func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
+func TestThinkingBudgetGetsMaxTokens(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget, limit int64
 		want          string
 	}{
-		"above the default of Converse": {24576, 0, "28672"},
-		"too small":                     {1, 0, "5120"},
-		"the model has a default":       {2000, 32000, "32000"},
+		"above the Converse default": {24576, 0, "28672"},
+		"too small":                  {1, 0, "5120"},
+		"the model has a default":    {2000, 32000, "32000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := ask(dragoman.UserText("q"))
@@ -511,14 +511,14 @@ func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 	}
 }
 
-// A budget that replaces adaptive thinking stays below maxTokens; a budget of the client is
-// not changed.
+// A budget that replaces adaptive thinking stays below maxTokens. A budget that
+// the client set is not changed.
 func TestBudgetForAdaptiveThinkingStaysBelowMaxTokens(t *testing.T) {
 	caps := dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Caps: targets.Capabilities{ThinkingBudgets: true}}}
 	for name, tc := range map[string]struct{ config, thinking, maxTokens, temperature, budget string }{
 		"lowered":    {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"adaptive"}`, "3000", "null", "2999"},
-		"no bound":   {`{"temperature":0.5}`, `{"type":"adaptive"}`, "12288", "null", "8192"},
-		"own number": {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"enabled","budget_tokens":9000}`, "3000", "0.5", "9000"},
+		"no maximum": {`{"temperature":0.5}`, `{"type":"adaptive"}`, "12288", "null", "8192"},
+		"own budget": {`{"maxTokens":3000,"temperature":0.5}`, `{"type":"enabled","budget_tokens":9000}`, "3000", "0.5", "9000"},
 	} {
 		req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":`+tc.config+`,"additionalModelRequestFields":{"thinking":`+tc.thinking+`}}`)
 		v, enc := encode(t, req, caps)
@@ -533,7 +533,7 @@ func TestBudgetForAdaptiveThinkingStaysBelowMaxTokens(t *testing.T) {
 	}
 }
 
-func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T) {
+func TestQuirkD23D24G12_ThinkingReturnsOnlyToItsOrigin(t *testing.T) {
 	signed := &dragoman.Reasoning{Signature: "c2ln"}
 	withheld := &dragoman.Reasoning{Redacted: true, Encrypted: "AAEC"}
 	unsigned := &dragoman.Reasoning{Text: "hm"}
@@ -542,13 +542,13 @@ func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T
 		target string
 		want   string
 	}{
-		"its own":       {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "a", `[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":""}}},{"reasoningContent":{"redactedContent":"AAEC"}},{"text":"x"}]`},
+		"same model":    {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "a", `[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":""}}},{"reasoningContent":{"redactedContent":"AAEC"}},{"text":"x"}]`},
 		"another model": {&dragoman.Origin{Dialect: dialectname.Bedrock, Model: "a"}, "b", `[{"text":"x"}]`},
 		"another API":   {foreign, "a", `[{"text":"x"}]`},
-		"written here":  {nil, "a", `[{"text":"x"}]`},
+		"no origin":     {nil, "a", `[{"text":"x"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := said(dragoman.RoleAssistant, signed, withheld, unsigned, &dragoman.Text{Text: "x"})
+			m := newMessage(dragoman.RoleAssistant, signed, withheld, unsigned, &dragoman.Text{Text: "x"})
 			m.Origin = tc.origin
 			req := ask(dragoman.UserText("q"), m, dragoman.UserText("more"))
 			req.Model = tc.target
@@ -560,14 +560,14 @@ func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T
 	}
 }
 
-func TestQuirkD31_CachePointsAreBlocksOfTheirOwn(t *testing.T) {
+func TestQuirkD31_CachePointsAreSeparateBlocks(t *testing.T) {
 	hint := &dragoman.CacheHint{TTL: "1h"}
 	inside := result("1", "r")
 	inside.Content[0].(*dragoman.Text).Cache = hint
 	req := ask(
 		dragoman.Message{Role: dragoman.RoleSystem, Parts: []dragoman.Part{&dragoman.Text{Text: "s"}}, Cache: &dragoman.CacheHint{}},
 		dragoman.UserText("q"),
-		said(dragoman.RoleAssistant, call("1", "f", "")),
+		newMessage(dragoman.RoleAssistant, call("1", "f", "")),
 		dragoman.ToolResults(inside),
 		dragoman.UserText("and"),
 	)
@@ -586,11 +586,11 @@ func TestQuirkD31_CachePointsAreBlocksOfTheirOwn(t *testing.T) {
 	}
 	has(t, enc.Report, dragoman.Moved, "/messages/3/parts/0")
 	if back := decode(t, string(enc.Body)); back.Tools[0].Cache.TTL != "1h" {
-		t.Error("the tool's cache point is not read")
+		t.Error("the cache point of the tool is not decoded")
 	}
 }
 
-func TestQuirkD31_OnlyTheLastFourCachePointsAreWritten(t *testing.T) {
+func TestQuirkD31_LastFourCachePointsAreWritten(t *testing.T) {
 	req := ask()
 	for i := range 6 {
 		m := dragoman.UserText(fmt.Sprint("q", i))
@@ -603,7 +603,7 @@ func TestQuirkD31_OnlyTheLastFourCachePointsAreWritten(t *testing.T) {
 	if n := strings.Count(string(enc.Body), "cachePoint"); n != 4 || !strings.Contains(string(enc.Body), `"q2"},{"cachePoint"`) || strings.Contains(string(enc.Body), `"q1"},{"cachePoint"`) {
 		t.Errorf("%d: %s", n, enc.Body)
 	}
-	// The same for messages in the form they came in: only their marks go.
+	// Messages in their native form lose only their cache points.
 	native := `{"messages":[{"role":"user", "content":[{"text":"a"},{"cachePoint":{"type":"default"}},{"text":"b"},{"cachePoint":{"type":"default"}},{"text":"c"}]}]}`
 	back := decode(t, native)
 	back.Native = nil
@@ -617,11 +617,11 @@ func TestQuirkD31_OnlyTheLastFourCachePointsAreWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkD38_ADocumentHasATextAndANameOfItsOwn(t *testing.T) {
+func TestQuirkD38_DocumentHasTextAndUniqueName(t *testing.T) {
 	pdf := func(name string) *dragoman.Media {
 		return &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf; x=y", Base64: "AAEC", Name: name}
 	}
-	v, enc := encode(t, ask(said(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
+	v, enc := encode(t, ask(newMessage(dragoman.RoleUser, pdf("a_b.pdf"), pdf("a_b.pdf"), pdf(""), &dragoman.Media{Media: codes.MediaFile, Text: "plain", Title: "The  title"})), dialect.EncodeOptions{})
 	var names []string
 	content := field(v, "messages", 0, "content").([]any)
 	for _, b := range content[:4] {
@@ -639,7 +639,7 @@ func TestQuirkD38_ADocumentHasATextAndANameOfItsOwn(t *testing.T) {
 	has(t, enc.Report, dragoman.Synthesized, "/messages/0")
 }
 
-func TestQuirkD38_InstructionsAloneGetAUserMessage(t *testing.T) {
+func TestQuirkD38_InstructionsOnlyGetUserMessage(t *testing.T) {
 	v, enc := encode(t, ask(dragoman.SystemText("s")), dialect.EncodeOptions{})
 	if field(v, "messages", 0, "role") != "user" || field(v, "system", 0, "text") != "s" {
 		t.Errorf("%s", enc.Body)
@@ -647,13 +647,13 @@ func TestQuirkD38_InstructionsAloneGetAUserMessage(t *testing.T) {
 	has(t, enc.Report, dragoman.Synthesized, "/messages")
 }
 
-func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
+func TestQuirkD14_UnsupportedMediaBecomesNote(t *testing.T) {
 	for name, m := range map[string]*dragoman.Media{
 		"by URL":     {Media: codes.MediaImage, URL: "https://x/y.png"},
 		"by file id": {Media: codes.MediaFile, FileID: "file_1"},
-		"a bitmap":   {Media: codes.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
+		"bitmap":     {Media: codes.MediaImage, MIME: "image/bmp", Base64: "AAEC"},
 	} {
-		v, enc := encode(t, ask(said(dragoman.RoleUser, m)), dialect.EncodeOptions{})
+		v, enc := encode(t, ask(newMessage(dragoman.RoleUser, m)), dialect.EncodeOptions{})
 		if s, _ := field(v, "messages", 0, "content", 0, "text").(string); !strings.Contains(s, "not shown") {
 			t.Errorf("%s: %s", name, enc.Body)
 		}
@@ -662,32 +662,32 @@ func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
 		}
 	}
 	s3 := &dragoman.Media{Media: codes.MediaVideo, MIME: "video/mp4", URL: "s3://b/k"}
-	v, _ := encode(t, ask(said(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
+	v, _ := encode(t, ask(newMessage(dragoman.RoleUser, s3)), dialect.EncodeOptions{})
 	if got := js(field(v, "messages", 0, "content", 0)); got != `{"video":{"format":"mp4","source":{"s3Location":{"uri":"s3://b/k"}}}}` {
 		t.Error(got)
 	}
 }
 
-func TestQuirkA31_NoStrictFlagUnlessTheModelIsKnownToTakeIt(t *testing.T) {
+func TestQuirkA31_StrictFlagNeedsKnownModel(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Tools = []dragoman.ToolSpec{{Name: "f", Strict: codes.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}}
 	strict := func(v map[string]any) any { return field(v, "toolConfig", "tools", 0, "toolSpec", "strict") }
 	v, enc := encode(t, req, dialect.EncodeOptions{})
 	if strict(v) != nil {
-		t.Errorf("the flag is sent to a model that nobody knows: %s", enc.Body)
+		t.Errorf("the flag is sent to an unknown model: %s", enc.Body)
 	}
 	has(t, enc.Report, dragoman.Dropped, "/tools/0/strict")
 	v, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{StrictTools: true}}})
 	if strict(v) != true || enc.Report.Err(dragoman.Warn) != nil {
-		t.Errorf("the model takes it: %s\n%s", enc.Body, enc.Report)
+		t.Errorf("the model accepts the flag: %s\n%s", enc.Body, enc.Report)
 	}
 	v, enc = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{StrictTools: true, NoStrict: true}}})
 	if strict(v) != nil {
-		t.Errorf("the server rejects it: %s", enc.Body)
+		t.Errorf("the server rejects the flag: %s", enc.Body)
 	}
 }
 
-func TestQuirkF3_AnOutputSchemaIsLoweredIntoAString(t *testing.T) {
+func TestQuirkF3_OutputSchemaIsString(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "a b", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -701,7 +701,7 @@ func TestQuirkF3_AnOutputSchemaIsLoweredIntoAString(t *testing.T) {
 	has(t, enc.Report, dragoman.Dropped, "/output")
 }
 
-func TestSettingsThatTheWireHasNoMemberForAreReported(t *testing.T) {
+func TestUnsupportedSettingsAreReported(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Sampling = dragoman.Sampling{Temperature: dragoman.Num(1.5), TopK: ptr(int64(1)), Seed: ptr(int64(1)), FrequencyPenalty: dragoman.Num(1), PresencePenalty: dragoman.Num(1), Candidates: ptr(int64(2)), Stop: []string{""}}
 	req.User, req.CacheKey, req.Verbosity, req.Store = "u", "k", "low", ptr(true)
@@ -734,7 +734,7 @@ func TestSystemMessagesInsideTheConversation(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreErrorsWithAPlace(t *testing.T) {
+func TestInvalidRequestErrorHasPointer(t *testing.T) {
 	for body, pointer := range map[string]string{
 		`[]`:                                    "",
 		`{"messages":{}}`:                       "/messages",
@@ -759,9 +759,9 @@ func TestBadRequestsAreErrorsWithAPlace(t *testing.T) {
 	}
 }
 
-// A null in the inference config must not be written beside the value: that is one field
-// twice.
-func TestKeptNullIsNotWrittenBesideTheValue(t *testing.T) {
+// A null in the inference config must not be written next to the value: that
+// would be a duplicate field.
+func TestStoredNullIsNotWrittenWithValue(t *testing.T) {
 	req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":{"maxTokens":null}}`)
 	req.MaxOutputTokens = new(int64(7))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -770,8 +770,9 @@ func TestKeptNullIsNotWrittenBesideTheValue(t *testing.T) {
 	}
 }
 
-// A client that asks for fields of the model keeps its list, also with stop sequences.
-func TestResponseFieldPathsOfTheClientAreKept(t *testing.T) {
+// A client that asks for fields of the model keeps its list, even with stop
+// sequences.
+func TestClientResponseFieldPathsAreKept(t *testing.T) {
 	req := decode(t, `{"messages":[{"role":"user","content":[{"text":"q"}]}],"inferenceConfig":{"stopSequences":["x"]},"additionalModelResponseFieldPaths":["/trace"]}`)
 	_, enc := encode(t, req, dialect.EncodeOptions{Rebuild: true})
 	if !strings.Contains(string(enc.Body), `"additionalModelResponseFieldPaths":["/trace"]`) {

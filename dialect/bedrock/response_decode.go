@@ -11,11 +11,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of
-// body, which must not change afterwards. What was decoded before an error is
-// returned with it.
+// DecodeResponse implements [dialect.Codec]. The response aliases body, which
+// must not change afterwards. On error it returns what was decoded so far.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
-	a := newAnswer(blockDecoder{Decoder: blockwire.NewDecoder(format, o)})
+	a := newResponseDecoder(blockDecoder{Decoder: blockwire.NewDecoder(format, o)})
 	return a.Decode(body, func(r *jsonwire.Reader) error {
 		a.read(r)
 		if err := r.End(); err != nil {
@@ -25,28 +24,27 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	})
 }
 
-// answer is a response being read: the body of one, or what a stream says of
-// it.
-type answer struct {
+// responseDecoder decodes one response, from a body or from a stream.
+type responseDecoder struct {
 	blockwire.Answer
 	blocks   blockDecoder
 	counters counters
 
-	// message is output.message as it stands, messages how many there are, and
-	// end where the last of them ends.
+	// message is the raw output.message, messages the number of such fields,
+	// and end the offset at which the last one ends.
 	message  []byte
 	messages int
 	end      int64
 }
 
-func newAnswer(blocks blockDecoder) answer {
-	return answer{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
+func newResponseDecoder(blocks blockDecoder) responseDecoder {
+	return responseDecoder{Answer: blockwire.NewAnswer(blocks.Decoder), blocks: blocks}
 }
 
 var errNoOutput = errors.New("no output.message: is this a Converse response?")
 
-// read reads a response but for its message.
-func (a *answer) read(r *jsonwire.Reader) {
+// read reads a response except its message.
+func (a *responseDecoder) read(r *jsonwire.Reader) {
 	for key := range r.Object() {
 		switch k := string(key); {
 		case k == "output" && r.Kind() == '{':
@@ -59,14 +57,14 @@ func (a *answer) read(r *jsonwire.Reader) {
 			a.Failed = true
 			a.extra("", key, r.Raw())
 		default:
-			a.member(key, r.Raw())
+			a.sharedField(key, r.Raw())
 		}
 	}
 	a.Decoder.DropTwins(&a.Resp.Extra, "", "", []string{"output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig"})
 	a.Decoder.DropTwins(&a.Resp.Extra, "/output", "/output", []string{"message"})
 }
 
-func (a *answer) output(r *jsonwire.Reader) {
+func (a *responseDecoder) output(r *jsonwire.Reader) {
 	for key := range r.Object() {
 		if string(key) != "message" {
 			a.extra("/output", key, r.Raw())
@@ -78,12 +76,12 @@ func (a *answer) output(r *jsonwire.Reader) {
 	}
 }
 
-func (a *answer) extra(prefix string, key, raw []byte) {
+func (a *responseDecoder) extra(prefix string, key, raw []byte) {
 	a.Keep.Member(&a.Resp.Extra, name, prefix, key, raw)
 }
 
-// member takes a member that a response and a stream have in common.
-func (a *answer) member(key, raw []byte) {
+// sharedField reads a field that responses and streams share.
+func (a *responseDecoder) sharedField(key, raw []byte) {
 	switch string(key) {
 	case "serviceTier":
 		if tier := readTier(raw); tier != "" {
@@ -98,8 +96,8 @@ func (a *answer) member(key, raw []byte) {
 	a.extra("", key, raw)
 }
 
-// stopSequence finds the stop sequence that was written, where the request
-// asked the model for it.
+// stopSequence returns the stop sequence that matched, if the request asked the
+// model for it.
 func stopSequence(raw []byte) string {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -116,13 +114,12 @@ func stopSequence(raw []byte) string {
 	return sequence
 }
 
-// finish reads the message and settles the stop and the usage of a whole
-// response. One that says nothing must not pass for one that has nothing to
-// say.
-func (a *answer) finish() error {
+// finish decodes the message and sets the stop and the usage of a complete
+// response. An empty response must not pass as a valid one.
+func (a *responseDecoder) finish() error {
 	if len(a.message) == 0 || a.message[0] != '{' {
-		_, told := extra.Get(a.Resp.Extra, name, "/message")
-		a.Failed = a.Failed || told
+		_, hasMessage := extra.Get(a.Resp.Extra, name, "/message")
+		a.Failed = a.Failed || hasMessage
 		if !a.Failed {
 			return errNoOutput
 		}
@@ -142,9 +139,9 @@ func (a *answer) finish() error {
 	return err
 }
 
-// readMessage reads the message; changed says that it no longer reads as it
-// came.
-func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
+// readMessage decodes the message. changed reports that the result no longer
+// matches the original bytes.
+func (a *responseDecoder) readMessage() (m dragoman.Message, changed bool, err error) {
 	d := a.Decoder
 	m = dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.Origin}
 	r := jsonwire.NewReader(a.message)
@@ -158,7 +155,7 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 		case "content":
 			contents++
 			if k := r.Kind(); k != '[' && k != '"' && k != 'n' {
-				for range r.Array() { // says what is wrong
+				for range r.Array() { // reports the type error
 				}
 				continue
 			}
@@ -178,7 +175,7 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 		}
 	}
 	m.Parts, changed = d.SettleDuplicates(m.Parts)
-	// An answer may have them, a request may not.
+	// A response may have these fields, a request may not.
 	changed = d.AllWithoutStrays(m.Parts, d.Content) || changed
 	switch {
 	case contents > 1:
@@ -189,7 +186,7 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 	return m, changed || content != nil && !bytes.HasPrefix(content, []byte("[")), err
 }
 
-func (a *answer) settle(calls []*dragoman.ToolCall) {
+func (a *responseDecoder) settle(calls []*dragoman.ToolCall) {
 	a.Resp.Stop = a.Stop(true, calls)
 	a.Resp.Usage = a.counters.usage()
 }

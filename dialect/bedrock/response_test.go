@@ -16,7 +16,7 @@ import (
 
 const oneCall = `[{"text":"a"},{"toolUse":{"toolUseId":"t1","name":"f","input":{"x":1}}}]`
 
-func TestQuirkB18B20_EveryStopReasonMeansSomethingAndNothingRunsAfterABadOne(t *testing.T) {
+func TestQuirkB18B20_StopReasons(t *testing.T) {
 	for word, want := range map[string]struct {
 		plain, withCall dragoman.StopReason
 	}{
@@ -36,7 +36,7 @@ func TestQuirkB18B20_EveryStopReasonMeansSomethingAndNothingRunsAfterABadOne(t *
 	} {
 		t.Run(word, func(t *testing.T) {
 			for content, reason := range map[string]dragoman.StopReason{`[{"text":"a"}]`: want.plain, oneCall: want.withCall} {
-				resp := decodeResponse(t, answerOf(word, content))
+				resp := decodeResponse(t, responseBody(word, content))
 				if resp.Stop.Reason != reason || resp.Stop.Native != word {
 					t.Errorf("%+v, want %s", resp.Stop, reason)
 				}
@@ -54,24 +54,24 @@ func TestQuirkB18B20_EveryStopReasonMeansSomethingAndNothingRunsAfterABadOne(t *
 	}
 }
 
-func TestAForeignStopKeepsClientsFromRunningCalls(t *testing.T) {
+func TestForeignStopBlocksCalls(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{
 		dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopMalformedCall,
 		dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
 	} {
-		resp := &dragoman.Response{Output: []dragoman.Message{said(dragoman.RoleAssistant, call("1", "f", "{}"))}, Stop: dragoman.Stop{Reason: reason}}
+		resp := &dragoman.Response{Output: []dragoman.Message{newMessage(dragoman.RoleAssistant, call("1", "f", "{}"))}, Stop: dragoman.Stop{Reason: reason}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if back := decodeResponse(t, string(enc.Body)); back.Stop.Reason.Runs() || back.ToolCalls()[0].Problem == nil {
-			t.Errorf("%s became %+v", reason, back.Stop)
+			t.Errorf("%s decoded as %+v", reason, back.Stop)
 		}
 	}
 }
 
-func TestQuirkJ12_InputCountsWhatWasCached(t *testing.T) {
-	body := strings.Replace(answerOf("end_turn", `[]`), `{"inputTokens":9,"outputTokens":20,"totalTokens":29}`,
+func TestQuirkJ12_InputIncludesCachedTokens(t *testing.T) {
+	body := strings.Replace(responseBody("end_turn", `[]`), `{"inputTokens":9,"outputTokens":20,"totalTokens":29}`,
 		`{"inputTokens":9,"outputTokens":20,"totalTokens":36,"cacheReadInputTokens":3,"cacheWriteInputTokens":4,"cacheDetails":[{"ttl":"1h","inputTokens":4}],"serverToolUsage":{}}`, 1)
 	resp := decodeResponse(t, body)
 	u := resp.Usage
@@ -82,7 +82,7 @@ func TestQuirkJ12_InputCountsWhatWasCached(t *testing.T) {
 	if err != nil || js(codectest.JSON[any](t, enc.Body)) != js(codectest.JSON[any](t, []byte(body))) {
 		t.Errorf("%v\n%s\n%s", err, body, enc.Body)
 	}
-	// A total that is not the sum is the server's own.
+	// A total that differs from the sum is kept.
 	odd := strings.Replace(body, `"totalTokens":36`, `"totalTokens":99`, 1)
 	enc, err = codec.EncodeResponse(decodeResponse(t, odd), dialect.EncodeOptions{Rebuild: true})
 	if err != nil || js(codectest.JSON[any](t, enc.Body)) != js(codectest.JSON[any](t, []byte(odd))) {
@@ -90,7 +90,7 @@ func TestQuirkJ12_InputCountsWhatWasCached(t *testing.T) {
 	}
 }
 
-func TestAResponseKeepsWhatIsNotModelled(t *testing.T) {
+func TestResponseKeepsUnknownFields(t *testing.T) {
 	body := `{"output":{"message":{"content":[{"type":"text","text":"a"}],"role":"assistant","x":1},"y":2},"stopReason":"stop_sequence",
  "usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"metrics":{"latencyMs":5},"trace":{"guardrail":{}},"performanceConfig":{"latency":"standard"},
  "serviceTier":{"type":"flex"},"additionalModelResponseFields":{"stop_sequence":"END"}}`
@@ -106,10 +106,10 @@ func TestAResponseKeepsWhatIsNotModelled(t *testing.T) {
 	}
 }
 
-// The message of an answer goes back byte for byte in the next request.
-func TestAnAnswerGoesBackAsItCame(t *testing.T) {
+// The message of a response is sent back byte for byte in the next request.
+func TestResponseMessageIsReplayed(t *testing.T) {
 	content := `[ {"reasoningContent":{"reasoningText":{"signature":"c2ln", "text":"hm"}}},{"toolUse":{"input":{"x":1.0},"name":"f","toolUseId":"t1"}}]`
-	resp := decodeResponse(t, answerOf("tool_use", content))
+	resp := decodeResponse(t, responseBody("tool_use", content))
 	req := ask(append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(resp.ToolCalls()[0].ResultText("r")))
 	_, enc := encode(t, req, dialect.EncodeOptions{})
@@ -118,8 +118,8 @@ func TestAnAnswerGoesBackAsItCame(t *testing.T) {
 	}
 }
 
-func TestQuirkB10_ACallWithoutAnIdGetsTheSameOneEachTime(t *testing.T) {
-	body := []byte(answerOf("tool_use", `[{"toolUse":{"name":"f","input":{}}},{"toolUse":{"toolUseId":7,"name":"f","input":{"a":1}}}]`))
+func TestQuirkB10_SyntheticIDIsStable(t *testing.T) {
+	body := []byte(responseBody("tool_use", `[{"toolUse":{"name":"f","input":{}}},{"toolUse":{"toolUseId":7,"name":"f","input":{"a":1}}}]`))
 	a, rep, err := codec.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -133,24 +133,24 @@ func TestQuirkB10_ACallWithoutAnIdGetsTheSameOneEachTime(t *testing.T) {
 	history := `{"messages":[{"role":"assistant","content":[{"toolUse":{"name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"content":[{"text":"r"}]}}]}]}`
 	req := decode(t, history)
 	if req.Messages[0].ToolCalls()[0].ID != req.Messages[1].Parts[0].(*dragoman.ToolResult).CallID {
-		t.Error("the result does not answer the call")
+		t.Error("the result does not match the call")
 	}
 }
 
-func TestQuirkB11_DuplicateIdsAreSettled(t *testing.T) {
+func TestQuirkB11_DuplicateIDs(t *testing.T) {
 	same := `{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}}`
-	resp := decodeResponse(t, answerOf("tool_use", `[`+same+`,`+same+`,{"toolUse":{"toolUseId":"t","name":"g","input":{}}}]`))
+	resp := decodeResponse(t, responseBody("tool_use", `[`+same+`,`+same+`,{"toolUse":{"toolUseId":"t","name":"g","input":{}}}]`))
 	calls := resp.ToolCalls()
 	if len(calls) != 2 || calls[0].ID != "t" || calls[1].ID == "t" || !calls[1].Synthetic {
 		t.Errorf("%+v", calls)
 	}
 }
 
-func TestQuirkB1B2B3_ArgumentsInEverySpelling(t *testing.T) {
+func TestQuirkB1B2B3_ArgumentForms(t *testing.T) {
 	for input, want := range map[string]string{
 		`,"input":{}`: `{}`, ``: `{}`, `,"input":null`: `{}`, `,"input":""`: `{}`, `,"input":"{\"a\":1}"`: `{"a":1}`, `,"input":{"a": 1.0}`: `{"a": 1.0}`,
 	} {
-		resp := decodeResponse(t, answerOf("tool_use", `[{"toolUse":{"toolUseId":"t","name":"f"`+input+`}}]`))
+		resp := decodeResponse(t, responseBody("tool_use", `[{"toolUse":{"toolUseId":"t","name":"f"`+input+`}}]`))
 		c := resp.ToolCalls()[0]
 		if obj, _ := c.Object(); string(obj) != want || c.Problem != nil {
 			t.Errorf("%s: %s %v", input, obj, c.Problem)
@@ -158,21 +158,21 @@ func TestQuirkB1B2B3_ArgumentsInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestACallThatReadsTwoWaysMustNotRun(t *testing.T) {
+func TestAmbiguousCallIsBlocked(t *testing.T) {
 	for name, block := range map[string]string{
-		"the id twice":            `{"toolUse":{"toolUseId":"a","toolUseId":"b","name":"f","input":{}}}`,
-		"the name twice":          `{"toolUse":{"toolUseId":"a","name":"f","name":"g","input":{}}}`,
-		"the input twice":         `{"toolUse":{"toolUseId":"a","name":"f","input":{},"input":{"x":1}}}`,
-		"the input in other case": `{"toolUse":{"toolUseId":"a","name":"f","input":{},"Input":{"x":1}}}`,
-		"the block twice":         `{"toolUse":{"toolUseId":"a","name":"f","input":{}},"toolUse":{"toolUseId":"a","name":"g","input":{}}}`,
-		"the block in other case": `{"ToolUse":{"toolUseId":"a","name":"f","input":{}}}`,
-		"a call and a text":       `{"text":"a","toolUse":{"toolUseId":"a","name":"f","input":{}}}`,
-		"no object":               `{"toolUse":"x"}`,
-		"a key of the arguments":  `{"toolUse":{"toolUseId":"a","name":"f","input":{"x":1,"x":2}}}`,
-		"a name that is none":     `{"toolUse":{"toolUseId":"a","name":{},"input":{}}}`,
+		"duplicate id":          `{"toolUse":{"toolUseId":"a","toolUseId":"b","name":"f","input":{}}}`,
+		"duplicate name":        `{"toolUse":{"toolUseId":"a","name":"f","name":"g","input":{}}}`,
+		"duplicate input":       `{"toolUse":{"toolUseId":"a","name":"f","input":{},"input":{"x":1}}}`,
+		"input in another case": `{"toolUse":{"toolUseId":"a","name":"f","input":{},"Input":{"x":1}}}`,
+		"duplicate block":       `{"toolUse":{"toolUseId":"a","name":"f","input":{}},"toolUse":{"toolUseId":"a","name":"g","input":{}}}`,
+		"block in another case": `{"ToolUse":{"toolUseId":"a","name":"f","input":{}}}`,
+		"call and text":         `{"text":"a","toolUse":{"toolUseId":"a","name":"f","input":{}}}`,
+		"not an object":         `{"toolUse":"x"}`,
+		"duplicate argument":    `{"toolUse":{"toolUseId":"a","name":"f","input":{"x":1,"x":2}}}`,
+		"invalid name":          `{"toolUse":{"toolUseId":"a","name":{},"input":{}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := answerOf("tool_use", `[`+block+`]`)
+			body := responseBody("tool_use", `[`+block+`]`)
 			resp := decodeResponse(t, body)
 			calls := resp.ToolCalls()
 			if len(calls) != 1 || calls[0].Problem == nil {
@@ -190,10 +190,10 @@ func TestACallThatReadsTwoWaysMustNotRun(t *testing.T) {
 		})
 	}
 	for name, body := range map[string]string{
-		"the content twice": `{"output":{"message":{"content":[],"content":` + oneCall + `}},"stopReason":"tool_use"}`,
-		"the message twice": `{"output":{"message":{},"message":{"content":` + oneCall + `}},"stopReason":"tool_use"}`,
-		"the stop twice":    `{"output":{"message":{"content":` + oneCall + `}},"stopReason":"max_tokens","stopReason":"tool_use"}`,
-		"an error beside":   `{"output":{"message":{"content":` + oneCall + `}},"__type":"X","stopReason":"tool_use"}`,
+		"duplicate content": `{"output":{"message":{"content":[],"content":` + oneCall + `}},"stopReason":"tool_use"}`,
+		"duplicate message": `{"output":{"message":{},"message":{"content":` + oneCall + `}},"stopReason":"tool_use"}`,
+		"duplicate stop":    `{"output":{"message":{"content":` + oneCall + `}},"stopReason":"max_tokens","stopReason":"tool_use"}`,
+		"error field":       `{"output":{"message":{"content":` + oneCall + `}},"__type":"X","stopReason":"tool_use"}`,
 	} {
 		resp := decodeResponse(t, body)
 		if c := resp.ToolCalls(); len(c) != 1 || c[0].Problem == nil || resp.Native != nil {
@@ -202,7 +202,7 @@ func TestACallThatReadsTwoWaysMustNotRun(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoResponseIsAnError(t *testing.T) {
+func TestInvalidResponseIsError(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"output":{}}`, `{"output":null,"stopReason":"end_turn"}`, `{"output":{"message":[]}}`, `{"output":{"message":{"content":{}}}}`, `{"output":{"message":{"content":[]}},"stopReason":[]}`, `x`} {
 		_, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		var at *dragoman.DecodeError
@@ -221,10 +221,10 @@ func TestWhatIsNoResponseIsAnError(t *testing.T) {
 	}
 }
 
-func TestAForeignAnswerIsWrittenAsTheAPIWouldAndTheLossesTold(t *testing.T) {
+func TestForeignResponse(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "r", Model: "m", Origin: foreign,
-		Output: []dragoman.Message{said(dragoman.RoleAssistant,
+		Output: []dragoman.Message{newMessage(dragoman.RoleAssistant,
 			&dragoman.Reasoning{Text: "hm", Signature: "s"}, &dragoman.Reasoning{Redacted: true, Encrypted: "e"},
 			&dragoman.Text{Text: "t"}, &dragoman.Refusal{Text: "no"}, &dragoman.Data{JSON: json.RawMessage(`[1]`)},
 			&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAEC"},
@@ -252,7 +252,7 @@ func TestAForeignAnswerIsWrittenAsTheAPIWouldAndTheLossesTold(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReadFromHeaderBodyOrStatus(t *testing.T) {
+func TestErrorSources(t *testing.T) {
 	header := func(typ string) http.Header {
 		return http.Header{"X-Amzn-Errortype": {typ}, "X-Amzn-Requestid": {"req-1"}, "Retry-After": {"2"}}
 	}
@@ -263,21 +263,21 @@ func TestErrorsAreReadFromHeaderBodyOrStatus(t *testing.T) {
 		typ    string
 		class  dragoman.ErrorClass
 	}{
-		"a header":               {429, header("ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/"), `{"message":"m"}`, "ThrottlingException", dragoman.ErrorRateLimit},
-		"a type in the body":     {400, nil, `{"__type":"com.amazon.coral.service#ValidationException","message":"m"}`, "ValidationException", dragoman.ErrorBadRequest},
-		"a code in the body":     {403, nil, `{"code":"AccessDeniedException","Message":"m"}`, "AccessDeniedException", dragoman.ErrorPermission},
-		"a status alone":         {404, nil, `{"message":"m"}`, "", dragoman.ErrorNotFound},
-		"a bad signature":        {403, header("InvalidSignatureException"), `{"message":"m"}`, "InvalidSignatureException", dragoman.ErrorAuth},
-		"a prompt too long":      {400, header("ValidationException"), `{"message":"Input is too long for requested model."}`, "ValidationException", dragoman.ErrorContextLength},
-		"a quota":                {400, nil, `{"__type":"ServiceQuotaExceededException","message":"m"}`, "ServiceQuotaExceededException", dragoman.ErrorQuota},
-		"a model's error":        {424, nil, `{"__type":"ModelErrorException","message":"m","originalStatusCode":529,"resourceName":"r"}`, "ModelErrorException", dragoman.ErrorServer},
-		"a model that is asleep": {429, nil, `{"__type":"ModelNotReadyException","message":"m"}`, "ModelNotReadyException", dragoman.ErrorOverloaded},
-		"a timeout":              {408, nil, `{"__type":"ModelTimeoutException","message":"m"}`, "ModelTimeoutException", dragoman.ErrorTimeout},
-		"a conflict":             {400, nil, `{"__type":"ConflictException","message":"m"}`, "ConflictException", dragoman.ErrorConflict},
-		"the router":             {404, nil, `{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`, "UnknownOperationException", dragoman.ErrorNotFound},
-		"a page":                 {503, nil, `<html>down</html>`, "", dragoman.ErrorOverloaded},
-		"nothing":                {500, nil, ``, "", dragoman.ErrorServer},
-		"the model's dependency": {424, nil, `{"message":"m"}`, "", dragoman.ErrorServer},
+		"header":            {429, header("ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/"), `{"message":"m"}`, "ThrottlingException", dragoman.ErrorRateLimit},
+		"type in the body":  {400, nil, `{"__type":"com.amazon.coral.service#ValidationException","message":"m"}`, "ValidationException", dragoman.ErrorBadRequest},
+		"code in the body":  {403, nil, `{"code":"AccessDeniedException","Message":"m"}`, "AccessDeniedException", dragoman.ErrorPermission},
+		"status only":       {404, nil, `{"message":"m"}`, "", dragoman.ErrorNotFound},
+		"bad signature":     {403, header("InvalidSignatureException"), `{"message":"m"}`, "InvalidSignatureException", dragoman.ErrorAuth},
+		"prompt too long":   {400, header("ValidationException"), `{"message":"Input is too long for requested model."}`, "ValidationException", dragoman.ErrorContextLength},
+		"quota":             {400, nil, `{"__type":"ServiceQuotaExceededException","message":"m"}`, "ServiceQuotaExceededException", dragoman.ErrorQuota},
+		"model error":       {424, nil, `{"__type":"ModelErrorException","message":"m","originalStatusCode":529,"resourceName":"r"}`, "ModelErrorException", dragoman.ErrorServer},
+		"model not ready":   {429, nil, `{"__type":"ModelNotReadyException","message":"m"}`, "ModelNotReadyException", dragoman.ErrorOverloaded},
+		"timeout":           {408, nil, `{"__type":"ModelTimeoutException","message":"m"}`, "ModelTimeoutException", dragoman.ErrorTimeout},
+		"conflict":          {400, nil, `{"__type":"ConflictException","message":"m"}`, "ConflictException", dragoman.ErrorConflict},
+		"router error":      {404, nil, `{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`, "UnknownOperationException", dragoman.ErrorNotFound},
+		"HTML page":         {503, nil, `<html>down</html>`, "", dragoman.ErrorOverloaded},
+		"nothing":           {500, nil, ``, "", dragoman.ErrorServer},
+		"failed dependency": {424, nil, `{"message":"m"}`, "", dragoman.ErrorServer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := codec.DecodeError(tc.status, tc.header, []byte(tc.body))
@@ -299,7 +299,7 @@ func TestErrorsAreReadFromHeaderBodyOrStatus(t *testing.T) {
 	}
 }
 
-func TestQuirkJ3_EveryClassHasAWordOfThisDialect(t *testing.T) {
+func TestQuirkJ3_EveryClassHasErrorType(t *testing.T) {
 	for _, class := range []dragoman.ErrorClass{
 		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorTooLarge, dragoman.ErrorContextLength,
 		dragoman.ErrorRateLimit, dragoman.ErrorQuota, dragoman.ErrorOverloaded, dragoman.ErrorTimeout, dragoman.ErrorConflict, dragoman.ErrorServer, dragoman.ErrorPolicy, dragoman.ErrorUnknown,
@@ -310,10 +310,10 @@ func TestQuirkJ3_EveryClassHasAWordOfThisDialect(t *testing.T) {
 			t.Errorf("%s: %d %s", class, status, body)
 		}
 		switch class {
-		case dragoman.ErrorTooLarge, dragoman.ErrorPolicy, dragoman.ErrorUnknown, dragoman.ErrorContextLength: // words this dialect has not
+		case dragoman.ErrorTooLarge, dragoman.ErrorPolicy, dragoman.ErrorUnknown, dragoman.ErrorContextLength: // classes without a type in this dialect
 		default:
 			if e.Class != class {
-				t.Errorf("%s came back as %s", class, e.Class)
+				t.Errorf("%s decoded as %s", class, e.Class)
 			}
 		}
 	}

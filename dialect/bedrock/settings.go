@@ -13,8 +13,9 @@ type setting = wirekit.Setting[*requestDecoder, *requestEncoder]
 
 const absent = "the API has no such parameter"
 
-// settings are the fields of a request, in the order in which they are written. The model and
-// the stream are in the URL; clients send the model in the body as well.
+// settings lists the fields of a request, in the order in which they are
+// written. The model and streaming are in the URL; clients may also send the
+// model in the body.
 var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name}, []setting{
 	{Field: "modelId", Decode: func(d *requestDecoder) { d.model("modelId") }},
 	{Field: "model", Decode: func(d *requestDecoder) { d.model("model") }},
@@ -37,16 +38,16 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name}, []setting{
 		{Field: "textFormat", Canonical: wirekit.Output, Known: formatFields, Loose: true, Decode: (*requestDecoder).textFormat, Encode: (*requestEncoder).textFormat},
 	}},
 	{Field: "additionalModelRequestFields", Canonical: wirekit.Reasoning, Known: modelFields, Decode: (*requestDecoder).modelFields, Encode: (*requestEncoder).modelFields},
-	{Canonical: wirekit.Stop, Encode: (*requestEncoder).answerFields},
+	{Canonical: wirekit.Stop, Encode: (*requestEncoder).responseFieldPaths},
 	{Field: "requestMetadata", Canonical: wirekit.Metadata, Encode: (*requestEncoder).metadata},
 	{Field: "serviceTier", Canonical: wirekit.ServiceTier, Known: jsonwire.Known{"type": nil}, Decode: (*requestDecoder).tier, Encode: (*requestEncoder).tier},
 	{Canonical: wirekit.CacheKey, Lost: wirekit.LostInfo("the API caches by breakpoints, not by key")},
-	{Canonical: wirekit.User, Lost: wirekit.LostInfo("the API takes no user")},
+	{Canonical: wirekit.User, Lost: wirekit.LostInfo("the API does not accept a user")},
 	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("the API has no verbosity")},
 	{Canonical: wirekit.Store, Lost: wirekit.LostInfo("the API stores no responses")},
 })
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	toolFields = jsonwire.Known{
 		"tools": {
@@ -61,7 +62,7 @@ var (
 	mediaFields  = jsonwire.Known{
 		"format": nil, "name": nil, "source": {"bytes": nil, "text": nil, "s3Location": {"uri": nil}},
 	}
-	// blockFields are the fields of all kinds of blocks.
+	// blockFields lists the fields of all kinds of blocks.
 	blockFields = jsonwire.Known{
 		"text": nil, "image": mediaFields, "document": mediaFields, "video": mediaFields, "audio": mediaFields,
 		keyCall: {"toolUseId": nil, "name": nil, "input": nil, "type": nil},
@@ -77,7 +78,7 @@ var (
 	}
 )
 
-func (d *requestDecoder) toolConfig() { d.object("toolConfig", d.toolMember) }
+func (d *requestDecoder) toolConfig() { d.object("toolConfig", d.toolField) }
 
 func (e *requestEncoder) system() error { return e.SystemPrompt() }
 
@@ -85,16 +86,16 @@ func (d *requestDecoder) messages() { d.Conversation(d.message) }
 
 func (e *requestEncoder) messages() error { return e.Messages(e.Ending) }
 
-// maxTokens writes the bound. A request without one gets one if it has a thinking
-// budget: thinking counts against the bound, and the default of Converse is lower than most
-// budgets, which the model refuses.
+// maxTokens writes the output limit. A request with a thinking budget but no
+// limit gets one: thinking counts against the limit, and the Converse default
+// is lower than most budgets, which the model refuses.
 func (e *requestEncoder) maxTokens() {
 	switch n := e.Req.MaxOutputTokens; {
 	case n != nil:
 		e.W.IntField("maxTokens", *n)
 	case e.Thinks() == "enabled" && !e.OwnBudget():
 		room := e.RoomForBudget(defaultMaxTokens)
-		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "the maximum must exceed the thinking budget; %d written", room)
+		e.Rep.Addf(dragoman.Synthesized, dragoman.Info, "/max_output_tokens", "maxTokens must exceed the thinking budget: %d written", room)
 		e.W.IntField("maxTokens", room)
 	}
 }
@@ -104,7 +105,7 @@ func (e *requestEncoder) temperature() {
 	e.Temperature("temperature", typ == "adaptive" && !e.OwnRequest() || typ == "enabled" && !e.OwnBudget())
 }
 
-// stop writes the stop sequences, of which none may be empty.
+// stop writes the stop sequences. Empty ones are dropped.
 func (e *requestEncoder) stop() {
 	stop := e.Req.Sampling.Stop
 	empty := func(s string) bool { return s == "" }
@@ -142,9 +143,10 @@ func (d *requestDecoder) textFormat() {
 
 func (d *requestDecoder) modelFields() { d.object("additionalModelRequestFields", d.modelField) }
 
-// answerFields asks for which stop sequence ended the response, unless the client asks for
-// fields of its own: the API tells it among fields of the model.
-func (e *requestEncoder) answerFields() {
+// responseFieldPaths asks the model to return the matched stop sequence, unless the
+// client asks for its own fields: the API returns it among the fields of the
+// model.
+func (e *requestEncoder) responseFieldPaths() {
 	const field = "additionalModelResponseFieldPaths"
 	stops := slices.ContainsFunc(e.Req.Sampling.Stop, func(s string) bool { return s != "" })
 	if _, kept := extra.Get(e.Req.Extra, name, "/"+field); stops && !kept {

@@ -13,14 +13,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// streamBlock is a block that is being streamed.
+// streamBlock is an open block of a stream.
 type streamBlock struct {
-	// Input is also the signature of thinking, and the source of an image.
+	// Input also holds the signature of thinking and the source of an image.
 	blockwire.Incoming
-	index  int64
-	kind   blockKind
-	items  []byte // citations, or the blocks of a result, with commas between
-	pieces []string
+	index     int64
+	kind      blockKind
+	items     []byte // citations, or the blocks of a result, separated by commas
+	fragments []string
 }
 
 type blockKind int
@@ -30,30 +30,30 @@ const (
 	blockThinking
 	blockRedacted
 	blockCall
-	blockHosted // a call that the provider runs
-	blockResult // of such a call
+	blockHosted // a call of a hosted tool
+	blockResult // the result of a hosted tool
 	blockImage
 	blockUnknown
 )
 
-// startKey is what a start says the block is; empty where it says nothing.
+// startKey returns the block key of a start, or an empty string.
 func startKey(opening []byte) string { return blockKey(opening) }
 
 func (d *streamDecoder) blockStart() error {
 	d.Start()
 	if old := d.Open[d.index]; old != nil {
-		d.Finish(old) // its end was lost
+		d.Finish(old) // its end is missing
 		delete(d.Open, d.index)
 	}
 	raw := d.opening
 	if raw == nil {
-		if d.noBlock {
-			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, d.Content, "block %d starts with no object", d.index)
+		if d.badStart {
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Info, d.Content, "the start of block %d is not an object", d.index)
 		}
 		return nil
 	}
 	switch key := startKey(raw); key {
-	case "": // text, and thinking, start so or not at all: the first delta tells
+	case "": // text and thinking have an empty start or none; the first delta has the kind
 		return nil
 	case keyCall:
 		return d.beginCall(raw)
@@ -66,16 +66,16 @@ func (d *streamDecoder) blockStart() error {
 	}
 }
 
-// begin takes the next block.
+// begin opens the next block.
 func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) {
 	next, err := d.Next(raw)
 	if err != nil {
 		return nil, err
 	}
-	next.Twice = d.twice
+	next.Twice = d.duplicate
 	b := &streamBlock{Incoming: next, index: d.index, kind: kind}
 	d.OpenAt(d.index, b)
-	d.last = b
+	d.lastBlock = b
 	return b, nil
 }
 
@@ -117,21 +117,21 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 	return nil
 }
 
-// blockDelta applies the delta that was read. Text and thinking open their
-// block by themselves (quirk C33); a delta that does not fit the open block
-// ends it, as one whose end was lost.
+// blockDelta applies the current delta. Text and thinking deltas open their
+// block (quirk C33). A delta that does not fit the open block ends it; the end
+// of that block is missing.
 func (d *streamDecoder) blockDelta() error {
 	d.Start()
 	if d.wireEvent.name != "" {
-		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "delta %.60q has no canonical form", d.wireEvent.name)
 	}
 	kind, ok := d.blockOf()
 	if !ok {
 		return nil
 	}
 	b := d.Open[d.index]
-	if b == nil && !d.hasIndex && d.last != nil && !d.last.Stopped {
-		b = d.last
+	if b == nil && !d.hasIndex && d.lastBlock != nil && !d.lastBlock.Stopped {
+		b = d.lastBlock
 	}
 	if b != nil && !fits(b.kind, kind) {
 		d.Finish(b)
@@ -144,15 +144,15 @@ func (d *streamDecoder) blockDelta() error {
 			return err
 		}
 	}
-	if d.twice != "" {
-		b.Twice = d.twice
+	if d.duplicate != "" {
+		b.Twice = d.duplicate
 	}
 	d.apply(b)
 	return nil
 }
 
-// blockOf says which kind of block the delta at hand belongs to; ok is false
-// for one that says nothing we know.
+// blockOf returns the kind of block that the current delta belongs to. ok is
+// false for an unknown delta.
 func (d *streamDecoder) blockOf() (kind blockKind, ok bool) {
 	switch d.kind {
 	case deltaText, deltaCitation:
@@ -176,8 +176,8 @@ func fits(open, delta blockKind) bool {
 	return open == delta || open == blockHosted && delta == blockCall
 }
 
-// openFor opens the block of a delta that came without a start. Empty
-// fragments open none: servers send them between blocks.
+// openFor opens the block of a delta that has no start. Empty fragments do not
+// open a block, because servers send them between blocks.
 func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 	if d.text == "" && d.raw == nil {
 		return nil, nil
@@ -195,11 +195,11 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 		}
 		b.Part = d.StartPart(skeleton, value)
 		return b, nil
-	case blockCall: // of a tool nobody named: an invalid call, not a lost one
+	case blockCall: // a call without a name: an invalid call, not a lost one
 		err := d.beginCall([]byte(`{"toolUse":{}}`))
 		return d.Open[d.index], err
 	case blockResult:
-		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.Content, "what came of a result for block %d, which is not open", d.index)
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, d.Content, "result delta for block %d, which is not open", d.index)
 		return nil, nil
 	default:
 		err := d.beginImage([]byte(`{"image":{}}`))
@@ -207,15 +207,15 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 	}
 }
 
-// apply adds what a delta brings to its block.
+// apply adds the current delta to its block.
 func (d *streamDecoder) apply(b *streamBlock) {
 	switch d.kind {
 	case deltaText, deltaThinking:
 		b.Part.Append(d.text)
 	case deltaSignature:
-		b.Input = append(b.Input, d.Take(d.text)...) // nothing erases it (quirk C22)
+		b.Input = append(b.Input, d.Take(d.text)...) // never erased (quirk C22)
 	case deltaRedacted:
-		d.addPiece(b, d.text)
+		d.addFragment(b, d.text)
 	case deltaInput:
 		if d.whole {
 			d.ReportWhole(b)
@@ -230,20 +230,19 @@ func (d *streamDecoder) apply(b *streamBlock) {
 	}
 }
 
-// pieceSize is what a piece costs beside its bytes.
-const pieceSize = 16
+// fragmentOverhead is the overhead of a stored fragment in bytes.
+const fragmentOverhead = 16
 
-// addPiece keeps a piece of base64. An empty one says something only as the
-// first.
-func (d *streamDecoder) addPiece(b *streamBlock, piece string) {
-	if piece == "" && len(b.pieces) > 0 {
+// addFragment stores a fragment of base64. An empty one counts only as the first.
+func (d *streamDecoder) addFragment(b *streamBlock, piece string) {
+	if piece == "" && len(b.fragments) > 0 {
 		return
 	}
-	d.Bound.Take(pieceSize + len(piece))
-	b.pieces = append(b.pieces, piece)
+	d.Bound.Take(fragmentOverhead + len(piece))
+	b.fragments = append(b.fragments, piece)
 }
 
-// add appends an element to the list of a block.
+// add appends an element to the items of a block.
 func (d *streamDecoder) add(b *streamBlock, raw []byte) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
@@ -255,7 +254,7 @@ func (d *streamDecoder) add(b *streamBlock, raw []byte) {
 	b.items = append(b.items, raw...)
 }
 
-// addResult takes the blocks of a result: a list, or one.
+// addResult adds the blocks of a result: a list or a single block.
 func (d *streamDecoder) addResult(b *streamBlock) {
 	raw := bytes.TrimSpace(d.raw)
 	if len(raw) >= 2 && raw[0] == '[' {
@@ -264,8 +263,8 @@ func (d *streamDecoder) addResult(b *streamBlock) {
 	d.add(b, raw)
 }
 
-// addImage takes the source of an image: its bytes, maybe in pieces, or where
-// it is.
+// addImage adds the source of an image: its bytes, possibly in fragments, or
+// its location.
 func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -281,7 +280,7 @@ func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 		piece := false
 		for key := range in.Object() {
 			if string(key) == "bytes" && in.Kind() == '"' {
-				d.addPiece(b, in.String())
+				d.addFragment(b, in.String())
 				piece = true
 			} else {
 				in.Skip()
@@ -294,8 +293,8 @@ func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 	}
 }
 
-// joined are pieces of base64 as one.
-func joined(pieces []string) string {
+// joinBase64 joins fragments of base64.
+func joinBase64(pieces []string) string {
 	if len(pieces) == 1 {
 		return pieces[0]
 	}
@@ -326,7 +325,7 @@ func (d *streamDecoder) FinishBlock(b *streamBlock) {
 	case blockThinking:
 		b.Part.Value.(*dragoman.Reasoning).Signature = string(b.Input)
 	case blockRedacted:
-		b.Part.Value.(*dragoman.Reasoning).Encrypted = joined(b.pieces)
+		b.Part.Value.(*dragoman.Reasoning).Encrypted = joinBase64(b.fragments)
 	case blockHosted:
 		p := b.Part.Value.(*dragoman.Opaque)
 		p.JSON = d.assembled(b)
@@ -340,13 +339,13 @@ func (d *streamDecoder) FinishBlock(b *streamBlock) {
 	}
 }
 
-// image is the part of an image that has arrived.
+// image returns the part for an image that is complete.
 func (b *streamBlock) image() dragoman.Part {
 	source := b.Input
-	if len(b.pieces) > 0 {
+	if len(b.fragments) > 0 {
 		var w jsonwire.Writer
 		w.BeginObject()
-		w.StringField("bytes", joined(b.pieces))
+		w.StringField("bytes", joinBase64(b.fragments))
 		w.EndObject()
 		source = w.Buf
 	}
@@ -357,7 +356,7 @@ func (b *streamBlock) image() dragoman.Part {
 	return readPart(raw)
 }
 
-// assembled is the block of a call as the API would have sent it whole.
+// assembled returns the block of a call as a response would contain it.
 func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	input := b.Fragments()
 	if len(bytes.TrimSpace(input)) == 0 {
@@ -367,15 +366,15 @@ func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	case err == nil:
 		return withInner(b.Raw, keyCall, "input", input)
 	case b.kind == blockCall:
-		return withInner(b.Raw, keyCall, "input", jsonwire.Quote(string(input))) // read back as the text it is
+		return withInner(b.Raw, keyCall, "input", jsonwire.Quote(string(input))) // decoded as a string
 	default:
-		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input that is not JSON left out: %v", err)
+		d.Rep.Addf(dragoman.Lowered, dragoman.Warn, d.At(b.At).String(), "input dropped, not valid JSON: %v", err)
 		return b.Raw
 	}
 }
 
-// withInner returns a block with a member of the object in it set; every other
-// member stays, also one that is there twice.
+// withInner returns a block with one field of its inner object set. All other
+// fields stay, including duplicates.
 func withInner(raw []byte, key, inner string, value []byte) []byte {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)

@@ -15,47 +15,47 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// NewStreamDecoder implements [dialect.Codec]. It is fed the frames of the
+// NewStreamDecoder implements [dialect.Codec]. It reads the frames of the
 // binary event stream.
 //
 // A response ends with messageStop and metadata, in either order, or with
 // messageStop and the end of the stream. The end of a call is held back until
-// then: only then is it known that the calls of this response may run (quirks
-// C13, C34). A damaged or truncated frame is an error (quirk C33).
+// then, because only then is it known that the calls of the response may run
+// (quirks C13, C34). A damaged or truncated frame is an error (quirk C33).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	blocks := blockDecoder{Decoder: blockwire.NewDecoder(format, o)}
-	d := &streamDecoder{answer: newAnswer(blocks), blocks: blocks}
-	d.Init(blocks.Decoder, &d.answer.Answer, d)
+	d := &streamDecoder{response: newResponseDecoder(blocks), blocks: blocks}
+	d.Init(blocks.Decoder, &d.response.Answer, d)
 	d.frames.Max = o.Limit()
 	return d
 }
 
 type streamDecoder struct {
 	blockwire.StreamDecoder[*streamBlock]
-	wireEvent // the one at hand
+	wireEvent // the current event
 	frames    eventstream.Parser
 	blocks    blockDecoder
-	answer    answer
+	response  responseDecoder
 
-	last    *streamBlock // the latest, which a delta without an index belongs to
-	events  int          // frames seen
-	stopped bool         // messageStop was seen
-	counted bool         // metadata was seen
-	fed     bool         // a byte came
-	page    bool         // what came is no event stream, but text
-	bytes   int64        // that came
-	endsAt  int64        // the byte behind the last frame that counts
-	behind  wirekit.Late
+	lastBlock *streamBlock // the latest block, which a delta without an index belongs to
+	events    int          // number of frames
+	stopped   bool         // messageStop was seen
+	counted   bool         // metadata was seen
+	fed       bool         // a byte was received
+	notStream bool         // the input is text, not an event stream
+	bytes     int64        // number of bytes received
+	endsAt    int64        // offset after the last frame that counts
+	afterEnd  wirekit.Late
 }
 
-// maxMembers bounds the members of a response that are not modelled.
-const maxMembers = 64
+// maxFields limits the unknown fields of a response.
+const maxFields = 64
 
-// errEnded stops the framing behind the end of a response: nothing that comes
-// there is anybody's (quirk C12).
+// errEnded stops the framing at the end of a response: anything after it is
+// ignored (quirk C12).
 var errEnded = errors.New("bedrock: the response has ended")
 
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
@@ -63,16 +63,16 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 		return d.Failed
 	}
 	if d.Done && len(p) > 0 {
-		d.behind.Bytes(d.Rep)
+		d.afterEnd.Bytes(d.Rep)
 	}
 	if d.Done || len(p) == 0 {
 		return nil
 	}
 	d.bytes += int64(len(p))
 	if !d.fed {
-		d.fed, d.page = true, isText(p[0])
+		d.fed, d.notStream = true, isText(p[0])
 	}
-	if d.page {
+	if d.notStream {
 		d.None.Fed(p)
 		return nil
 	}
@@ -81,17 +81,18 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	if !errors.Is(err, errEnded) {
 		d.Failed = frameError(err)
 	} else if d.bytes > d.endsAt {
-		d.behind.Bytes(d.Rep)
+		d.afterEnd.Bytes(d.Rep)
 	}
 	return d.Failed
 }
 
-// isText reports whether a stream that begins with this byte is none: as the
-// length of a frame it would say a hundred megabytes and more, while a page or a
-// JSON document begins so.
+// isText reports whether a first byte cannot start an event stream. As the
+// length of a frame it would mean more than a hundred megabytes; an HTML page
+// or a JSON document starts with it.
 func isText(b byte) bool { return b >= ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// frameError places an error of the framing. Any other is returned as it is.
+// frameError adds the position to a framing error. It returns other errors
+// unchanged.
 func frameError(err error) error {
 	var at *eventstream.Error
 	if !errors.As(err, &at) {
@@ -110,17 +111,17 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		return d.Failed
 	}
 	broken := d.Failed
-	if broken == nil && !d.page {
+	if broken == nil && !d.notStream {
 		broken = frameError(d.frames.Close())
 	}
-	if broken == nil && d.stopped { // the numbers are missing, not the answer
+	if broken == nil && d.stopped { // only the usage is missing
 		d.End()
 		return d.Parts.Err()
 	}
 	return d.Cut(broken)
 }
 
-// frame takes one frame of the wire.
+// frame decodes one frame.
 func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) error) error {
 	d.events++
 	kind := f.Text(":message-type")
@@ -138,7 +139,7 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	case failure:
 		d.exception(f)
 	default:
-		d.unmodelled(chunk)
+		d.unmodeled(chunk)
 		if failed = d.event(); failed == nil {
 			failed = d.Bound.Err()
 		}
@@ -156,12 +157,12 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	return nil
 }
 
-// unmodelled takes what the event at hand says that has no canonical form (quirk
-// J7): its unknown fields, or the whole of an unknown event. A nil chunk leaves
-// both out, which is reported.
-func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk) {
+// unmodeled stores the unknown fields of the current event, or the whole event
+// if it is unknown (quirk J7). With a nil chunk both are dropped, and the loss
+// is reported.
+func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk) {
 	if knownEvent(d.typ) {
-		d.Unmodelled(chunk, d.UnknownFields(d.typ, &d.strays), d.unread)
+		d.Unmodelled(chunk, d.UnknownFields(d.typ, &d.unknownFields), d.unread)
 		return
 	}
 	if chunk != nil {
@@ -170,14 +171,15 @@ func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk) {
 	d.Unmodelled(chunk, d.UnknownEvent(d.typ), nil)
 }
 
-// carrier returns a delta for the unknown fields of a delta that has no event.
+// carrier returns a delta for the unknown fields of a delta that emits nothing
+// else.
 func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	if string(d.typ) != eventDelta {
 		return nil
 	}
 	b := d.Open[d.index]
 	if b == nil && !d.hasIndex {
-		b = d.last
+		b = d.lastBlock
 	}
 	if b == nil || b.Part == nil {
 		return nil
@@ -185,15 +187,15 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return b.Part.Carrier()
 }
 
-// late reports whether the event at hand is content that comes behind the end
-// of the message. It is nobody's, and not passed on either (quirk C12).
+// late reports whether the current event is content after the end of the
+// message. It is dropped and not passed through (quirk C12).
 func (d *streamDecoder) late() bool {
 	if !d.stopped {
 		return false
 	}
 	switch string(d.typ) {
 	case eventBlockStart, eventDelta, eventBlockStop:
-		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "content behind messageStop")
+		d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "content after messageStop")
 		return true
 	default:
 		return false
@@ -208,12 +210,12 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 	}
 	if !knownEvent(typ) || string(typ) == "initial-response" {
 		d.typ = append(d.typ[:0], typ...)
-		d.opening, d.twice, d.rest, d.whole = nil, "", d.rest[:0], false
-		d.strays.Reset()
+		d.opening, d.duplicate, d.otherFields, d.whole = nil, "", d.otherFields[:0], false
+		d.unknownFields.Reset()
 		d.unread = d.unread[:0]
 		return nil
 	}
-	if len(f.Payload) >= bodies.MaxValues { // else it cannot hold as many
+	if len(f.Payload) >= bodies.MaxValues { // a shorter payload cannot exceed the limit
 		if err := wirekit.CheckSize(name, "stream", f.Payload, d.Options); err != nil {
 			return errors.Unwrap(err)
 		}
@@ -221,9 +223,9 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 	return d.read(f.Payload, typ)
 }
 
-var errNoType = errors.New("a frame without an :event-type")
+var errNoType = errors.New("frame without an :event-type header")
 
-// place says where in the stream an error is.
+// place adds the position in the stream to an error.
 func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 	e := &dragoman.DecodeError{Dialect: name, What: "stream", Offset: f.Offset}
 	var at *jsonwire.Error
@@ -237,7 +239,7 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 	return e
 }
 
-// event acts on the event that was read.
+// event handles the current event.
 func (d *streamDecoder) event() error {
 	switch string(d.typ) {
 	case eventStart:
@@ -245,7 +247,7 @@ func (d *streamDecoder) event() error {
 			return blockwire.ErrSpliced
 		}
 		d.Start()
-		d.members()
+		d.responseFields()
 	case eventBlockStart:
 		return d.blockStart()
 	case eventDelta:
@@ -254,16 +256,16 @@ func (d *streamDecoder) event() error {
 		d.blockStop()
 	case eventStop:
 		d.Start()
-		d.answer.Say(d.word)
-		d.members()
+		d.response.Say(d.stopReason)
+		d.responseFields()
 		d.stopped = true
 	case eventMetadata:
 		d.Start()
-		d.members()
+		d.responseFields()
 		d.counted = true
 		if d.usage != nil {
 			r := jsonwire.NewReader(d.usage)
-			d.answer.counters.read(r, d.answer.Keep, d.Rep)
+			d.response.counters.read(r, d.response.Keep, d.Rep)
 			if err := r.Err(); err != nil {
 				return jsonwire.PlaceAt("/usage", -1, err)
 			}
@@ -275,24 +277,24 @@ func (d *streamDecoder) event() error {
 	return nil
 }
 
-// members keeps what an event says of the whole response.
-func (d *streamDecoder) members() {
-	for _, m := range d.rest {
+// responseFields stores the fields of an event that belong to the response.
+func (d *streamDecoder) responseFields() {
+	for _, m := range d.otherFields {
 		key := []byte(m.name)
-		_, known := extra.Replaces(d.answer.Resp.Extra, "", key)
-		if known || len(d.answer.Resp.Extra.For(name)) < maxMembers {
-			d.answer.member(key, m.raw)
+		_, known := extra.Replaces(d.response.Resp.Extra, "", key)
+		if known || len(d.response.Resp.Extra.For(name)) < maxFields {
+			d.response.sharedField(key, m.raw)
 		} else {
-			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "members that are not modelled: more than %d", maxMembers)
+			d.Lost.Addf(d.Rep, dragoman.Dropped, dragoman.Warn, "", "more than %d unknown fields", maxFields)
 		}
 	}
 }
 
 // Usage implements [blockwire.BlockReader].
-func (d *streamDecoder) Usage() dragoman.Usage { return d.answer.counters.usage() }
+func (d *streamDecoder) Usage() dragoman.Usage { return d.response.counters.usage() }
 
-// exception ends the stream with an error that the server told (quirk C14): an
-// exception of the API's, or an error of the connection's.
+// exception ends the stream with an error that the server sent (quirk C14): an
+// exception of the API or an error of the connection.
 func (d *streamDecoder) exception(f eventstream.Frame) {
 	e := Codec{}.DecodeError(0, nil, bytes.Clone(f.Payload))
 	if typ := f.Text(":exception-type"); typ != nil {

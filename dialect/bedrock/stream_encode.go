@@ -15,27 +15,25 @@ import (
 
 // NewStreamEncoder implements [dialect.Codec].
 //
-// What it writes is what the API writes: one messageStart; blocks one after the
-// other with dense indexes, of which only those of calls and images have a
-// start, and all a stop (quirk C33); messageStop, then metadata. Parts that
-// overlap are written one by one: a later one waits until the open one has ended
-// (quirk C21).
+// It writes what the API writes: one messageStart; blocks one after the other
+// with consecutive indexes, where only calls and images have a start and all
+// have a stop (quirk C33); messageStop; metadata. Overlapping parts are written
+// one by one: a later part waits until the open one ends (quirk C21).
 //
-// Unknown events, and unknown fields of known events, of this dialect are
-// written.
+// Unknown events and unknown fields of this dialect are written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
 	e := &streamEncoder{StreamEncoder: blockwire.NewStreamEncoder(format, o)}
-	e.answer = answerEncoder{e.AnswerEncoder}
+	e.response = responseEncoder{e.AnswerEncoder}
 	e.Use(e)
 	return e
 }
 
 type streamEncoder struct {
 	blockwire.StreamEncoder
-	answer answerEncoder
+	response responseEncoder
 }
 
 // WriteUnknown implements [blockwire.EventWriter].
@@ -48,13 +46,13 @@ func (e *streamEncoder) frame() *jsonwire.Writer {
 	return &e.W
 }
 
-// flush writes the event that was framed.
+// flush writes the current event.
 func (e *streamEncoder) flush(dst []byte, typ string) []byte {
 	e.W.EndObject()
 	return e.message(dst, ":event-type", typ, "event")
 }
 
-// message frames the payload as a message of a type.
+// message frames the current payload as a message of the given type.
 func (e *streamEncoder) message(dst []byte, key, typ, kind string) []byte {
 	out, err := eventstream.Append(dst, []eventstream.Header{
 		{Name: key, Value: eventstream.Text(typ)},
@@ -73,8 +71,8 @@ func (e *streamEncoder) WriteStart(dst []byte, _ *dragoman.Response, fields *dra
 	return e.flush(dst, eventStart)
 }
 
-// OpenBlock implements [blockwire.StreamWire]. Only the blocks of calls and
-// images have a start.
+// OpenBlock implements [blockwire.StreamWire]. Only calls and images have a
+// start.
 func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Part) ([]byte, error) {
 	e.Number(p)
 	c, ok := part.(*dragoman.ToolCall)
@@ -97,7 +95,7 @@ func (e *streamEncoder) Fragment(dst []byte, p *blockwire.Out, part dragoman.Par
 	return e.fragment(dst, p, part, text, nil)
 }
 
-// fragment writes a fragment of the block of a part.
+// fragment writes a fragment of a part.
 func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Part, text string, fields *dragoman.Extra) []byte {
 	switch part.(type) {
 	case *dragoman.Reasoning:
@@ -109,22 +107,22 @@ func (e *streamEncoder) fragment(dst []byte, p *blockwire.Out, part dragoman.Par
 	}
 }
 
-// deltaFrame writes a delta of the open block: the member that write makes, if it
-// is not nil, and unknown fields. A delta is a union, so an unknown member of it
+// deltaFrame writes a delta of the open block: the field that write writes, if
+// write is not nil, and unknown fields. A delta is a union, so an unknown field
 // gets a delta of its own.
 func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, fields *dragoman.Extra, write func(w *jsonwire.Writer), written ...string) []byte {
 	if write != nil && extra.Has(fields, name, "/delta") {
-		var beside, alone dragoman.Extra
+		var known, unknown dragoman.Extra
 		for _, f := range fields.Fields {
 			if rest, ok := strings.CutPrefix(f.Path, "/delta/"); ok && !strings.Contains(rest, "/") {
-				alone.Fields = append(alone.Fields, f)
+				unknown.Fields = append(unknown.Fields, f)
 			} else {
-				beside.Fields = append(beside.Fields, f)
+				known.Fields = append(known.Fields, f)
 			}
 		}
-		beside.Dialect, alone.Dialect = name, name
-		dst = e.deltaFrame(dst, p, &beside, write, written...)
-		return e.deltaFrame(dst, p, &alone, nil)
+		known.Dialect, unknown.Dialect = name, name
+		dst = e.deltaFrame(dst, p, &known, write, written...)
+		return e.deltaFrame(dst, p, &unknown, nil)
 	}
 	w := e.frame()
 	w.IntField("contentBlockIndex", p.Index)
@@ -150,12 +148,12 @@ func (e *streamEncoder) inputDelta(dst []byte, p *blockwire.Out, text string, fi
 	return e.innerDelta(dst, p, keyCall, "input", text, fields)
 }
 
-func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, member, text string, fields *dragoman.Extra) []byte {
-	return e.innerDelta(dst, p, keyReasoning, member, text, fields)
+func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, field, text string, fields *dragoman.Extra) []byte {
+	return e.innerDelta(dst, p, keyReasoning, field, text, fields)
 }
 
-// innerDelta writes a text in an object of the delta.
-func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, member, text string, fields *dragoman.Extra) []byte {
+// innerDelta writes a text inside an object of the delta.
+func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, field, text string, fields *dragoman.Extra) []byte {
 	if text == "" && fields != nil {
 		return e.deltaFrame(dst, p, fields, nil)
 	}
@@ -163,7 +161,7 @@ func (e *streamEncoder) innerDelta(dst []byte, p *blockwire.Out, key, member, te
 	return e.deltaFrame(dst, p, fields, func(w *jsonwire.Writer) {
 		w.Key(key)
 		w.BeginObject()
-		w.StringField(member, text)
+		w.StringField(field, text)
 		extra.WriteBelow(w, fields, name, place)
 		w.EndObject()
 	}, place)
@@ -194,17 +192,17 @@ func (e *streamEncoder) WriteEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, 
 	wirekit.ReportDetails(e.Rep, ev.Stop, "")
 	dst = e.messageStop(dst, ev.Stop, &resp)
 	dst = e.metadata(dst, &resp, e.First.Usage.Merge(ev.Usage), ev.Extra)
-	e.answer.unsaidResponse(&resp)
+	e.response.reportResponse(&resp)
 	return dst, nil
 }
 
 const modelResponse = "/additionalModelResponseFields"
 
-func (e *streamEncoder) messageStop(dst []byte, told dragoman.Stop, resp *dragoman.Response) []byte {
+func (e *streamEncoder) messageStop(dst []byte, original dragoman.Stop, resp *dragoman.Response) []byte {
 	origin := cmp.Or(resp.Origin, e.First.Origin)
 	w := e.frame()
-	w.StringField("stopReason", e.answer.word(told, resp.Stop, origin, e.Calls, e.Refused))
-	e.answer.sequence(w, resp.Stop, resp.Extra)
+	w.StringField("stopReason", e.response.stopReason(original, resp.Stop, origin, e.Calls, e.Refused))
+	e.response.sequence(w, resp.Stop, resp.Extra)
 	extra.WriteUnless(w, resp.Extra, name, func(path string) bool { return path != modelResponse })
 	return e.flush(dst, eventStop)
 }
@@ -214,12 +212,12 @@ func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage drag
 	w.Key("usage")
 	writeUsage(w, usage, e.Rep)
 	if _, ok := extra.Get(resp.Extra, name, "/metrics"); !ok {
-		e.answer.metrics(w)
+		e.response.metrics(w)
 	}
 	tier := cmp.Or(resp.ServiceTier, e.First.ServiceTier)
-	e.answer.tier(w, tier, cmp.Or(resp.Origin, e.First.Origin))
+	e.response.tier(w, tier, cmp.Or(resp.Origin, e.First.Origin))
 	extra.WriteUnless(w, resp.Extra, name, func(path string) bool {
-		return path == modelResponse || modelled(path) || path == "/serviceTier" && tier != ""
+		return path == modelResponse || isModeled(path) || path == "/serviceTier" && tier != ""
 	})
 	extra.WriteBelow(w, fields, name, "")
 	return e.flush(dst, eventMetadata)
@@ -233,7 +231,7 @@ func (e *streamEncoder) WriteError(dst []byte, err *dragoman.APIError) []byte {
 		e.W.BeginObject()
 		e.W.StringField("message", cmp.Or(err.Message, string(err.Class)))
 		e.W.EndObject()
-		wirekit.ReportError(e.Rep, err, wirekit.ErrorSaid{Type: streamWord(err)}, "/error")
+		wirekit.ReportError(e.Rep, err, wirekit.ErrorSaid{Type: streamErrorType(err)}, "/error")
 	}
-	return e.message(dst, ":exception-type", streamWord(err), "exception")
+	return e.message(dst, ":exception-type", streamErrorType(err), "exception")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The types of event.
+// The event types.
 const (
 	eventStart      = "messageStart"
 	eventBlockStart = "contentBlockStart"
@@ -27,7 +27,7 @@ func knownEvent(typ []byte) bool {
 	}
 }
 
-// deltaKind says what a delta brings.
+// deltaKind is the kind of a delta.
 type deltaKind int
 
 const (
@@ -42,60 +42,61 @@ const (
 	deltaImage
 )
 
-// wireEvent is the payload of one event of a stream, read in one pass. One
-// value serves for a whole stream: what it holds is valid until it reads again.
+// wireEvent is the payload of one stream event, read in one pass. One value is
+// reused for the whole stream; its contents are valid until the next read.
 type wireEvent struct {
-	r        jsonwire.Reader
-	typ      []byte
-	index    int64
-	hasIndex bool
-	opening  []byte // start, as it stands
-	noBlock  bool   // start is no object
-	twice    string // a member that is there twice, or in two spellings
-	word     string // stopReason
-	usage    []byte
-	rest     []member // further members of the response
-	strays   wirekit.Strays
-	unread   []blockwire.UnknownField // that are not collected
+	r             jsonwire.Reader
+	typ           []byte
+	index         int64
+	hasIndex      bool
+	opening       []byte // raw start
+	badStart      bool   // start is not an object
+	duplicate     string // a duplicate field
+	stopReason    string
+	usage         []byte
+	otherFields   []rawField // other fields of the response
+	unknownFields wirekit.Strays
+	unread        []blockwire.UnknownField // unknown fields that are not stored
 
-	// Of a contentBlockDelta.
+	// Fields of a contentBlockDelta.
 	kind deltaKind
 	text string
-	// whole: the text is that of a value where a fragment of one belongs.
+	// whole reports that text is a complete value instead of a fragment.
 	whole bool
-	raw   []byte // a citation, a result's blocks, an image's source
-	name  string // of a member of the delta that we do not know
+	raw   []byte // a citation, the blocks of a result, or the source of an image
+	name  string // an unknown field of the delta
 }
 
-// leave takes note of the unknown field that r is at.
-func (v *wireEvent) leave(place string, key []byte, r *jsonwire.Reader) {
+// addUnread records the unknown field at r.
+func (v *wireEvent) addUnread(place string, key []byte, r *jsonwire.Reader) {
 	name := string(key)
 	if raw := r.Raw(); string(raw) != "null" {
 		v.unread = append(v.unread, blockwire.UnknownField{Place: place, Name: name, Raw: raw})
 	}
 }
 
-// member is a member of an object as it stands.
-type member struct {
+// rawField is a raw field of an object.
+type rawField struct {
 	name string
 	raw  []byte
 }
 
-// The members that decide what runs, as the wire spells them.
+// The fields that decide what runs, in wire spelling.
 var (
-	eventMembers    = []string{"contentBlockIndex", "start", "delta", "stopReason", "role", "usage"}
-	deltaMembers    = []string{"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"}
-	inputMembers    = []string{"input"}
-	thinkingMembers = []string{"text", "signature", "redactedContent", "reasoningText"}
+	eventFields    = []string{"contentBlockIndex", "start", "delta", "stopReason", "role", "usage"}
+	deltaFields    = []string{"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"}
+	inputFields    = []string{"input"}
+	thinkingFields = []string{"text", "signature", "redactedContent", "reasoningText"}
 )
 
-// once takes note of a member and finds the one that comes again, or in other
-// letters, which many readers ignore: two readers could see two values.
-func (v *wireEvent) once(known []string, seen *uint, key []byte) (again bool) {
+// checkDuplicate records a field. It reports whether the field occurs again or in another
+// letter case, which many readers ignore: two readers could see different
+// values.
+func (v *wireEvent) checkDuplicate(known []string, seen *uint, key []byte) (again bool) {
 	for i, k := range known {
 		if string(key) == k {
 			if *seen&(1<<i) != 0 {
-				v.twice, again = k, true
+				v.duplicate, again = k, true
 			}
 			*seen |= 1 << i
 			return again
@@ -103,7 +104,7 @@ func (v *wireEvent) once(known []string, seen *uint, key []byte) (again bool) {
 	}
 	for _, k := range known {
 		if bytes.EqualFold(key, []byte(k)) {
-			v.twice, again = k, true
+			v.duplicate, again = k, true
 		}
 	}
 	return again
@@ -117,15 +118,15 @@ func (v *wireEvent) read(payload, typ []byte) error {
 	r := &v.r
 	r.Reset(payload)
 	v.typ = append(v.typ[:0], typ...)
-	v.index, v.hasIndex, v.opening, v.twice, v.word, v.usage, v.rest = 0, false, nil, "", "", nil, v.rest[:0]
-	v.strays.Reset()
+	v.index, v.hasIndex, v.opening, v.duplicate, v.stopReason, v.usage, v.otherFields = 0, false, nil, "", "", nil, v.otherFields[:0]
+	v.unknownFields.Reset()
 	v.unread = v.unread[:0]
-	v.kind, v.text, v.raw, v.name, v.whole, v.noBlock = deltaNone, "", nil, "", false, false
+	v.kind, v.text, v.raw, v.name, v.whole, v.badStart = deltaNone, "", nil, "", false, false
 	var seen uint
 	for key := range r.Object() {
-		again := v.once(eventMembers, &seen, key)
-		switch string(key) { // no copy of the key: this runs for every fragment
-		case "p", "role": // padding, and what is always the assistant
+		again := v.checkDuplicate(eventFields, &seen, key)
+		switch string(key) { // no copy of the key, because this runs for every fragment
+		case "p", "role": // padding, and the role, which is always assistant
 			r.Skip()
 		case "contentBlockIndex":
 			v.hasIndex = r.Kind() != 'n'
@@ -136,11 +137,11 @@ func (v *wireEvent) read(payload, typ []byte) error {
 			if r.Kind() == '{' {
 				v.opening = r.Raw()
 			} else {
-				v.noBlock = r.Kind() != 'n'
+				v.badStart = r.Kind() != 'n'
 				r.Skip()
 			}
 		case "stopReason":
-			v.word = r.String()
+			v.stopReason = r.String()
 		case "usage":
 			if r.Kind() == '{' {
 				v.usage = r.Raw()
@@ -148,26 +149,26 @@ func (v *wireEvent) read(payload, typ []byte) error {
 				r.Skip()
 			}
 		default:
-			if again { // in other letters: it is not kept
+			if again { // another letter case: not stored
 				r.Skip()
 				continue
 			}
-			if !v.ofAnswer() {
+			if !v.ofResponse() {
 				if r.Kind() != 'n' {
-					v.strays.Add("", key)
+					v.unknownFields.Add("", key)
 				}
-				v.leave("", key, r)
+				v.addUnread("", key, r)
 				continue
 			}
 			k := string(key)
-			v.rest = append(v.rest, member{name: k, raw: r.Raw()})
+			v.otherFields = append(v.otherFields, rawField{name: k, raw: r.Raw()})
 		}
 	}
 	return r.End()
 }
 
-// ofAnswer reports whether the members of the event are the answer's.
-func (v *wireEvent) ofAnswer() bool {
+// ofResponse reports whether the fields of the event belong to the response.
+func (v *wireEvent) ofResponse() bool {
 	switch string(v.typ) {
 	case eventBlockStart, eventDelta, eventBlockStop:
 		return false
@@ -176,26 +177,26 @@ func (v *wireEvent) ofAnswer() bool {
 	}
 }
 
-// readDelta reads a delta, which holds one thing. One that holds a fragment of
-// a call beside another is read as the fragment, and as one that is not clear.
-// A member that nobody knows makes nothing unclear, nor does null (quirk C8).
+// readDelta reads a delta, which should hold one field. A delta that holds a
+// fragment of a call and another known field is read as the fragment and marked
+// ambiguous. Unknown fields and null do not make it ambiguous (quirk C8).
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	if r.Null() {
 		return
 	}
 	var seen uint
 	for key := range r.Object() {
-		again := v.once(deltaMembers, &seen, key)
+		again := v.checkDuplicate(deltaFields, &seen, key)
 		kind := deltaOf(key)
 		switch {
 		case kind == deltaNone && !again:
-			v.stray("/delta", key, r)
+			v.addUnknown("/delta", key, r)
 			continue
 		case kind == deltaNone, r.Kind() == 'n':
 			r.Skip()
 			continue
 		case v.kind != deltaNone:
-			v.twice = "delta"
+			v.duplicate = "delta"
 		}
 		if v.kind == deltaInput {
 			r.Skip()
@@ -215,7 +216,7 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	}
 }
 
-// deltaOf is what a member of a delta brings; none for one that we do not know.
+// deltaOf returns the kind of a delta field; deltaNone if it is unknown.
 func deltaOf(key []byte) deltaKind {
 	switch string(key) {
 	case "text":
@@ -235,23 +236,23 @@ func deltaOf(key []byte) deltaKind {
 	}
 }
 
-// stray takes note of an unknown field of a delta.
-func (v *wireEvent) stray(place string, key []byte, r *jsonwire.Reader) {
+// addUnknown records an unknown field of a delta.
+func (v *wireEvent) addUnknown(place string, key []byte, r *jsonwire.Reader) {
 	if v.name == "" {
 		v.name = string(key)
 	}
-	v.leave(place, key, r)
+	v.addUnread(place, key, r)
 }
 
-// readInput reads a fragment of a call's arguments. One that is no string, as
-// some servers send it, is a whole value (quirks B1, C7).
+// readInput reads a fragment of a call's arguments. If it is not a string, as
+// some servers send it, it is a complete value (quirks B1, C7).
 func (v *wireEvent) readInput(r *jsonwire.Reader) {
 	var seen uint
 	for key := range r.Object() {
-		again := v.once(inputMembers, &seen, key)
+		again := v.checkDuplicate(inputFields, &seen, key)
 		switch {
 		case string(key) != "input" && !again:
-			v.stray("/delta/"+keyCall, key, r)
+			v.addUnknown("/delta/"+keyCall, key, r)
 		case string(key) != "input":
 			r.Skip()
 		case r.Kind() == 'n':
@@ -267,7 +268,7 @@ func (v *wireEvent) readInput(r *jsonwire.Reader) {
 func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 	var seen uint
 	for key := range r.Object() {
-		again := v.once(thinkingMembers, &seen, key)
+		again := v.checkDuplicate(thinkingFields, &seen, key)
 		switch string(key) {
 		case "text":
 			v.kind, v.text = deltaThinking, r.String()
@@ -275,7 +276,7 @@ func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 			v.kind, v.text = deltaSignature, r.String()
 		case "redactedContent":
 			v.kind, v.text = deltaRedacted, r.String()
-		case "reasoningText": // whole, as in a response
+		case "reasoningText": // complete, as in a response
 			if r.Kind() != '{' {
 				r.Skip()
 				continue
@@ -284,14 +285,14 @@ func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 				if string(key) == "text" {
 					v.kind, v.text = deltaThinking, r.String()
 				} else {
-					v.stray("/delta/"+keyReasoning, key, r)
+					v.addUnknown("/delta/"+keyReasoning, key, r)
 				}
 			}
 		default:
 			if again {
 				r.Skip()
 			} else {
-				v.stray("/delta/"+keyReasoning, key, r)
+				v.addUnknown("/delta/"+keyReasoning, key, r)
 			}
 		}
 	}

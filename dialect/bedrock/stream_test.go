@@ -32,8 +32,8 @@ func inputLine(index int, text string) string {
 	return fmt.Sprintf(`{"contentBlockDelta":{"contentBlockIndex":%d,"delta":{"toolUse":{"input":%q}}}}`, index, text) + "\n"
 }
 
-// told is what a response says, part by part.
-func told(resp *dragoman.Response) string {
+// partsOf formats the parts of a response.
+func partsOf(resp *dragoman.Response) string {
 	var out []string
 	for _, m := range resp.Output {
 		for _, p := range m.Parts {
@@ -56,59 +56,60 @@ func told(resp *dragoman.Response) string {
 	return strings.Join(out, "|")
 }
 
-func TestQuirkC33_BlocksOpenLazilyAndMissingStopsAreTolerated(t *testing.T) {
+func TestQuirkC33_MissingStartsAndStops(t *testing.T) {
 	for name, tc := range map[string]struct{ lines, want string }{
-		"text without a start":                 {startLine + textLine(0, "a") + textLine(0, "b") + stopLine(0) + endLines("end_turn"), "text ab"},
-		"text with an empty start":             {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{}}}` + "\n" + textLine(0, "a") + stopLine(0) + endLines("end_turn"), "text a"},
-		"no stops at all":                      {startLine + textLine(0, "a") + callLine(1, "t", "f") + inputLine(1, "{}") + endLines("tool_use"), "text a|call f{}"},
-		"no start of the message":              {textLine(0, "a") + endLines("end_turn"), "text a"},
-		"text blocks one after the other":      {startLine + textLine(0, "a") + textLine(1, "b") + endLines("end_turn"), "text a|text b"},
-		"empty fragments between blocks":       {startLine + textLine(0, "") + textLine(1, "b") + textLine(1, "") + stopLine(1) + stopLine(0) + endLines("end_turn"), "text b"},
-		"thinking that turns into text":        {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"hm"}}}}` + "\n" + textLine(0, "a") + endLines("end_turn"), "thought hm|text a"},
-		"a signature in two pieces":            {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"ab"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"cd"}}}}` + "\n" + endLines("end_turn"), "thought abcd"},
-		"withheld thinking in two pieces":      {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"AA=="}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"AQI="}}}}` + "\n" + endLines("end_turn"), "thought AAEC"},
-		"deltas without an index":              {startLine + `{"contentBlockDelta":{"delta":{"text":"a"}}}` + "\n" + `{"contentBlockDelta":{"delta":{"text":"b"}}}` + "\n" + endLines("end_turn"), "text ab"},
-		"a block that starts over":             {startLine + callLine(0, "t", "f") + callLine(0, "u", "g") + inputLine(0, `{"a":1}`) + endLines("tool_use"), `call f|call g{"a":1}`},
-		"calls that overlap":                   {startLine + callLine(0, "t", "f") + callLine(1, "u", "g") + inputLine(1, "{") + inputLine(0, "{") + inputLine(1, "}") + inputLine(0, "}") + endLines("tool_use"), "call f{}|call g{}"},
-		"an index that jumps":                  {startLine + textLine(1000000000, "a") + endLines("end_turn"), "text a"},
-		"a fragment of a call nobody named":    {startLine + inputLine(0, `{"a":1}`) + stopLine(0) + endLines("tool_use"), `call {"a":1} no_name`},
-		"metadata before the end":              {startLine + textLine(0, "a") + `{"metadata":{"usage":{"inputTokens":9,"outputTokens":20}}}` + "\n" + `{"messageStop":{"stopReason":"end_turn"}}`, "text a"},
-		"no metadata":                          {startLine + textLine(0, "a") + `{"messageStop":{"stopReason":"end_turn"}}`, "text a"},
-		"content behind the end":               {startLine + textLine(0, "a") + `{"messageStop":{"stopReason":"end_turn"}}` + "\n" + callLine(1, "t", "f"), "text a"},
-		"frames behind the metadata":           {startLine + textLine(0, "a") + endLines("end_turn") + textLine(0, "b") + `{"throttlingException":{"message":"m"}}`, "text a"},
-		"events and members nobody knows":      {startLine + `{"heartbeat":{}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"hologram":{}}}}` + "\n" + textLine(0, "a") + endLines("end_turn"), "text a"},
-		"C19: a placeholder before the input":  {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{}}}}}` + "\n" + inputLine(0, "") + inputLine(0, `{"a":1}`) + endLines("tool_use"), `call f{"a":1}`},
-		"C19: an input that came with a start": {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}}}}` + "\n" + stopLine(0) + endLines("tool_use"), `call f{"a":1}`},
-		"C7: an input that is an object":       {startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":{"a":1}}}}}` + "\n" + endLines("tool_use"), `call f{"a":1}`},
+		"text without a start":               {startLine + textLine(0, "a") + textLine(0, "b") + stopLine(0) + endLines("end_turn"), "text ab"},
+		"text with an empty start":           {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{}}}` + "\n" + textLine(0, "a") + stopLine(0) + endLines("end_turn"), "text a"},
+		"no stops at all":                    {startLine + textLine(0, "a") + callLine(1, "t", "f") + inputLine(1, "{}") + endLines("tool_use"), "text a|call f{}"},
+		"no start of the message":            {textLine(0, "a") + endLines("end_turn"), "text a"},
+		"text blocks one after the other":    {startLine + textLine(0, "a") + textLine(1, "b") + endLines("end_turn"), "text a|text b"},
+		"empty fragments between blocks":     {startLine + textLine(0, "") + textLine(1, "b") + textLine(1, "") + stopLine(1) + stopLine(0) + endLines("end_turn"), "text b"},
+		"thinking that turns into text":      {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"hm"}}}}` + "\n" + textLine(0, "a") + endLines("end_turn"), "thought hm|text a"},
+		"signature in two fragments":         {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"ab"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"cd"}}}}` + "\n" + endLines("end_turn"), "thought abcd"},
+		"redacted thinking in two fragments": {startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"AA=="}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"AQI="}}}}` + "\n" + endLines("end_turn"), "thought AAEC"},
+		"deltas without an index":            {startLine + `{"contentBlockDelta":{"delta":{"text":"a"}}}` + "\n" + `{"contentBlockDelta":{"delta":{"text":"b"}}}` + "\n" + endLines("end_turn"), "text ab"},
+		"block that starts twice":            {startLine + callLine(0, "t", "f") + callLine(0, "u", "g") + inputLine(0, `{"a":1}`) + endLines("tool_use"), `call f|call g{"a":1}`},
+		"overlapping calls":                  {startLine + callLine(0, "t", "f") + callLine(1, "u", "g") + inputLine(1, "{") + inputLine(0, "{") + inputLine(1, "}") + inputLine(0, "}") + endLines("tool_use"), "call f{}|call g{}"},
+		"large index":                        {startLine + textLine(1000000000, "a") + endLines("end_turn"), "text a"},
+		"fragment of a call without a start": {startLine + inputLine(0, `{"a":1}`) + stopLine(0) + endLines("tool_use"), `call {"a":1} no_name`},
+		"metadata before the end":            {startLine + textLine(0, "a") + `{"metadata":{"usage":{"inputTokens":9,"outputTokens":20}}}` + "\n" + `{"messageStop":{"stopReason":"end_turn"}}`, "text a"},
+		"no metadata":                        {startLine + textLine(0, "a") + `{"messageStop":{"stopReason":"end_turn"}}`, "text a"},
+		"content after the end":              {startLine + textLine(0, "a") + `{"messageStop":{"stopReason":"end_turn"}}` + "\n" + callLine(1, "t", "f"), "text a"},
+		"frames after the metadata":          {startLine + textLine(0, "a") + endLines("end_turn") + textLine(0, "b") + `{"throttlingException":{"message":"m"}}`, "text a"},
+		"unknown events and fields":          {startLine + `{"heartbeat":{}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"hologram":{}}}}` + "\n" + textLine(0, "a") + endLines("end_turn"), "text a"},
+		"C19: placeholder before the input":  {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{}}}}}` + "\n" + inputLine(0, "") + inputLine(0, `{"a":1}`) + endLines("tool_use"), `call f{"a":1}`},
+		"C19: input in the start":            {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}}}}` + "\n" + stopLine(0) + endLines("tool_use"), `call f{"a":1}`},
+		"C7: input is an object":             {startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":{"a":1}}}}}` + "\n" + endLines("tool_use"), `call f{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp := collect(t, binary(tc.lines))
-			if got := told(resp); got != tc.want {
+			if got := partsOf(resp); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
-			// What is re-encoded is what the API writes, and means the same.
+			// The re-encoded stream has the form of the API and the same
+			// meaning.
 			evs, _ := drain(dialect.DecodeOptions{}, binary(tc.lines))
 			again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
-			if err := checkWire(again); err != nil && name != "a fragment of a call nobody named" && name != "events and members nobody knows" {
+			if err := checkWire(again); err != nil && name != "fragment of a call without a start" && name != "unknown events and fields" {
 				t.Errorf("%v\n%s", err, lines(t, again))
 			}
 			same, _ := play(t, dialect.EncodeOptions{}, evs...)
-			if got := told(collect(t, same)); strings.ReplaceAll(got, "call f{}|", "call f|") != strings.ReplaceAll(tc.want, "call f{}|", "call f|") && name != "a fragment of a call nobody named" {
+			if got := partsOf(collect(t, same)); strings.ReplaceAll(got, "call f{}|", "call f|") != strings.ReplaceAll(tc.want, "call f{}|", "call f|") && name != "fragment of a call without a start" {
 				t.Errorf("re-encoded %s, want %s\n%s", got, tc.want, lines(t, same))
 			}
-			if name == "events and members nobody knows" && (!strings.Contains(lines(t, same), `{"heartbeat":{}}`) || !strings.Contains(lines(t, same), `"hologram":{}`)) {
+			if name == "unknown events and fields" && (!strings.Contains(lines(t, same), `{"heartbeat":{}}`) || !strings.Contains(lines(t, same), `"hologram":{}`)) {
 				t.Errorf("%s", lines(t, same))
 			}
 		})
 	}
 }
 
-// twoParts is a stream to damage: text, a call, the end.
+// twoParts is a stream to damage: a text, a call, the end.
 var twoParts = startLine + textLine(0, "a") + stopLine(0) + callLine(1, "t", "f") + inputLine(1, `{"a":1}`) + stopLine(1) + endLines("tool_use")
 
-func TestQuirkC33C13_AStreamThatIsCutAnywhereIsIncomplete(t *testing.T) {
+func TestQuirkC33C13_TruncatedStreamIsIncomplete(t *testing.T) {
 	whole := binary(twoParts)
-	stop := bytes.LastIndex(whole, []byte("messageStop")) // only the numbers may be missing
+	stop := bytes.LastIndex(whole, []byte("messageStop")) // only the usage may be missing
 	for cut := range whole {
 		evs, err := drain(dialect.DecodeOptions{NoNative: true}, whole[:cut])
 		last := evs[len(evs)-1]
@@ -133,11 +134,11 @@ func TestQuirkC33C13_AStreamThatIsCutAnywhereIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestQuirkC33_ADamagedByteAnywhereIsAnErrorWithItsPlace(t *testing.T) {
+func TestQuirkC33_DamagedByteIsError(t *testing.T) {
 	whole := binary(twoParts)
 	for at := range whole {
 		if at == 0 {
-			continue // the first byte says that this is an event stream
+			continue // the first byte identifies an event stream
 		}
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 0x10
@@ -147,12 +148,12 @@ func TestQuirkC33_ADamagedByteAnywhereIsAnErrorWithItsPlace(t *testing.T) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		if _, ok := evs[len(evs)-1].(*dragoman.StreamError); !ok {
-			t.Fatalf("byte %d: the damage passes for an end", at)
+			t.Fatalf("byte %d: the damaged stream ends normally", at)
 		}
 	}
 }
 
-func TestQuirkC14_ExceptionsAreTypedErrors(t *testing.T) {
+func TestQuirkC14_Exceptions(t *testing.T) {
 	for typ, class := range map[string]dragoman.ErrorClass{
 		"internalServerException": dragoman.ErrorServer, "modelStreamErrorException": dragoman.ErrorServer, "serviceUnavailableException": dragoman.ErrorOverloaded,
 		"throttlingException": dragoman.ErrorRateLimit, "validationException": dragoman.ErrorBadRequest, "unheardOfException": dragoman.ErrorUnknown,
@@ -174,13 +175,13 @@ func TestQuirkC14_ExceptionsAreTypedErrors(t *testing.T) {
 			}
 			again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
 			if got := lines(t, again); !strings.HasSuffix(got, `{"`+typ+`":{"message":"m","originalStatusCode":529}}`+"\n") {
-				t.Errorf("%s became %s", typ, got)
+				t.Errorf("%s decoded as %s", typ, got)
 			}
 		}
 	}
 }
 
-func TestAnErrorOfTheConnectionIsTold(t *testing.T) {
+func TestConnectionErrorIsReported(t *testing.T) {
 	frame, err := eventstream.Append(nil, []eventstream.Header{
 		{Name: ":message-type", Value: eventstream.Text("error")}, {Name: ":error-code", Value: eventstream.Text("InternalFailure")}, {Name: ":error-message", Value: eventstream.Text("gone")},
 	}, nil)
@@ -193,7 +194,7 @@ func TestAnErrorOfTheConnectionIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventStreamIsToldWhateverThePieces(t *testing.T) {
+func TestInputThatIsNotAStreamIsReported(t *testing.T) {
 	for body, class := range map[string]dragoman.ErrorClass{
 		`{"__type":"ThrottlingException","message":"slow"}`: dragoman.ErrorRateLimit,
 		" \n<html>down</html>":                              dragoman.ErrorServer,
@@ -203,26 +204,26 @@ func TestWhatIsNoEventStreamIsToldWhateverThePieces(t *testing.T) {
 			evs, _, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, codectest.Pieces([]byte(body), size)...)
 			failed, ok := evs[len(evs)-1].(*dragoman.StreamError)
 			if !errors.Is(err, dragoman.ErrIncompleteStream) || !ok || failed.Err.Class != class {
-				t.Errorf("%q in pieces of %d: %v %+v", body, size, err, failed)
+				t.Errorf("%q in chunks of %d: %v %+v", body, size, err, failed)
 			}
 		}
 	}
 	if evs, err := drain(dialect.DecodeOptions{}, nil); !errors.Is(err, dragoman.ErrIncompleteStream) || len(evs) != 2 {
-		t.Errorf("nothing at all: %v %v", err, evs)
+		t.Errorf("empty input: %v %v", err, evs)
 	}
 }
 
-func TestQuirkC37_TwoAnswersSplicedTogetherAreAnError(t *testing.T) {
+func TestQuirkC37_SplicedResponsesAreError(t *testing.T) {
 	_, err := drain(dialect.DecodeOptions{}, binary(startLine+textLine(0, "a")+startLine+textLine(0, "b")+endLines("end_turn")))
 	if err == nil || !strings.Contains(err.Error(), "spliced") {
 		t.Error(err)
 	}
 	if resp := collect(t, binary(startLine+startLine+textLine(0, "a")+endLines("end_turn"))); resp.Text() != "a" {
-		t.Error("a stutter at the start is harmless")
+		t.Error("a repeated messageStart must be accepted")
 	}
 }
 
-func TestPayloadsThatAreWrongAreErrorsWithAPlace(t *testing.T) {
+func TestInvalidPayloadErrorHasPointer(t *testing.T) {
 	good := binary(startLine)
 	for payload, pointer := range map[string]string{
 		`{"contentBlockDelta":{"contentBlockIndex":"x"}}`:          "/contentBlockIndex",
@@ -247,13 +248,13 @@ func TestPayloadsThatAreWrongAreErrorsWithAPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := drain(dialect.DecodeOptions{}, bare); err == nil || !strings.Contains(err.Error(), ":event-type") {
-		t.Errorf("a frame without a type: %v", err)
+		t.Errorf("frame without a type: %v", err)
 	}
 }
 
-// A whole response and the stream of the same are one.
-func TestAStreamCollectsToTheResponse(t *testing.T) {
-	whole := decodeResponse(t, answerOf("tool_use", `[{"reasoningContent":{"reasoningText":{"text":"日本 🙂","signature":"c2ln"}}},{"reasoningContent":{"redactedContent":"AAEC"}},
+// A response and its stream decode to the same result.
+func TestStreamCollectsToResponse(t *testing.T) {
+	whole := decodeResponse(t, responseBody("tool_use", `[{"reasoningContent":{"reasoningText":{"text":"日本 🙂","signature":"c2ln"}}},{"reasoningContent":{"redactedContent":"AAEC"}},
 		{"citationsContent":{"content":[{"text":"é\n"}],"citations":[{"title":"c"}]}},
 		{"toolUse":{"toolUseId":"s1","name":"nova_grounding","type":"server_tool_use","input":{"q":"🙂"}}},
 		{"toolResult":{"toolUseId":"s1","type":"nova_grounding_result","content":[{"text":"found"}]}},
@@ -266,7 +267,7 @@ func TestAStreamCollectsToTheResponse(t *testing.T) {
 	}
 }
 
-func TestQuirkB11_DuplicateIdsInAStreamAreSettled(t *testing.T) {
+func TestQuirkB11_DuplicateIDsInStream(t *testing.T) {
 	resp := collect(t, binary(startLine+callLine(0, "t", "f")+inputLine(0, `{"a":1}`)+stopLine(0)+callLine(1, "t", "f")+inputLine(1, `{"a":1}`)+stopLine(1)+callLine(2, "t", "g")+stopLine(2)+endLines("tool_use")))
 	calls := resp.ToolCalls()
 	if len(calls) != 2 || calls[0].ID != "t" || calls[1].Name != "g" || calls[1].ID == "t" {
@@ -274,7 +275,7 @@ func TestQuirkB11_DuplicateIdsInAStreamAreSettled(t *testing.T) {
 	}
 }
 
-func TestQuirkC34_NothingRunsAfterABadStop(t *testing.T) {
+func TestQuirkC34_BadStopBlocksCalls(t *testing.T) {
 	for _, word := range []string{"max_tokens", "guardrail_intervened", "content_filtered", "malformed_tool_use", "malformed_model_output", "model_context_window_exceeded", "unheard_of"} {
 		evs, err := drain(dialect.DecodeOptions{}, binary(strings.Replace(twoParts, `"tool_use"`, `"`+word+`"`, 1)))
 		if err != nil {
@@ -285,9 +286,10 @@ func TestQuirkC34_NothingRunsAfterABadStop(t *testing.T) {
 			t.Errorf("%s: %v %+v", word, err, resp.Stop)
 		}
 	}
-	// Nor does a second word set the calls free, and such a frame is not passed on.
-	twice := startLine + callLine(0, "t", "f") + stopLine(0) + `{"messageStop":{"stopReason":"max_tokens"}}` + "\n" + endLines("tool_use")
-	evs, err := drain(dialect.DecodeOptions{}, binary(twice))
+	// A second stop reason does not unblock the calls, and its frame is not
+	// passed through.
+	conflicting := startLine + callLine(0, "t", "f") + stopLine(0) + `{"messageStop":{"stopReason":"max_tokens"}}` + "\n" + endLines("tool_use")
+	evs, err := drain(dialect.DecodeOptions{}, binary(conflicting))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,15 +298,15 @@ func TestQuirkC34_NothingRunsAfterABadStop(t *testing.T) {
 	}
 }
 
-func TestACallOfAnAmbiguousEventDoesNotRun(t *testing.T) {
+func TestAmbiguousEventBlocksCall(t *testing.T) {
 	for name, bad := range map[string]string{
-		"the input twice":          `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}","input":"{}"}}}}`,
-		"the input in other case":  `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}","INPUT":"{}"}}}}`,
-		"the delta twice":          `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"x"},"delta":{"toolUse":{"input":"{\"a\":1}"}}}}`,
-		"two things in one delta":  `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"},"text":"x"}}}`,
-		"the index twice":          `{"contentBlockDelta":{"contentBlockIndex":1,"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"}}}}`,
-		"a name of the start":      `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"u","name":"g","name":"h"}}}}`,
-		"a start in other letters": `{"contentBlockStart":{"contentBlockIndex":0,"start":{"TOOLUSE":{"toolUseId":"u","name":"g"}}}}`,
+		"duplicate input":         `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}","input":"{}"}}}}`,
+		"input in another case":   `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}","INPUT":"{}"}}}}`,
+		"duplicate delta":         `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"x"},"delta":{"toolUse":{"input":"{\"a\":1}"}}}}`,
+		"two fields in one delta": `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"},"text":"x"}}}`,
+		"duplicate index":         `{"contentBlockDelta":{"contentBlockIndex":1,"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"}}}}`,
+		"duplicate name in start": `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"u","name":"g","name":"h"}}}}`,
+		"start in another case":   `{"contentBlockStart":{"contentBlockIndex":0,"start":{"TOOLUSE":{"toolUseId":"u","name":"g"}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			evs, err := drain(dialect.DecodeOptions{}, binary(startLine+callLine(0, "t", "f")+bad+"\n"+stopLine(0)+endLines("tool_use")))
@@ -320,21 +322,21 @@ func TestACallOfAnAmbiguousEventDoesNotRun(t *testing.T) {
 				t.Errorf("%+v may run", calls[len(calls)-1])
 			}
 			if out, _ := play(t, dialect.EncodeOptions{}, evs...); bytes.Contains(out, []byte(bad[strings.Index(bad, `":`)+2:len(bad)-1])) {
-				t.Errorf("the event is passed on: %s", lines(t, out))
+				t.Errorf("the event is passed through: %s", lines(t, out))
 			}
 			codectest.Reencoded(t, codec, evs)
 		})
 	}
 }
 
-// A server may say more beside a fragment than we know: that is passed on, and
-// told where it cannot be. Null says nothing (quirk C8).
-func TestAMemberThatNobodyKnowsBesideAFragmentForbidsNoCall(t *testing.T) {
-	for name, tc := range map[string]struct{ delta, stray string }{
-		"before the fragment":      {`{"later":{"x":1},"toolUse":{"input":"{\"a\":1}"}}`, "later"},
-		"behind the fragment":      {`{"toolUse":{"input":"{\"a\":1}"},"later":[]}`, "later"},
-		"within the fragment":      {`{"toolUse":{"input":"{\"a\":1}","later":1}}`, "later"},
-		"null beside the fragment": {`{"text":null,"toolUse":{"input":"{\"a\":1}"},"image":null}`, ""},
+// A server may send unknown fields next to a fragment. They are passed through,
+// or reported if that is not possible. Null does not count (quirk C8).
+func TestUnknownFieldInDeltaDoesNotBlockCall(t *testing.T) {
+	for name, tc := range map[string]struct{ delta, unknown string }{
+		"before the fragment": {`{"later":{"x":1},"toolUse":{"input":"{\"a\":1}"}}`, "later"},
+		"after the fragment":  {`{"toolUse":{"input":"{\"a\":1}"},"later":[]}`, "later"},
+		"inside the fragment": {`{"toolUse":{"input":"{\"a\":1}","later":1}}`, "later"},
+		"null fields":         {`{"text":null,"toolUse":{"input":"{\"a\":1}"},"image":null}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wire := binary(startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":` + tc.delta + "}}\n" + stopLine(0) + endLines("tool_use"))
@@ -349,24 +351,24 @@ func TestAMemberThatNobodyKnowsBesideAFragmentForbidsNoCall(t *testing.T) {
 			if c := resp.ToolCalls()[0]; c.Problem != nil || c.Arguments != `{"a":1}` || !resp.Stop.Reason.Runs() {
 				t.Errorf("%+v %+v, %+v", c, c.Problem, resp.Stop)
 			}
-			if told := strings.Contains(rep.String(), tc.stray); !told || tc.stray == "" && len(rep.Losses) > 0 {
-				t.Errorf("the report: %s", rep)
+			if reported := strings.Contains(rep.String(), tc.unknown); !reported || tc.unknown == "" && len(rep.Losses) > 0 {
+				t.Errorf("report: %s", rep)
 			}
-			if out, _ := play(t, dialect.EncodeOptions{}, evs...); told(collect(t, out)) != `call f{"a":1}` || tc.stray != "" && !strings.Contains(lines(t, out), `"later":`) {
+			if out, _ := play(t, dialect.EncodeOptions{}, evs...); partsOf(collect(t, out)) != `call f{"a":1}` || tc.unknown != "" && !strings.Contains(lines(t, out), `"later":`) {
 				t.Errorf("re-encoded:\n%s", lines(t, out))
 			}
 		})
 	}
 }
 
-// Who changes an event blanks its chunk; the stream goes on from events, in the
-// middle of what was begun, and stays valid.
-func TestAStreamThatIsChangedAnywhereIsReencoded(t *testing.T) {
+// A caller that changes an event clears its chunk. The stream then continues
+// from events, in the middle of what was begun, and stays valid.
+func TestChangedStreamIsReencoded(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, richStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { // the checker knows no unknown events
+	known := slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { // the checker refuses unknown events
 		c, ok := ev.(*dragoman.Chunk)
 		return ok && bytes.Contains(c.Raw, []byte("unheardOf"))
 	})
@@ -378,8 +380,8 @@ func TestAStreamThatIsChangedAnywhereIsReencoded(t *testing.T) {
 	if err := checkWire(out); err != nil {
 		t.Errorf("%v\n%s", err, lines(t, out))
 	}
-	if got := collect(t, out); told(got) != told(want) || got.Stop.Reason != want.Stop.Reason || got.Usage.Input != want.Usage.Input {
-		t.Errorf("%s\nwant %s", told(got), told(want))
+	if got := collect(t, out); partsOf(got) != partsOf(want) || got.Stop.Reason != want.Stop.Reason || got.Usage.Input != want.Usage.Input {
+		t.Errorf("%s\nwant %s", partsOf(got), partsOf(want))
 	}
 	for at := range known {
 		changed := codectest.Changed(known, at, strings.ToUpper)
@@ -390,13 +392,13 @@ func TestAStreamThatIsChangedAnywhereIsReencoded(t *testing.T) {
 		out, _ := play(t, dialect.EncodeOptions{}, changed...)
 		evs, _ := drain(dialect.DecodeOptions{NoNative: true}, out)
 		got, err := codectest.Collect(evs)
-		if err == nil && told(got) != told(want) || err != nil && len(want.ToolCalls()) == 0 {
-			t.Errorf("changed at %d: %v %s\nwant %s", at, err, told(got), told(want))
+		if err == nil && partsOf(got) != partsOf(want) || err != nil && len(want.ToolCalls()) == 0 {
+			t.Errorf("changed at %d: %v %s\nwant %s", at, err, partsOf(got), partsOf(want))
 		}
 	}
 }
 
-func TestQuirkC21_OverlappingPartsAreWrittenOneByOne(t *testing.T) {
+func TestQuirkC21_OverlappingPartsAreSerialized(t *testing.T) {
 	out, _ := play(t, dialect.EncodeOptions{},
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Index: 0, Part: call("1", "f", "")}, &dragoman.PartStart{Index: 1, Part: call("2", "g", "")},
@@ -406,12 +408,12 @@ func TestQuirkC21_OverlappingPartsAreWrittenOneByOne(t *testing.T) {
 	if err := checkWire(out); err != nil {
 		t.Errorf("%v\n%s", err, lines(t, out))
 	}
-	if got := told(collect(t, out)); got != `call f{"a":1}|call g{"b":2}` {
+	if got := partsOf(collect(t, out)); got != `call f{"a":1}|call g{"b":2}` {
 		t.Error(got)
 	}
 }
 
-func TestAStreamWithoutAnEndIsEndedWithAnException(t *testing.T) {
+func TestUnfinishedStreamEndsWithException(t *testing.T) {
 	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "a"})
 	if got := lines(t, out); !strings.Contains(got, `{"internalServerException":{"message":`) {
 		t.Error(got)
@@ -430,7 +432,7 @@ func TestAStreamWithoutAnEndIsEndedWithAnException(t *testing.T) {
 	}
 }
 
-func TestACallWhoseEndContradictsItsFragmentsBecomesAnError(t *testing.T) {
+func TestCallEndContradictingFragmentsIsError(t *testing.T) {
 	out, rep := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{}, &dragoman.PartStart{Part: call("1", "f", "")}, &dragoman.PartDelta{Text: `{"a":1}`},
 		&dragoman.PartEnd{Part: call("1", "f", `{"a":2}`)}, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}})
 	if got := lines(t, out); strings.Contains(got, "contentBlockStop") || !strings.Contains(got, "Exception") || len(rep.Losses) == 0 {

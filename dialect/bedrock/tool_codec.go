@@ -14,16 +14,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// A tool object of Bedrock is an element of a list: {"toolSpec":…},
-// {"toolUse":…}, {"toolResult":…}. The element's only member says what it is.
+// A Bedrock tool object is an element of a list: {"toolSpec":…}, {"toolUse":…},
+// {"toolResult":…}. Its only field says what it is.
 
-// blockUnion lists the members of which a block holds exactly one.
+// blockUnion lists the keys of which a block has exactly one.
 var blockUnion = []string{
 	"text", "image", "document", "video", "audio", "toolUse", "toolResult", "reasoningContent", "cachePoint",
 	"guardContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
 }
 
-// The fields that say what a call runs.
+// The fields that decide what a call runs.
 var (
 	callFields    = []string{"toolUse"}
 	toolUseFields = []string{"toolUseId", "name", "input", "type"}
@@ -48,10 +48,11 @@ var (
 	_ toolwire.ToolMarker = toolCodec{}
 )
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs lists the codecs of a registry that the dialect creates itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
-// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+// ToolCodec returns the codec of the dialect's tool objects, for use in a
+// registry.
 func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
@@ -101,8 +102,8 @@ func (toolCodec) ReadCall(rd *jsonwire.Reader, c *dragoman.ToolCall) toolwire.Ca
 	return toolwire.CallReading{}
 }
 
-// blockKey returns the member that says what a block of Bedrock's is: the one
-// of the union it has, else its first. It is empty for what is no object.
+// blockKey returns the field that says what a block is: its key of the union,
+// or else its first field. It returns an empty string if obj is not an object.
 func blockKey(obj []byte) string {
 	rd := jsonwire.NewReader(obj)
 	if rd.Kind() != '{' {
@@ -115,7 +116,7 @@ func blockKey(obj []byte) string {
 		if first == "" {
 			first = k
 		}
-		if toolwire.FoldsTo(callFields, k) != "" { // a block that any reader could take for a call is one
+		if toolwire.FoldsTo(callFields, k) != "" { // a block that any reader could read as a call is a call
 			return "toolUse"
 		}
 		if known == "" && slices.Contains(blockUnion, k) {
@@ -128,7 +129,7 @@ func blockKey(obj []byte) string {
 	return known
 }
 
-// toolFormat names the format of an element of toolConfig.tools.
+// toolFormat returns the format of an element of toolConfig.tools.
 func toolFormat(obj []byte) dragoman.Format {
 	rd := jsonwire.NewReader(obj)
 	key := ""
@@ -188,8 +189,8 @@ func readToolSpec(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	}
 }
 
-// hostedName is the name of a tool that Bedrock runs: that inside its
-// only member, or the member's.
+// hostedName returns the name of a hosted tool: the name inside its only field,
+// or the name of that field.
 func hostedName(rd *jsonwire.Reader) string {
 	name := ""
 	for key := range rd.Object() {
@@ -208,8 +209,8 @@ func hostedName(rd *jsonwire.Reader) string {
 	return name
 }
 
-// WriteTool writes a tool. An empty description is refused, so it is
-// left out (quirk A32).
+// WriteTool writes a tool. It omits an empty description, because the API
+// refuses one (quirk A32).
 func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Format, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dialectname.Bedrock
 	low, ok := v.Lower(toolCodec{}, s, s.Strict, at, rep)
@@ -244,7 +245,7 @@ func (toolCodec) MarkTool(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolS
 	}
 }
 
-// hostedToolUse is the type of a call that the provider runs itself.
+// hostedToolUse is the type of a call that the provider runs.
 const hostedToolUse = "server_tool_use"
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
@@ -257,7 +258,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 				readToolUseBlock(cr)
 			}
 		default:
-			if slices.Contains(blockUnion, string(key)) && rd.Kind() != 'n' { // a block is one thing only; null is nothing (quirk C8)
+			if slices.Contains(blockUnion, string(key)) && rd.Kind() != 'n' { // a block is exactly one thing; null does not count (quirk C8)
 				cr.Ambiguous(string(key))
 				cr.Other("/unread", key)
 				continue
@@ -278,9 +279,9 @@ func readToolUseBlock(cr *toolwire.CallReader) {
 			cr.Call.Name = cr.Text(prefix, "name")
 		case "input":
 			cr.Call.Arguments = toolwire.ReadPayload(cr.Reader)
-		case "type": // whatever it says else, clients run the call
+		case "type": // with any other value clients run the call
 			raw := cr.Reader.Raw()
-			cr.Call.Hosted = jsonwire.NewReader(raw).String() == hostedToolUse // nothing else reads so
+			cr.Call.Hosted = jsonwire.NewReader(raw).String() == hostedToolUse // only this value marks a hosted call
 			extra.Add(&cr.Call.Extra, cr.Dialect, prefix, key, raw)
 		default:
 			cr.Other(prefix, key)
@@ -307,7 +308,7 @@ func (toolCodec) WriteCall(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 }
 
 func (toolCodec) ReadResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
-	res.Outcome = codes.OutcomeOK // what an absent status means
+	res.Outcome = codes.OutcomeOK // the meaning of an absent status
 	for key := range rd.Object() {
 		if string(key) == "toolResult" {
 			readToolResult(rd, res)
@@ -326,7 +327,7 @@ func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 		case "content":
 			res.Content = toolwire.ReadContent(rd, res.Content, func(raw json.RawMessage) dragoman.Part {
 				if hint := readCachePoint(raw); hint != nil && res.Cache == nil {
-					res.Cache = hint // it belongs behind the result (quirk D31)
+					res.Cache = hint // it belongs after the result (quirk D31)
 					return nil
 				}
 				return readContent(raw)
@@ -338,7 +339,7 @@ func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 				res.Outcome = codes.OutcomeError
 			case `"success"`:
 				extra.Add(&res.Extra, d, prefix, key, raw)
-			default: // a word that we do not know is no success
+			default: // an unknown status is not a success
 				res.Outcome = codes.OutcomeUnknown
 				extra.Add(&res.Extra, d, prefix, key, raw)
 			}
@@ -369,14 +370,14 @@ func readContent(raw json.RawMessage) dragoman.Part {
 	return readPart(raw)
 }
 
-// noOutput is what a result without output says: the wire demands content, and
-// text that says something (quirk D11).
+// noOutput is the text of a result without output: the wire requires content
+// that is not blank (quirk D11).
 const noOutput = "(no output)"
 
 func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) []dragoman.Part {
 	const d, prefix = dialectname.Bedrock, "/toolResult"
 	if res.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "a cache breakpoint is a block of its own, beside the result")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: it must be a separate block after the result")
 	}
 	w.BeginObject()
 	w.Key("toolResult")
@@ -408,8 +409,8 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 		Text: func(t *dragoman.Text, at extra.Path) { writeText(v, w, t, at, rep) },
 		Data: func(d *dragoman.Data, _ extra.Path) { writeData(w, d) },
 		Media: func(m *dragoman.Media, at extra.Path) {
-			if m.Media == codes.MediaAudio { // a message takes some, a result does not
-				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "Bedrock takes no audio in a toolResult; a note stands in for it")
+			if m.Media == codes.MediaAudio { // a message accepts audio, a result does not
+				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "Bedrock does not accept audio in a toolResult; replaced by a note")
 				writeString(w, toolwire.Placeholder(m))
 				return
 			}
@@ -417,14 +418,14 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 		},
 	}.Write(w, res.Content, at, rep)
 	if len(w.Buf) == start {
-		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "a result without output says %q", noOutput)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "result without output written as %q", noOutput)
 		writeString(w, noOutput)
 	}
 	w.EndArray()
 }
 
-// writeData writes a JSON value. The wire takes objects; any other value
-// is told as text.
+// writeData writes a JSON value. The wire accepts objects; any other value is
+// written as text.
 func writeData(w *jsonwire.Writer, p *dragoman.Data) {
 	if text := strings.TrimSpace(string(p.JSON)); !strings.HasPrefix(text, "{") {
 		writeString(w, text)

@@ -11,23 +11,23 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// offered narrows the tools where the choice allows only some, or none: this
-// wire has neither allowed tools nor a choice of none (quirks E2, E9).
+// offered narrows the tools if the choice allows only some or none: this wire
+// has neither allowed tools nor a choice of none (quirks E2, E9).
 func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 	t := blockwire.Toolbox{API: "bedrock", Specs: e.Req.Tools}
 	if err := wirekit.CheckTools("bedrock", e.Req, e.Target.Caps); err != nil {
 		return t, err
 	}
 	if e.Target.Caps.NoCacheBreakpoints {
-		e.withoutPoints(&t)
+		e.dropCachePoints(&t)
 	}
 	c := e.Req.ToolChoice
 	e.Reg.AllowOnly(allowed(c))
 	switch {
 	case c == nil || len(t.Specs) == 0:
 	case c.Mode == dragoman.ChoiceNone && e.usesTools():
-		// Without tools the API refuses the calls of the conversation.
-		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and tools must stand beside a conversation with calls; a call that comes is not to be run")
+		// Without tools the API refuses the calls in the conversation.
+		e.Rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and a conversation with calls requires tools; calls of the response are blocked")
 	case c.Mode == dragoman.ChoiceNone:
 		e.Rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
 		t.Specs = nil
@@ -37,14 +37,14 @@ func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
 	return t, nil
 }
 
-// withoutPoints leaves out cache points among the tools that belong to none of
-// them (quirk D31).
-func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
+// dropCachePoints drops the cache points in the list of tools that belong to no
+// tool (quirk D31).
+func (e *requestEncoder) dropCachePoints(t *blockwire.Toolbox) {
 	var kept []dragoman.ToolSpec
 	places := []int{}
 	for i := range t.Specs {
 		if s := &t.Specs[i]; s.Kind == codes.ToolHosted && s.Source != nil && blockKey(s.Source.JSON) == keyCache {
-			e.Rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
+			e.Rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: not supported by the target")
 			continue
 		}
 		kept, places = append(kept, t.Specs[i]), append(places, i)
@@ -52,8 +52,8 @@ func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
 	t.Keep(kept, places)
 }
 
-// allowed lists the tools that an answer may call, where the wire cannot say
-// so; nil means all.
+// allowed returns the tools that a response may call, if the wire cannot
+// express it; nil means all.
 func allowed(c *dragoman.ToolChoice) []dragoman.ToolRef {
 	switch {
 	case c == nil:
@@ -67,7 +67,7 @@ func allowed(c *dragoman.ToolChoice) []dragoman.ToolRef {
 	}
 }
 
-// usesTools reports whether calls or results stand in the conversation.
+// usesTools reports whether the conversation contains calls or results.
 func (e *requestEncoder) usesTools() bool {
 	return slices.ContainsFunc(e.Turns, func(t blockwire.Turn) bool {
 		return slices.ContainsFunc(t.Blocks, func(b blockwire.Block) bool {
@@ -83,7 +83,7 @@ func (e *requestEncoder) usesTools() bool {
 	})
 }
 
-// toolConfig writes the tools and the choice of them.
+// toolConfig writes the tools and the tool choice.
 func (e *requestEncoder) toolConfig() error {
 	const at = "/toolConfig"
 	w, t := &e.W, &e.Box
@@ -108,20 +108,20 @@ func (e *requestEncoder) toolConfig() error {
 	return nil
 }
 
-// tools writes the definitions and takes note of those that got lost. A
-// conversation with calls needs tools beside it; where there are none, those it
-// calls are declared, with nothing known of them (quirk D21).
+// tools writes the tools and records those that could not be written. A
+// conversation with calls requires tools; if none were written, the called
+// tools are declared as stubs (quirk D21).
 func (e *requestEncoder) tools() error {
 	e.ReserveStrict()
 	if err := e.Tools(); err != nil || e.Box.Written > 0 || !e.usesTools() {
 		return err
 	}
 	stubs := e.stubs()
-	var unheard dragoman.Report
+	var discarded dragoman.Report
 	mark := len(e.W.Buf)
 	e.W.Key("tools")
 	e.W.BeginArray()
-	n, err := e.Reg.WriteTools(&e.W, stubs, &unheard)
+	n, err := e.Reg.WriteTools(&e.W, stubs, &discarded)
 	e.W.EndArray()
 	if err != nil {
 		return fmt.Errorf("bedrock: tools: %w", err)
@@ -130,12 +130,12 @@ func (e *requestEncoder) tools() error {
 		e.W.Buf = e.W.Buf[:mark]
 		return nil
 	}
-	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model may not call them", n)
-	e.Reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
+	e.Rep.Addf(dragoman.Synthesized, dragoman.Warn, "/tools", "%d tool(s) of earlier calls declared, because the API requires it; the model must not call them", n)
+	e.Reg.AllowOnly([]dragoman.ToolRef{}) // the caller did not offer them
 	return nil
 }
 
-// stubs are the tools that the conversation calls, each once, in order.
+// stubs returns the tools that the conversation calls, each once, in order.
 func (e *requestEncoder) stubs() []dragoman.ToolSpec {
 	var specs []dragoman.ToolSpec
 	seen := map[[2]string]bool{}
@@ -154,13 +154,13 @@ func (e *requestEncoder) stubs() []dragoman.ToolSpec {
 			}
 		}
 	}
-	if len(specs) == 0 { // results of calls that are gone
+	if len(specs) == 0 { // only results without their calls
 		specs = append(specs, dragoman.ToolSpec{Name: "unknown"})
 	}
 	return specs
 }
 
-// choice writes the tool choice, only beside tools (quirk E3). The wire has no
+// choice writes the tool choice, if there are tools (quirk E3). The wire has no
 // parallel flag (quirk E6).
 func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	c := e.Req.ToolChoice
@@ -186,42 +186,42 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode string) {
 	w := &e.W
-	word := "auto"
+	kind := "auto"
 	switch mode {
 	case codes.ChoiceOpaque:
 		if raw := e.NativeChoice(c, formatChoice); raw != nil {
 			w.RawField("toolChoice", raw)
 		}
 		return
-	case dragoman.ChoiceNone: // told by offered
+	case dragoman.ChoiceNone: // handled by offered
 		return
 	case dragoman.ChoiceRequired:
-		word = "any"
+		kind = "any"
 	case dragoman.ChoiceTool:
-		word = "tool"
+		kind = "tool"
 	}
 	w.Key("toolChoice")
 	w.BeginObject()
-	w.Key(word)
+	w.Key(kind)
 	w.BeginObject()
 	if mode == dragoman.ChoiceTool {
 		w.StringField("name", e.Reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
 	}
-	extra.Write(w, c.Extra, name, "/"+word)
+	extra.Write(w, c.Extra, name, "/"+kind)
 	w.EndObject()
 	w.EndObject()
 }
 
-// parallel reports the flag, which is lost. Several calls at once are what
-// models do by themselves.
+// parallel reports that the parallel flag is dropped. Parallel calls are the
+// default of the models.
 func (e *requestEncoder) parallel(t *blockwire.Toolbox) {
 	switch p := e.Req.ParallelToolCalls; {
 	case p == nil:
 	case t.Written == 0:
 		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
 	case *p:
-		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no flag; several calls at once are its default")
+		e.Rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no such flag; parallel calls are its default")
 	default:
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API has no flag against parallel calls; several may come")
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API cannot disable parallel calls")
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// counters are the native numbers of a usage object.
+// counters holds the native counts of a usage object.
 type counters struct {
 	input, cacheRead, cacheWrite, output dragoman.Count
 	totalRaw                             []byte
 	extra                                *dragoman.Extra
 }
 
-// read takes a usage object. Null says nothing.
+// read decodes a usage object. Null counts are unknown.
 func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.Report) {
 	if !wirekit.HasCounts(r, []byte("usage"), rep) {
 		return
@@ -49,8 +49,9 @@ func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.R
 	}
 }
 
-// usage gives the canonical counts: input is everything the model read, here
-// told in three parts (quirk J12). A total that is not their sum is kept.
+// usage returns the canonical counts. Input is everything the model read; the
+// wire splits it into three counts (quirk J12). A total that is not the sum is
+// stored.
 func (c *counters) usage() dragoman.Usage {
 	u := dragoman.Usage{CacheRead: c.cacheRead, CacheWrite: c.cacheWrite, Output: c.output}
 	if c.extra != nil {
@@ -67,13 +68,13 @@ func (c *counters) usage() dragoman.Usage {
 
 func totalOf(u dragoman.Usage) int64 { return wirekit.Sum(u.Input.N, u.Output.N) }
 
-// writeUsage writes a usage object. Clients demand the three totals, so unknown
-// is written as zero.
+// writeUsage writes a usage object. Clients require the three totals, so
+// unknown counts are written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	u = wirekit.AddUp(u, rep)
 	wirekit.ReportTotals(rep, u)
 	if u.Reasoning.Known {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count thinking by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count reasoning separately")
 	}
 	w.BeginObject()
 	w.IntField("inputTokens", max(u.Input.N-u.CacheWrite.N-u.CacheRead.N, 0))

@@ -12,7 +12,7 @@ import (
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt locates the messages of a request.
 var messagesAt = wirekit.Conversation{Field: "messages"}
 
 var described = wire.Wire{
@@ -69,7 +69,7 @@ var described = wire.Wire{
 	},
 }
 
-// region is the place of a model on AWS.
+// region describes where a model is on AWS.
 var region = wire.Place{
 	Settings: []wire.PlaceSetting{{Name: "region", Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"}}},
 	BaseURL: func(host string, value func(string) string) (base, missing string) {

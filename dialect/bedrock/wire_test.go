@@ -5,5 +5,5 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// checkWire holds a stream against what the API itself sends.
+// checkWire checks a stream against what the API itself sends.
 func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Bedrock, stream) }

@@ -1,4 +1,5 @@
-// Package cohere is the wire language of Cohere's chat API, version 2: POST /v2/chat.
+// Package cohere implements the wire format of the Cohere chat API, version 2:
+// POST /v2/chat.
 //
 //	codec := cohere.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -7,11 +8,15 @@
 //
 // Version 1 of the API (POST /v1/chat) has another shape and is not supported.
 //
-// The dialect looks like OpenAI Chat, with these differences. A plan that the model
-// writes before its calls, tool_plan, is read as reasoning and goes back as tool_plan.
-// The only tool choices are required and none: a choice of some tools is made by
-// sending only these. strict_tools holds for all tools of a request. A result may be a
-// JSON document. Responses do not name their model.
+// The dialect resembles OpenAI Chat, with these differences:
+//
+//   - A plan that the model writes before its calls, tool_plan, is decoded as
+//     reasoning and encoded as tool_plan again.
+//   - The only tool choices are required and none. To allow only some tools,
+//     the encoder sends only those.
+//   - strict_tools applies to all tools of a request.
+//   - A result may be a JSON document.
+//   - Responses do not name their model.
 package cohere
 
 import (
@@ -31,7 +36,7 @@ const (
 	formatError    dragoman.Format = "cohere.chat.error"
 )
 
-// Codec reads and writes Cohere's chat API. The zero value is ready.
+// Codec reads and writes the Cohere chat API. The zero value is ready to use.
 type Codec struct{}
 
 var _ dialect.Codec = Codec{}
@@ -59,7 +64,7 @@ func (Codec) Limits() targets.Limits {
 		SeparateMessages:  true,
 		GrowthExceptions: []string{
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",
-			"a user message with the media of tool results moves behind results that are appended to the same batch",
+			"a user message with the media of tool results moves after results that are appended to the same batch",
 		},
 	}
 }

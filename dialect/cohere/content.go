@@ -5,8 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether the data of an event has content. Starts and ends of blocks
-// have none, except that of a call, which has its name. Unreadable data counts as content.
+// hasContent reports whether the data of a stream event contributes to the
+// response. Starts and ends of blocks do not, except the start of a call, which
+// has its name. Data that cannot be parsed counts as content.
 func hasContent(data []byte) bool {
 	switch typeOf(data, "") {
 	case eventStart, eventTextEnd, eventCallEnd, eventCited:

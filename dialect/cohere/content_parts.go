@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readPart reads one block of content. An unknown one is opaque.
+// readPart reads one content block. An unknown block becomes opaque.
 func readPart(raw json.RawMessage) dragoman.Part {
 	typ := toolwire.TypeOf(raw)
 	rd := jsonwire.NewReader(raw)
@@ -36,7 +36,8 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
-// noCache says that no field marks a cache breakpoint. It is a [toolwire.CacheReader].
+// noCache is a [toolwire.CacheReader] that accepts no field: the API has no
+// cache breakpoints.
 func noCache(*jsonwire.Reader, []byte, **dragoman.CacheHint, **dragoman.Extra) bool { return false }
 
 func readThinking(rd *jsonwire.Reader) *dragoman.Reasoning {
@@ -78,8 +79,9 @@ func readImage(rd *jsonwire.Reader) *dragoman.Media {
 	return m
 }
 
-// readDocument reads a document whose data is an object, and nothing else. A document with
-// an id, or with data in another form, is opaque: it goes back unchanged.
+// readDocument reads a document that has only data, in the form of an object.
+// It returns nil for a document with an id or with data in another form, which
+// stays opaque and is written back unchanged.
 func readDocument(rd *jsonwire.Reader) *dragoman.Data {
 	var data json.RawMessage
 	plain := true
@@ -107,37 +109,37 @@ func readDocument(rd *jsonwire.Reader) *dragoman.Data {
 	return &dragoman.Data{JSON: data}
 }
 
-// isDocument reports whether a JSON value may be the data of a document.
+// isDocument reports whether a JSON value can be the data of a document.
 func isDocument(raw []byte) bool { return jsonwire.NewReader(raw).Kind() == '{' }
 
-func unsaidOfText(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
+func reportText(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 	extra.Report(rep, t.Extra, name, at)
-	unsaidCache(t.Cache, at, rep)
+	reportCache(t.Cache, at, rep)
 	extra.ReportState(rep, t.Signature, at)
 }
 
-func unsaidCache(h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
+func reportCache(h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	if h != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 	}
 }
 
 func reportRefusal(p *dragoman.Refusal, at extra.Path, rep *dragoman.Report) {
-	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "refusal written as text")
 	extra.Report(rep, p.Extra, name, at)
 }
 
-// reportForeign reports a block of another dialect, which is not written.
+// reportForeign reports a block of another dialect as dropped.
 func reportForeign(p *dragoman.Opaque, at extra.Path, rep *dragoman.Report) {
-	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Cohere message", extra.AType(p.Type, "block"), p.Dialect)
+	rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of dialect %s has no form in a Cohere message", extra.AType(p.Type, "block"), p.Dialect)
 }
 
-// writePart writes a part as a block of content. It returns false, with a report, if it
-// wrote nothing.
+// writePart writes a part as a content block. If the part has no form, it
+// reports the loss, writes nothing and returns false.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
 	switch p := part.(type) {
 	case *dragoman.Text:
-		unsaidOfText(p, at, rep)
+		reportText(p, at, rep)
 		writeText(w, p.Text, p.Extra)
 	case *dragoman.Refusal:
 		reportRefusal(p, at, rep)
@@ -163,7 +165,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Cohere message", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in this Cohere message", part.Kind())
 		return false
 	}
 	return true
@@ -177,25 +179,26 @@ func writeText(w *jsonwire.Writer, text string, e *dragoman.Extra) {
 	w.EndObject()
 }
 
-// imageTypes are the types of images that the API accepts.
+// imageTypes lists the image types that the API accepts.
 var imageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
-// mediaNote returns the text that stands in for media that cannot be sent; empty if it can.
+// mediaNote returns the text that replaces media that cannot be sent; empty if
+// it can be sent.
 func mediaNote(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.Report) string {
 	switch mime := toolwire.MediaType(m); {
 	case m.Text != "":
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
 		return m.Text
 	case toolwire.EmptyMedia(m):
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; replaced by a note", m.Media)
 	case m.Media != codes.MediaImage:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input; replaced by a note", m.Media)
 	case !v.Caps().TakesMedia(m.Media):
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; replaced by a note", m.Media)
 	case m.FileID != "":
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere takes no %s by the id of a file; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s input by file id; replaced by a note", m.Media)
 	case m.Base64 != "" && mime != "" && mime != "application/octet-stream" && !slices.Contains(imageTypes, mime):
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere takes no %s of type %.60q; a note stands in for it", m.Media, m.MIME)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Cohere does not accept %s type %.60q; replaced by a note", m.Media, m.MIME)
 	default:
 		return ""
 	}
@@ -203,10 +206,10 @@ func mediaNote(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.
 }
 
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	if toolwire.IsDataURI(m.Base64) { // a URI in the place of its content
+	if toolwire.IsDataURI(m.Base64) { // the content is a data URI
 		m = toolwire.SettledMedia(m)
 	}
-	unsaidCache(m.Cache, at, rep)
+	reportCache(m.Cache, at, rep)
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/title", "document title")
 	}
@@ -221,7 +224,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 			typed.MIME = "application/octet-stream"
 		}
 		m = &typed
-		rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
+		rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "MIME type %s written for %s without a type", m.MIME, m.Media)
 	}
 	w.BeginObject()
 	w.StringField("type", "image_url")

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. An error is an object with a message, and an id
-// on newer servers.
+// DecodeError implements [dialect.Codec]. An error is an object with a message;
+// newer servers add an id.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readError)
 	e.Class = classOf(e)
@@ -35,14 +35,14 @@ func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 	}
 }
 
-// The statuses that only Cohere has.
+// Statuses that only Cohere uses.
 const (
-	statusBlocked   = 498 // a request or response with a blocked token
-	statusCancelled = 499
+	statusBlocked  = 498 // a request or response with a blocked token
+	statusCanceled = 499
 )
 
-// classOf classifies an error. There are no codes: the status and the message say what is
-// wrong.
+// classOf classifies an error. Cohere has no error codes, so it uses the status
+// and the message.
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
 	case wirekit.SaysTooLong(e), e.Status != http.StatusTooManyRequests && wirekit.MessageHas(e, "too many tokens"):
@@ -51,7 +51,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorQuota
 	case e.Status == statusBlocked:
 		return dragoman.ErrorPolicy
-	case e.Status == statusCancelled:
+	case e.Status == statusCanceled:
 		return dragoman.ErrorTimeout
 	case e.Status != 0:
 		return wirekit.ClassOfStatus(e.Status)
@@ -66,7 +66,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.Statuses{
-		Own: formatError, Has: []int{400, 401, 402, 403, 404, 405, 413, 415, 422, 429, statusBlocked, statusCancelled, 500, 501, 503, 504},
+		Own: formatError, Has: []int{400, 401, 402, 403, 404, 405, 413, 415, 422, 429, statusBlocked, statusCanceled, 500, 501, 503, 504},
 	}.Of(e)
 	if raw := ownError(e); raw != nil {
 		return status, raw, dragoman.Report{}
@@ -85,7 +85,8 @@ func messageOf(e *dragoman.APIError) string {
 	return cmp.Or(e.Message, string(e.Class), "unknown error")
 }
 
-// ownError returns an error of this dialect unchanged; nil for others.
+// ownError returns the original body of an unchanged error of this dialect; nil
+// for others.
 func ownError(e *dragoman.APIError) []byte {
 	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"finish_reason"}}
 	return own.JSON(e)

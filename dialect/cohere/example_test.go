@@ -9,8 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/cohere"
 )
 
-// Cohere cannot force one tool of several. Only that tool is sent, a call is required, and
-// the report has the change. The plan before a call is reasoning.
+// Cohere cannot force one of several tools. The encoder sends only that tool,
+// requires a call, and reports the change. The plan before a call is decoded as
+// reasoning.
 func Example() {
 	codec := cohere.Codec{}
 	city := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)

@@ -89,7 +89,8 @@ func FuzzStreamDecoder(f *testing.F) {
 	})
 }
 
-// FuzzStreamEncoder changes an event of a stream, which must stay a stream.
+// FuzzStreamEncoder changes one event of a stream and checks that the output is
+// still valid.
 func FuzzStreamEncoder(f *testing.F) {
 	for i, s := range []string{
 		wholeStream, event(`{"type":"message-start","id":"a"}`), event(`{"type":"message-end","delta":{"finish_reason":"ERROR","error":"x"}}`),

@@ -17,7 +17,7 @@ import (
 
 var codec = cohere.Codec{}
 
-// decodeStream decodes a whole stream.
+// decodeStream decodes a complete stream.
 func decodeStream(o dialect.DecodeOptions, body string) (evs []dragoman.Event, rep dragoman.Report, err error) {
 	return codectest.DecodeStream(codec, o, []byte(body))
 }
@@ -47,7 +47,7 @@ func sameJSON(t *testing.T, got, want string) {
 	}
 }
 
-// checkStream checks the order of the events of a stream against the reference of the API.
+// checkStream checks the order of events against the API reference.
 func checkStream(stream []byte) error {
 	var seen []string
 	content, calls, citations := map[any]bool{}, map[any]bool{}, map[any]bool{}
@@ -79,7 +79,7 @@ func checkStream(stream []byte) error {
 		}
 		typ, index := v["type"], v["index"]
 		if typ != string(ev.Name) {
-			return fmt.Errorf("event %q has the type %v", ev.Name, typ)
+			return fmt.Errorf("event %q has type %v", ev.Name, typ)
 		}
 		seen = append(seen, string(ev.Name))
 		var err error

@@ -15,26 +15,27 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// fieldPlan is the field of the plan that precedes calls, in [dragoman.Reasoning].Field.
+// fieldPlan is the value of [dragoman.Reasoning].Field for a plan before calls.
 const fieldPlan = "tool_plan"
 
-// typeCall marks an opaque part that is an element of a list of calls.
+// typeCall is the type of an opaque part that is an element of tool_calls.
 const typeCall = "tool_call"
 
-// messageDecoder reads messages, one wire element to one message.
+// messageDecoder decodes messages. Each wire message becomes one canonical
+// message.
 type messageDecoder struct {
 	reg    *interop.Registry
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// answer says that the message is one of a response.
-	answer bool
-	// turn holds, by wire id, the calls of the latest assistant message that have no result
-	// yet (quirk B12).
+	// inResponse reports that the message belongs to a response.
+	inResponse bool
+	// turn holds the calls of the latest assistant message that have no result
+	// yet, by wire id (quirk B12).
 	turn map[string][]*dragoman.ToolCall
-	// unclear says that readers could understand what was decoded so far differently, and
-	// twice says it of the message at hand.
-	unclear, twice bool
+	// ambiguousInput reports that readers could read the decoded input differently;
+	// ambiguousMessage reports it for the current message.
+	ambiguousInput, ambiguousMessage bool
 }
 
 func newMessageDecoder(c Codec, o dialect.DecodeOptions) messageDecoder {
@@ -44,22 +45,23 @@ func newMessageDecoder(c Codec, o dialect.DecodeOptions) messageDecoder {
 	}
 }
 
-// ambiguous reports that what was read has two meanings. Its native form is not kept.
+// ambiguous reports that the input can be read in two ways. Its native form is
+// not kept.
 func (d *messageDecoder) ambiguous(at, detail string) {
-	d.unclear, d.twice = true, true
+	d.ambiguousInput, d.ambiguousMessage = true, true
 	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; its native form is not kept")
 }
 
-// message reads the message at a place. pos is its position: ids of calls without one are
-// made from it.
+// message decodes the message at a path. pos is its position, from which ids of
+// calls without one are derived.
 func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin, Role: dragoman.RoleAssistant}
-	if !d.answer {
+	if !d.inResponse {
 		if m.Role = roleOf(raw); m.Role == "" {
 			return m, noRole(raw)
 		}
 	}
-	d.twice = false
+	d.ambiguousMessage = false
 	rewritten := d.reg.Rewritten()
 	var same bool
 	var err error
@@ -77,7 +79,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 			break
 		}
 	}
-	if !d.o.NoNative && same && !d.twice && d.reg.Rewritten() == rewritten {
+	if !d.o.NoNative && same && !d.ambiguousMessage && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -103,22 +105,23 @@ func roleOf(raw []byte) (role dragoman.Role) {
 	return role
 }
 
-// result reads a tool message; same reports whether it has the id of its call.
+// result decodes a tool message. same reports whether the result keeps its wire
+// id.
 func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path) (same bool, err error) {
 	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 	if err != nil {
 		return false, err
 	}
 	id := res.CallID
-	if waiting := d.turn[id]; len(waiting) > 0 {
-		call := waiting[0]
-		d.turn[id] = waiting[1:]
+	if pending := d.turn[id]; len(pending) > 0 {
+		call := pending[0]
+		d.turn[id] = pending[1:]
 		res.CallID, res.Payload = call.ID, call.Payload
 		if res.Name == "" {
 			res.Namespace, res.Name = call.Namespace, call.Name
 		}
 	}
-	if res.CallID == "" { // an id is never made from anything but a string (requirement I8)
+	if res.CallID == "" { // only a string can be an id (requirement I8)
 		if err := wirekit.NoStrings(raw, "tool_call_id"); err != nil {
 			return false, err
 		}
@@ -127,14 +130,14 @@ func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path) 
 	return res.CallID == id, nil
 }
 
-// telling are the fields of a message that readers would understand differently if they
-// occurred twice.
-var telling = []string{"role", "content", "tool_plan", "tool_calls"}
+// messageKeyFields lists the message fields that must not occur twice, because readers
+// would read them differently.
+var messageKeyFields = []string{"role", "content", "tool_plan", "tool_calls"}
 
 var errContent = errors.New("want a string or a list of blocks")
 
-// plain reads a message of any other role; same reports whether its calls have the ids of
-// the wire.
+// plain decodes a message of any other role. same reports whether its calls
+// keep their wire ids.
 func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, pos int) (same bool, err error) {
 	var plan, content, calls []dragoman.Part
 	lists := 0
@@ -142,8 +145,8 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	for key := range r.Object() {
-		if seen.Twice(telling, key) && !d.twice {
-			d.ambiguous(at.String(), fmt.Sprintf("the message has its %.40s twice", key))
+		if seen.Twice(messageKeyFields, key) && !d.ambiguousMessage {
+			d.ambiguous(at.String(), fmt.Sprintf("duplicate field %.40s", key))
 		}
 		switch string(key) {
 		case "role":
@@ -180,7 +183,7 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", telling)
+	wirekit.DropTwins(&m.Extra, "", messageKeyFields)
 	if err := r.End(); err != nil {
 		return false, err
 	}
@@ -227,21 +230,21 @@ func readContent(r *jsonwire.Reader, m *dragoman.Message) (parts []dragoman.Part
 	return parts
 }
 
-// call reads one call. One that cannot be read is kept as opaque.
+// call decodes one call. A call that cannot be decoded becomes opaque.
 func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dragoman.Part {
 	if len(obj) == 0 || obj[0] == 'n' {
 		return nil
 	}
 	c, err := d.reg.ReadCall(obj, at, d.rep)
 	if err != nil {
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "call passed through unchanged: %v", err)
 		return &dragoman.Opaque{Dialect: name, Type: typeCall, JSON: obj}
 	}
 	d.identify(c, at, pos, i)
 	return c
 }
 
-// identify gives a call without an id one.
+// identify gives a call without an id a synthetic one.
 func (d *messageDecoder) identify(c *dragoman.ToolCall, at extra.Path, pos, i int) {
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
@@ -249,10 +252,10 @@ func (d *messageDecoder) identify(c *dragoman.ToolCall, at extra.Path, pos, i in
 	}
 }
 
-// settle settles calls of one message that have the same id (quirk B11). same reports
-// whether there were none.
+// settle renames calls of one message that share an id and drops exact repeats
+// (quirk B11). same reports whether it changed nothing.
 func (d *messageDecoder) settle(m *dragoman.Message, at extra.Path, pos int) (same bool) {
-	if !d.answer {
+	if !d.inResponse {
 		d.turn = map[string][]*dragoman.ToolCall{}
 	}
 	same = true
@@ -271,8 +274,8 @@ func (d *messageDecoder) settle(m *dragoman.Message, at extra.Path, pos int) (sa
 		fresh, renamed := ids.Settle(c, at, d.rep, func(old string) string {
 			return wirekit.SyntheticID("call_", d.o.Seed+old, pos, i)
 		})
-		if !fresh || renamed { // a client would run one twice, or confuse them
-			same, d.unclear = false, true
+		if !fresh || renamed { // a client would run a call twice, or confuse two calls
+			same, d.ambiguousInput = false, true
 		}
 		if !fresh {
 			continue

@@ -19,7 +19,7 @@ import (
 // messageEncoder writes a conversation as Cohere messages.
 type messageEncoder struct {
 	w      jsonwire.Writer
-	list   string // the place of the messages in the canonical source
+	list   string // path of the messages in the canonical source
 	reg    *interop.Registry
 	limits targets.Limits
 	target targets.Target
@@ -27,8 +27,8 @@ type messageEncoder struct {
 	rep    *dragoman.Report
 }
 
-// answer reports whether a response is written, not a request.
-func (e *messageEncoder) answer() bool { return e.list != "/messages" }
+// isResponse reports whether a response is written, not a request.
+func (e *messageEncoder) isResponse() bool { return e.list != "/messages" }
 
 func (e *messageEncoder) instructions(parts []dragoman.Part) {
 	if len(parts) > 0 {
@@ -37,9 +37,9 @@ func (e *messageEncoder) instructions(parts []dragoman.Part) {
 	}
 }
 
-// messages writes the list. A run of assistant messages of other dialects becomes one
-// message (quirk D20). The media of a run of results follows it in one user message (quirk
-// D13).
+// messages writes the list. Consecutive assistant messages of other dialects
+// become one message (quirk D20). The media of consecutive results follows them
+// in one user message (quirk D13).
 func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	for i := 0; i < len(ms); {
 		m, n := &ms[i], 1
@@ -67,7 +67,7 @@ func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	return nil
 }
 
-// ownElement reports whether a message was an element of a Cohere list.
+// ownElement reports whether a message was decoded from this dialect.
 func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
 
 func isResult(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult }
@@ -76,18 +76,20 @@ func hasResults(m *dragoman.Message) bool {
 	return m.Role == dragoman.RoleTool || slices.ContainsFunc(m.Parts, isResult)
 }
 
-// replay writes a message that was not changed byte for byte, if the target accepts it.
+// replay writes an unchanged message byte for byte, if the target accepts it.
+// It reports whether it did.
 func (e *messageEncoder) replay(m *dragoman.Message) bool {
 	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
-	if ok && e.suits(m) {
+	if ok && e.canReplay(m) {
 		e.w.Raw(raw)
 		return true
 	}
 	return false
 }
 
-// suits reports whether neither the target nor the registry changes a native message.
-func (e *messageEncoder) suits(m *dragoman.Message) bool {
+// canReplay reports whether the target and the registry accept a native message
+// unchanged.
+func (e *messageEncoder) canReplay(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
@@ -111,8 +113,8 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 	return true
 }
 
-// plain writes a system or user message. places are those of its parts, if they come from
-// other messages.
+// plain writes a system or user message. places are the paths of its parts, if
+// they come from other messages.
 func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, places ...extra.Path) {
 	role := string(m.Role)
 	switch m.Role {
@@ -136,15 +138,16 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, places ...ext
 	e.w.Key("content")
 	if !e.content(parts, at, places) && !ownElement(m) {
 		e.w.Buf = e.w.Buf[:start]
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "message without content")
 		return
 	}
 	e.extras([]dragoman.Message{*m}, at)
 	e.w.EndObject()
-	e.unsaid(m, at)
+	e.reportMessage(m, at)
 }
 
-// withoutMedia replaces media by notes: only user messages carry it.
+// withoutMedia replaces media with notes, because only user messages can
+// contain it.
 func (e *messageEncoder) withoutMedia(parts []dragoman.Part, role string, at extra.Path) []dragoman.Part {
 	if !slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }) {
 		return parts
@@ -156,15 +159,15 @@ func (e *messageEncoder) withoutMedia(parts []dragoman.Part, role string, at ext
 			continue
 		}
 		here := at.Elem("parts", i)
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "Cohere takes no %s in a message of role %s; a note stands in for it", m.Media, role)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "Cohere messages of role %s cannot contain %s; replaced by a note", role, m.Media)
 		extra.Report(e.rep, m.Extra, name, here)
 		parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 	}
 	return parts
 }
 
-// content writes a string for one text, otherwise a list of blocks. It reports whether
-// there is any.
+// content writes a string for a single text, otherwise a list of blocks. It
+// reports whether there is any content.
 func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []extra.Path) bool {
 	place := func(i int) extra.Path {
 		if i < len(places) {
@@ -174,7 +177,7 @@ func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []
 	}
 	if len(parts) == 1 {
 		if t, ok := parts[0].(*dragoman.Text); ok && t.Extra.For(name) == nil {
-			unsaidOfText(t, place(0), e.rep)
+			reportText(t, place(0), e.rep)
 			e.w.String(t.Text)
 			return true
 		}
@@ -193,18 +196,18 @@ func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []
 	return n > 0
 }
 
-// extras writes the kept fields of messages that become one. A field that is written by
-// now is left out.
+// extras writes the extra fields of messages that are merged into one. It omits
+// fields that were already written.
 func (e *messageEncoder) extras(ms []dragoman.Message, at extra.Path) {
 	var kept *dragoman.Extra
 	for i := range ms {
 		for _, f := range ms[i].Extra.For(name) {
-			if filled(ms, f) {
+			if hasValue(ms, f) {
 				continue
 			}
 			if old, again := extra.Get(kept, name, f.Path); again {
 				if string(old) != string(f.Value) {
-					e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "messages that became one have different values of this field")
+					e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "merged messages have different values of this field")
 				}
 				continue
 			}
@@ -217,8 +220,9 @@ func (e *messageEncoder) extras(ms []dragoman.Message, at extra.Path) {
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a field that was kept because it was empty is written by now.
-func filled(ms []dragoman.Message, f dragoman.Field) bool {
+// hasValue reports whether a field that was stored because it was empty now has a
+// value.
+func hasValue(ms []dragoman.Message, f dragoman.Field) bool {
 	has := func(like func(dragoman.Part) bool) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, like) })
 	}
@@ -240,22 +244,22 @@ func filled(ms []dragoman.Message, f dragoman.Field) bool {
 	}
 }
 
-// unsaid reports what a message says that Cohere has no field for.
-func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+// reportMessage reports the fields of a message that Cohere does not have.
+func (e *messageEncoder) reportMessage(m *dragoman.Message, at extra.Path) {
 	extra.Report(e.rep, m.Extra, name, at)
 	if m.Name != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "the participant's name %.40q", m.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "participant name %.40q", m.Name)
 	}
 	if m.Phase != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %.40q", m.Phase)
 	}
 	if m.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: Cohere caches by itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: Cohere caches automatically")
 	}
 }
 
-// results writes one tool message per result, then their media, then the other parts of
-// the messages.
+// results writes one tool message per result, then their media, then the other
+// parts of the messages.
 func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	var media []dragoman.Part
 	var places []extra.Path
@@ -302,7 +306,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 		}
 		if len(rest) == 0 {
-			e.unsaid(&ms[i], at)
+			e.reportMessage(&ms[i], at)
 			continue
 		}
 		m := ms[i]
@@ -312,30 +316,31 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	return nil
 }
 
-// assistant writes a run of assistant messages as one.
+// assistant writes consecutive assistant messages as one.
 func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 	start := len(e.w.Buf)
 	e.w.BeginObject()
 	e.w.StringField("role", "assistant")
-	said, err := e.assistantBody(ms, first)
+	written, err := e.assistantBody(ms, first)
 	if err != nil {
 		return err
 	}
-	if !said && !ownElement(&ms[0]) {
+	if !written && !ownElement(&ms[0]) {
 		e.w.Buf = e.w.Buf[:start]
-		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "an assistant message with neither content nor calls")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "assistant message without content and calls")
 		return nil
 	}
 	e.w.EndObject()
 	return nil
 }
 
-// turn is a run of assistant messages, sorted by the fields of a Cohere message.
+// turn holds the parts of consecutive assistant messages, by the fields of a
+// Cohere message.
 type turn struct {
 	plan    []string
 	content []placed
 	calls   []placed
-	texts   bool // all of content is text without fields
+	texts   bool // all of content is text without extra fields
 }
 
 type placed struct {
@@ -343,9 +348,9 @@ type placed struct {
 	at   extra.Path
 }
 
-// assistantBody writes the fields of an assistant message except its role, and reports
-// whether they say anything.
-func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said bool, err error) {
+// assistantBody writes the fields of an assistant message except its role. It
+// reports whether there are any.
+func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (written bool, err error) {
 	t := turn{texts: true}
 	for i := range ms {
 		e.sort(&t, &ms[i], extra.Elem(e.list, first+i))
@@ -365,30 +370,30 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 			if o, ok := c.part.(*dragoman.Opaque); ok {
 				w.Raw(o.JSON)
 			} else if err := e.reg.WriteCall(w, c.part.(*dragoman.ToolCall), c.at, e.rep); err != nil {
-				return said, fmt.Errorf("cohere: %s: %w", c.at, err)
+				return written, fmt.Errorf("cohere: %s: %w", c.at, err)
 			}
 		}
 		w.EndArray()
 	}
-	said = blocks || len(t.plan) > 0 || len(t.calls) > 0
+	written = blocks || len(t.plan) > 0 || len(t.calls) > 0
 	e.extras(ms, extra.Elem(e.list, first))
 	for i := range ms {
-		said = said || extra.Has(ms[i].Extra, name, "")
-		e.unsaid(&ms[i], extra.Elem(e.list, first+i))
+		written = written || extra.Has(ms[i].Extra, name, "")
+		e.reportMessage(&ms[i], extra.Elem(e.list, first+i))
 	}
-	return said, nil
+	return written, nil
 }
 
-// turnContent writes the content of a turn, if it has any. A request may have a string; a
-// response has a list.
+// turnContent writes the content of a turn, if it has any. A request may have a
+// string; a response has a list.
 func (e *messageEncoder) turnContent(t *turn) bool {
 	if len(t.content) == 0 {
 		return false
 	}
 	w := &e.w
-	if c := t.content[0]; len(t.content) == 1 && t.texts && !e.answer() {
+	if c := t.content[0]; len(t.content) == 1 && t.texts && !e.isResponse() {
 		text := c.part.(*dragoman.Text)
-		unsaidOfText(text, c.at, e.rep)
+		reportText(text, c.at, e.rep)
 		w.StringField("content", text.Text)
 		return true
 	}
@@ -432,14 +437,14 @@ func (e *messageEncoder) sort(t *turn, m *dragoman.Message, at extra.Path) {
 		switch p := p.(type) {
 		case *dragoman.ToolCall:
 			if p.Hosted {
-				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q was run by its provider", p.Name)
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q was executed by its provider", p.Name)
 				continue
 			}
 			t.calls = append(t.calls, here)
 		case *dragoman.Opaque:
 			switch {
-			case p.Dialect == name && p.Type == typeCall && e.answer(): // a client could run it
-				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
+			case p.Dialect == name && p.Type == typeCall && e.isResponse(): // a client could run it
+				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be decoded is not passed through")
 			case p.Dialect == name && p.Type == typeCall:
 				t.calls = append(t.calls, here)
 			case p.Dialect != name:
@@ -465,14 +470,14 @@ func (e *messageEncoder) sort(t *turn, m *dragoman.Message, at extra.Path) {
 	}
 }
 
-// sortReasoning adds reasoning to a turn: a plan of this dialect, or the visible text of
-// any other.
+// sortReasoning adds reasoning to a turn: a plan of this dialect, or otherwise
+// its visible text.
 func (e *messageEncoder) sortReasoning(t *turn, m *dragoman.Message, p *dragoman.Reasoning, here placed) {
-	if !e.answer() && e.target.Caps.NoReasoning {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "the target takes no reasoning back")
+	if !e.isResponse() && e.target.Caps.NoReasoning {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "the target does not accept reasoning")
 		return
 	}
-	e.unsaidOfReasoning(p, here.at)
+	e.reportReasoning(p, here.at)
 	text := visible(p)
 	switch {
 	case text == "" && !ownElement(m):
@@ -484,7 +489,7 @@ func (e *messageEncoder) sortReasoning(t *turn, m *dragoman.Message, p *dragoman
 	}
 }
 
-func (e *messageEncoder) unsaidOfReasoning(p *dragoman.Reasoning, at extra.Path) {
+func (e *messageEncoder) reportReasoning(p *dragoman.Reasoning, at extra.Path) {
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {

@@ -6,8 +6,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// The subset of JSON Schema is the one of Cohere's guide to structured outputs. Patterns
-// are not sent: the API does not know the anchors ^ and $, which nearly all have.
+// The JSON Schema subset of Cohere's guide to structured outputs. Patterns are
+// not sent, because the API does not support the anchors ^ and $, which nearly
+// all patterns have.
 var (
 	keywords = []string{
 		"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const", "required",
@@ -15,16 +16,17 @@ var (
 	}
 	formats = schemarules.Formats("date-time", "uuid", "date", "time")
 
-	// toolProfile is a function's parameters, with strict_tools and without: a tool is
-	// written alike, whatever other tools a request has.
+	// toolProfile describes the parameters of a function, with and without
+	// strict_tools. A tool is written the same way regardless of the other
+	// tools of a request.
 	toolProfile = profile("cohere.tool", false)
-	// outputProfile is the schema of a response format.
+	// outputProfile describes the schema of a response format.
 	outputProfile = profile("cohere.output", true)
 )
 
-func profile(name string, answers bool) schema.Profile {
+func profile(name string, output bool) schema.Profile {
 	return schema.NewProfile(schemarules.Rules{
-		Name: name, Keywords: keywords, Formats: formats, Answers: answers,
+		Name: name, Keywords: keywords, Formats: formats, Answers: output,
 		RootObject: true, NoBooleans: true, ArrayItems: true, ModernDefs: true, RootDefs: true, BareRefs: true,
 		MergeAllOf: true, AnyOfOnly: true,
 		Reference: &schemarules.Reference{

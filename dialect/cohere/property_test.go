@@ -13,17 +13,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestProperty_ARebuildOfAnEncodedRequestIsTheSameBytes(t *testing.T) {
+func TestProperty_RebuildKeepsBytes(t *testing.T) {
 	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{}, gen.Options{Dialect: codec.Dialect()})
 }
 
-func TestProperty_EncodingIsDeterministicSoundAndChangesNothing(t *testing.T) {
+func TestProperty_EncodingIsDeterministicAndPure(t *testing.T) {
 	for _, o := range []gen.Options{{}, {Dialect: codec.Dialect()}} {
 		codectest.Deterministic(t, codec, dialect.EncodeOptions{Rebuild: true}, func(t *rapid.T) *dragoman.Request { return o.Request().Draw(t, "request") })
 	}
 }
 
-func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
+func TestProperty_ConversationGrowsAtItsEnd(t *testing.T) {
 	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: codec.Dialect()}} {
 		draw := func(t *rapid.T) *dragoman.Request {
 			req := o.Request().Draw(t, "request")
@@ -34,20 +34,20 @@ func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
 	}
 }
 
-func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_StreamChunkingDoesNotMatter(t *testing.T) {
 	codectest.ReChunked(t, codec, []byte("\ufeff"+wholeStream+": comment\r\n\r\n"))
 	codectest.ReChunked(t, codec, []byte("event: content-delta\r\ndata: {\"type\":\"content-delta\",\"index\":0,\r\ndata: \"delta\":{\"message\":{\"content\":{\"text\":\"é👩‍👩‍👧\\ud83d\\ude00\"}}}}\r\n\r\n"+
 		event(`{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}`)))
 }
 
-func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
+func TestProperty_RechunkingKeepsEvents(t *testing.T) {
 	codectest.AnyReChunked(t, codec, func(rt *rapid.T) []byte {
 		out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{Rebuild: true}, gen.Options{Dialect: codec.Dialect()}.Events().Draw(rt, "events"))
 		return out
 	})
 }
 
-func TestProperty_AnyEventsBecomeAValidStream(t *testing.T) {
+func TestProperty_AnyEventsGiveValidStream(t *testing.T) {
 	codectest.WritesAnyEvents(t, codec, codectest.Draw{
 		Own: &dragoman.Origin{Dialect: codec.Dialect()}, Foreign: &dragoman.Origin{Dialect: dialectname.Anthropic}, Done: codes.OutcomeOK,
 		Native: []*dragoman.Opaque{{Dialect: codec.Dialect(), Type: "odd", JSON: json.RawMessage(`{"type":"odd","x":1}`)}},
@@ -74,7 +74,7 @@ func words(resp *dragoman.Response) (text, reasoning, calls string) {
 	return text, reasoning, calls
 }
 
-func TestProperty_AResponseIsTheSameAfterTheWireOrALossIsReported(t *testing.T) {
+func TestProperty_ResponseRoundTripsOrLossIsReported(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := gen.Options{Tidy: true, Plain: true}
 		resp := o.Response().Draw(rt, "response")

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// version2 returns the recorded exchanges with version 2 of the API. The others are of
-// version 1, which is not supported, or of another API.
+// version2 returns the recorded exchanges of version 2 of the API. The others
+// are of version 1, which is not supported, or of another API.
 func version2(t *testing.T) (out []testkit.Exchange) {
 	for _, x := range testkit.Recordings(t, "cohere_chat") {
 		if x.Req != nil && strings.Contains(*x.Req, `"messages"`) {
@@ -56,8 +56,8 @@ func TestRecordedRequestsAreRebuilt(t *testing.T) {
 	}
 }
 
-// plainContent writes content of one text as a string, which means the same. A choice
-// without tools is left out.
+// plainContent converts content with a single text to a string, which means the
+// same, and removes a tool choice without tools.
 func plainContent(v any) any {
 	if v := v.(map[string]any); v["tools"] == nil {
 		delete(v, "tool_choice")
@@ -81,7 +81,7 @@ var sidecars = cmp.Options{
 	cmp.Transformer("text", func(r json.RawMessage) string { return string(r) }),
 }
 
-func TestRecordedResponsesAreRebuiltWithAllTheirFields(t *testing.T) {
+func TestRecordedResponsesAreRebuilt(t *testing.T) {
 	whole, streams := 0, 0
 	for _, x := range version2(t) {
 		body, err := x.Response()

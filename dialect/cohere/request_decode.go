@@ -9,15 +9,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body, which must
-// not change afterwards.
+// DecodeRequest implements [dialect.Codec]. The request aliases body, which
+// must not change afterwards.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{messageDecoder: newMessageDecoder(c, o), req: new(dragoman.Request)}
 	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
-// literal are the fields whose values are not searched for fields of the API.
+// literal lists the fields whose contents are read literally.
 var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "json_schema", "data", "documents"}}
 
 type requestDecoder struct {
@@ -43,7 +43,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	return true, err
 }
 
-// makeStrict makes all tools strict, as strict_tools says.
+// makeStrict makes all tools strict, as strict_tools requires.
 func (d *requestDecoder) makeStrict() {
 	if len(d.req.Tools) == 0 {
 		extra.Add(&d.req.Extra, name, "", []byte("strict_tools"), []byte("true"))
@@ -100,7 +100,7 @@ func (d *requestDecoder) output() {
 			extra.Add(&f.Extra, name, "", key, d.r.Raw())
 		}
 	}
-	if f.Kind == codes.OutputJSON && len(f.Schema) > 0 { // to which the model is held
+	if f.Kind == codes.OutputJSON && len(f.Schema) > 0 { // the API enforces the schema
 		f.Kind, f.Strict = codes.OutputSchema, codes.StrictAuto
 	}
 	d.req.Output = f

@@ -14,8 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request of this dialect that was not changed
-// is written byte for byte, with at most another model; so is every such message and tool.
+// EncodeRequest implements [dialect.Codec]. A request of this dialect that was
+// not changed is written byte for byte, except for its model; so is every
+// unchanged message and tool.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
@@ -29,7 +30,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
-		w := e.w // not the whole encoder
+		w := e.w // do not retain the encoder
 		return &w, err
 	})
 }
@@ -37,7 +38,8 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	messageEncoder
 	req *dragoman.Request
-	// written counts the tools. allStrict says that strict_tools holds for them.
+	// written counts the tools. allStrict reports that strict_tools applies to
+	// them.
 	written   int
 	allStrict bool
 }
@@ -66,7 +68,7 @@ func (e *requestEncoder) conversation() error {
 	return nil
 }
 
-// tools writes the definitions that the choice allows.
+// tools writes the tools that the choice allows.
 func (e *requestEncoder) tools() error {
 	c := e.req.ToolChoice
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
@@ -99,14 +101,15 @@ func (e *requestEncoder) tools() error {
 	return err
 }
 
-// allowed returns the tools that the choice allows, and their places among all.
+// allowed returns the tools that the choice allows, and their positions among
+// all tools.
 func (e *requestEncoder) allowed() ([]dragoman.ToolSpec, []int, error) {
 	tools, c := e.req.Tools, e.req.ToolChoice
 	if c == nil || c.Tools == nil || len(tools) == 0 || c.Mode == codes.ChoiceOpaque {
 		return tools, nil, nil
 	}
 	if c.Mode == dragoman.ChoiceTool && len(c.Tools) != 1 {
-		return nil, nil, fmt.Errorf("cohere: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		return nil, nil, fmt.Errorf("cohere: tool choice of mode tool names %d tools, want 1: %w", len(c.Tools), dragoman.ErrUnsupported)
 	}
 	e.reg.AllowOnly(c.Tools)
 	if c.Mode == dragoman.ChoiceTool {
@@ -118,8 +121,8 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolSpec, []int, error) {
 	return some, places, nil
 }
 
-// strict reports whether strict_tools is written, and returns the tools to write. The flag
-// holds for all tools: if some cannot be strict, none is.
+// strict returns the tools to write, and whether to write strict_tools. The
+// flag applies to all tools: if one cannot be strict, none is.
 func (e *requestEncoder) strict(tools []dragoman.ToolSpec) ([]dragoman.ToolSpec, bool) {
 	asked, fit, why := false, !e.target.Caps.NoStrict, "the target rejects a strict flag"
 	for i := range tools {
@@ -128,9 +131,9 @@ func (e *requestEncoder) strict(tools []dragoman.ToolSpec) ([]dragoman.ToolSpec,
 		switch {
 		case !fit:
 		case s.Strict != codes.StrictOn && s.Strict != codes.StrictAuto:
-			fit, why = false, "strict_tools holds for all tools, and some are not strict"
+			fit, why = false, "strict_tools applies to all tools, and some are not strict"
 		case !isOwn(s) && !e.fitsStrict(s):
-			fit, why = false, "strict_tools holds for all tools, and the schema of "+strconv.Quote(s.Name)+" does not fit"
+			fit, why = false, "strict_tools applies to all tools, and the schema of "+strconv.Quote(s.Name)+" does not fit"
 		}
 	}
 	if asked && fit {
@@ -146,16 +149,16 @@ func (e *requestEncoder) strict(tools []dragoman.ToolSpec) ([]dragoman.ToolSpec,
 	return loose, false
 }
 
-// isOwn reports whether a tool is written as it was read from this dialect.
+// isOwn reports whether a tool is written in the form decoded from this dialect.
 func isOwn(s *dragoman.ToolSpec) bool {
 	return s.Source != nil && s.Source.Format == formatFunction && s.Source.Mirror == s.Fingerprint()
 }
 
-// fitsStrict reports whether the schema of a tool can be strict: each object must have a
-// required property.
+// fitsStrict reports whether the schema of a tool can be strict: each object
+// must have a required property.
 func (e *requestEncoder) fitsStrict(s *dragoman.ToolSpec) bool {
 	if s.Kind == codes.ToolFreeform {
-		return true // its one argument is required
+		return true // its only argument is required
 	}
 	if s.Kind != codes.ToolFunction || s.Parameters == nil {
 		return false
@@ -167,11 +170,11 @@ func (e *requestEncoder) fitsStrict(s *dragoman.ToolSpec) bool {
 // allRequire reports whether each object of a schema has a required property.
 func allRequire(raw []byte) bool {
 	r := jsonwire.NewReader(raw)
-	ok := requires(r)
+	ok := objectsRequire(r)
 	return ok && r.Err() == nil
 }
 
-func requires(r *jsonwire.Reader) (ok bool) {
+func objectsRequire(r *jsonwire.Reader) (ok bool) {
 	ok = true
 	switch r.Kind() {
 	case '{':
@@ -185,14 +188,14 @@ func requires(r *jsonwire.Reader) (ok bool) {
 					continue
 				}
 				for range r.Object() {
-					ok = requires(r) && ok
+					ok = objectsRequire(r) && ok
 				}
 			case "required":
 				required = !bytes.HasPrefix(r.Raw(), []byte("[]"))
 			case "type":
 				object = string(r.Raw()) == `"object"` || object
 			case "items", "anyOf", "additionalProperties":
-				ok = requires(r) && ok
+				ok = objectsRequire(r) && ok
 			default:
 				r.Skip()
 			}
@@ -200,7 +203,7 @@ func requires(r *jsonwire.Reader) (ok bool) {
 		return ok && (!object || required)
 	case '[':
 		for range r.Array() {
-			ok = requires(r) && ok
+			ok = objectsRequire(r) && ok
 		}
 	default:
 		r.Skip()
@@ -225,7 +228,7 @@ func (e *requestEncoder) choice() error {
 		return nil
 	}
 	if wirekit.RefusesForced(e.req, e.target.Caps) {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target does not accept a forced choice; %s written as auto", c.Mode)
 		return nil
 	}
 	switch c.Mode {
@@ -237,7 +240,7 @@ func (e *requestEncoder) choice() error {
 		if c.Native != nil && c.Native.Format == dragoman.Format(name) {
 			e.w.RawField("tool_choice", c.Native.JSON)
 		} else {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a tool choice that only its own provider understands")
 		}
 	}
 	return nil
@@ -249,7 +252,7 @@ func (e *requestEncoder) output() {
 		return
 	}
 	if e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target does not support output formats")
 		return
 	}
 	kind := f.Kind
@@ -285,23 +288,23 @@ func (e *requestEncoder) output() {
 	}
 	extra.End(w, f.Extra, name, extra.At("/output"), e.rep)
 	if f.Name != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "the format has no name")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "Cohere output formats have no name")
 	}
 	if f.Description != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/description", "the format has no description")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/description", "Cohere output formats have no description")
 	}
 }
 
 func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	if len(f.Schema) == 0 {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none; any JSON object is accepted")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "the output schema is missing; any JSON object is requested")
 		return
 	}
 	out := []byte(f.Schema)
 	if f.Dialect != name {
 		low, err := wirekit.AnswerSchema(f.Schema, outputProfile, e.reg, e.rep)
 		if err != nil {
-			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "schema sent unchanged: %v", err)
 		} else {
 			out = low
 		}
@@ -312,7 +315,7 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	e.w.RawField("json_schema", out)
 }
 
-// thinking writes whether to reason, and how many tokens at most.
+// thinking writes whether to reason and the token budget.
 func (e *requestEncoder) thinking() {
 	s := e.req.Reasoning
 	if s == nil {
@@ -335,10 +338,10 @@ func (e *requestEncoder) thinking() {
 		budget = nil
 	case budget != nil:
 		if s.Effort != "" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "Cohere has no effort; the budget of %d tokens says how much to reason", *budget)
+			e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "Cohere has no effort; the budget of %d tokens is used", *budget)
 		}
 		if *budget < 1 {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: Cohere takes one token or more", *budget)
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: Cohere accepts 1 or more", *budget)
 			budget = nil
 		}
 	case s.Effort != "" && known && tokens > 0:
@@ -347,7 +350,7 @@ func (e *requestEncoder) thinking() {
 	case s.Effort != "":
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %.40q written as reasoning without a budget", s.Effort)
 	case s.Mode == codes.ReasoningBudget:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget without a budget")
 	case s.Mode == codes.ReasoningDefault:
 		typ = ""
 	}
@@ -363,10 +366,10 @@ func (e *requestEncoder) thinking() {
 		w.EndObject()
 	}
 	if s.Summary != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Cohere shows the reasoning itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Cohere returns the full reasoning, not a summary")
 	}
 	if s.Encrypted != nil && *s.Encrypted {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Cohere encrypts no reasoning")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Cohere does not encrypt reasoning")
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// responseFields are the fields of a response that readers would understand differently if
-// they occurred twice.
+// responseFields lists the response fields that must not occur twice, because
+// readers would read them differently.
 var responseFields = []string{"id", "finish_reason", "message", "usage"}
 
-var errNoMessage = errors.New("no message: is this a response of Cohere's chat API, version 2?")
+var errNoMessage = errors.New("no message: is this a response of the Cohere chat API, version 2?")
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of body, which must
-// not change afterwards.
+// DecodeResponse implements [dialect.Codec]. The response aliases body, which
+// must not change afterwards.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := responseDecoder{messageDecoder: newMessageDecoder(c, o)}
-	d.answer = true
+	d.inResponse = true
 	resp := &d.resp
 	resp.Origin = d.origin
 	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
@@ -28,12 +28,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, *d.rep, err
 	}
 	defer r.Return()
-	d.r, d.unclear = r, !sure
+	d.r, d.ambiguousInput = r, !sure
 	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members
 	for key := range r.Object() {
 		if seen.Twice(responseFields, key) {
-			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
+			d.ambiguous("/"+extra.Escape(string(key)), "duplicate field")
 		}
 		d.field(key)
 	}
@@ -52,11 +52,11 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, *d.rep, wirekit.DecodeError(name, "response", err)
 	}
 	calls := resp.ToolCalls()
-	resp.Stop = settleStop(d.reg, d.word, true, calls)
+	resp.Stop = settleStop(d.reg, d.finishReason, true, calls)
 	for _, c := range calls {
-		d.unclear = d.reg.Forbid(c) || d.unclear // a client of the bytes would run it
+		d.ambiguousInput = d.reg.Forbid(c) || d.ambiguousInput // a client that gets the original bytes would run it
 	}
-	if !o.NoNative && !d.unclear && d.reg.Rewritten() == rewritten {
+	if !o.NoNative && !d.ambiguousInput && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
@@ -64,15 +64,15 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 
 type responseDecoder struct {
 	messageDecoder
-	r     *jsonwire.Reader
-	resp  dragoman.Response
-	found bool // there is a message
-	text  bool // the message is a string, as in an error
-	word  string
-	err   error
+	r            *jsonwire.Reader
+	resp         dragoman.Response
+	found        bool // there is a message
+	text         bool // the message is a string, as in an error
+	finishReason string
+	err          error
 }
 
-// failure returns the error that was sent in place of a response; nil if it is none.
+// failure returns the error that was sent instead of a response, or nil.
 func (d *responseDecoder) failure(body []byte) *dragoman.APIError {
 	if !d.text {
 		return nil
@@ -90,7 +90,7 @@ func (d *responseDecoder) field(key []byte) {
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 			return
 		}
-		d.word = laterWord(d.word, r.String())
+		d.finishReason = mergeFinishReasons(d.finishReason, r.String())
 	case "usage":
 		resp.Usage = readUsage(r, d.rep)
 	case "message":
@@ -122,7 +122,7 @@ func (d *responseDecoder) message(r *jsonwire.Reader) {
 		return
 	}
 	if hasOpaqueCall(&m) {
-		m.Native, d.unclear = nil, true
+		m.Native, d.ambiguousInput = nil, true
 	}
 	d.resp.Output = nil
 	if len(m.Parts) > 0 || m.Extra != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// EncodeResponse implements [dialect.Codec]. All messages of the output become one. A
-// response of this dialect that was not changed is written byte for byte.
+// EncodeResponse implements [dialect.Codec]. All output messages become one
+// message. A response of this dialect that was not changed is written byte for
+// byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -28,14 +29,14 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		wirekit.ReportFailed(e.rep, resp, name)
 		_, body, lost := c.EncodeError(resp.Error)
 		e.rep.Merge("/error", lost)
-		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
+		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // resp.Error is the value to encode
 	}
 	w := &e.w
 	w.Buf = make([]byte, 0, wirekit.ResponseSize(resp))
 	w.BeginObject()
 	w.StringField("id", e.id(resp.ID))
 	w.Key("message")
-	if err := e.answerMessage(resp.Output); err != nil {
+	if err := e.responseMessage(resp.Output); err != nil {
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
 	calls := resp.ToolCalls()
@@ -46,7 +47,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/finish_reason" })
 	w.EndObject()
-	e.unsaidOfResponse(resp)
+	e.reportResponse(resp)
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
@@ -63,7 +64,8 @@ func ownResponse(resp *dragoman.Response) bool {
 	return resp.Origin != nil && resp.Origin.Dialect == name
 }
 
-// id returns the id of a response; clients require one.
+// id returns the id of a response, or a synthetic one, because clients require
+// it.
 func (e *messageEncoder) id(id string) string {
 	if id == "" {
 		id = wirekit.SyntheticID("chat-", e.o.Seed)
@@ -72,7 +74,7 @@ func (e *messageEncoder) id(id string) string {
 	return id
 }
 
-func (e *messageEncoder) answerMessage(out []dragoman.Message) error {
+func (e *messageEncoder) responseMessage(out []dragoman.Message) error {
 	if len(out) == 1 && !e.o.Rebuild && !hasOpaqueCall(&out[0]) && out[0].Native.Current(name, out[0].Fingerprint) {
 		e.w.Raw(out[0].Native.Raw)
 		return nil
@@ -86,36 +88,37 @@ func (e *messageEncoder) answerMessage(out []dragoman.Message) error {
 	return nil
 }
 
-// finish writes why a response ended. standing is the stop to write for stop.
-func (e *messageEncoder) finish(w *jsonwire.Writer, stop, standing dragoman.Stop, own bool, calls callCount, fields *dragoman.Extra) {
+// finish writes the finish reason for effective. stop is the stop before it was
+// replaced because of a blocked call.
+func (e *messageEncoder) finish(w *jsonwire.Writer, stop, effective dragoman.Stop, own bool, calls callCount, fields *dragoman.Extra) {
 	wirekit.ReportDetails(e.rep, stop, "")
 	if stop.Sequence != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "Cohere does not say which stop sequence was written")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "Cohere does not report which stop sequence matched")
 	}
-	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && standing.Native == "" && stopreason.Derive(dragoman.StopNone, calls.whole, true) == standing.Reason {
+	if none, ok := extra.Get(fields, name, "/finish_reason"); ok && effective.Native == "" && stopreason.Derive(dragoman.StopNone, calls.whole, true) == effective.Reason {
 		w.RawField("finish_reason", none)
 		return
 	}
-	word, exact := wordOf(standing, own, calls)
+	reason, exact := encodeStop(effective, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", standing.Reason, word)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", effective.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, stop, standing, word, "")
+		wirekit.ReportBarred(e.rep, stop, effective, reason, "")
 	}
-	w.StringField("finish_reason", word)
+	w.StringField("finish_reason", reason)
 }
 
-// unsaidOfResponse reports what a response says that Cohere has no field for.
-func (e *messageEncoder) unsaidOfResponse(resp *dragoman.Response) {
+// reportResponse reports the fields of a response that Cohere does not have.
+func (e *messageEncoder) reportResponse(resp *dragoman.Response) {
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); Cohere returns one response", n)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d more candidate(s); Cohere returns one response", n)
 	}
 	if resp.Model != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/model", "responses of Cohere do not name their model")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/model", "Cohere responses do not name their model")
 	}
 	if !resp.Created.IsZero() {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "responses of Cohere have no time")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "Cohere responses have no creation time")
 	}
 	if resp.ServiceTier != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/service_tier", "Cohere has no service tiers")

@@ -9,7 +9,8 @@ import (
 
 type setting = wirekit.Setting[*requestDecoder, *requestEncoder]
 
-// settings are the fields of a request, in the order in which they are written.
+// settings lists the fields of a request, in the order in which they are
+// written.
 var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: true}, []setting{
 	{Field: "model", Canonical: wirekit.Model, Encode: (*requestEncoder).model, Superseded: always},
 	{Field: "messages", Canonical: wirekit.Messages, Known: requestMessage, Null: true, Decode: (*requestDecoder).messages, EncodeOrFail: (*requestEncoder).conversation},
@@ -37,18 +38,18 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: 
 	{Field: "seed", Canonical: wirekit.Seed, Encode: (*requestEncoder).seed},
 	{Canonical: wirekit.Candidates, Encode: (*requestEncoder).candidates},
 	{Field: "stop_sequences", Canonical: wirekit.Stop, Encode: (*requestEncoder).stop},
-	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: Cohere caches by itself")},
+	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: Cohere caches automatically")},
 	{Canonical: wirekit.CacheKey, Lost: wirekit.LostInfo("Cohere has no cache key")},
-	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("Cohere takes no metadata")},
-	{Canonical: wirekit.User, Lost: wirekit.LostInfo("Cohere takes no user")},
+	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("Cohere does not accept metadata")},
+	{Canonical: wirekit.User, Lost: wirekit.LostInfo("Cohere does not accept a user")},
 	{Canonical: wirekit.ServiceTier, Lost: wirekit.LostInfo("Cohere has no service tiers")},
 	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("Cohere has no verbosity")},
-	{Canonical: wirekit.Store, Lost: wirekit.LostWarn("Cohere stores no responses")},
+	{Canonical: wirekit.Store, Lost: wirekit.LostWarn("Cohere does not store responses")},
 })
 
 func always(*requestEncoder, []byte) bool { return true }
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	requestMessage = jsonwire.Known{
 		"role": nil, "tool_call_id": nil, "tool_plan": nil,
@@ -63,14 +64,14 @@ var (
 
 func (e *requestEncoder) model() { e.w.StringField("model", e.req.Model) }
 
-// strictTools reads whether all tools are strict.
+// strictTools reads strict_tools.
 func (d *requestDecoder) strictTools() {
 	if d.strict = d.r.Bool(); !d.strict {
 		extra.Add(&d.req.Extra, name, "", []byte("strict_tools"), []byte("false"))
 	}
 }
 
-// strictTools writes the flag for the tools that were written.
+// strictTools writes strict_tools for the tools that were written.
 func (e *requestEncoder) strictTools() {
 	if e.written > 0 && e.allStrict {
 		e.w.BoolField("strict_tools", true)
@@ -79,8 +80,8 @@ func (e *requestEncoder) strictTools() {
 
 func (e *requestEncoder) hasTools([]byte) bool { return len(e.req.Tools) > 0 }
 
-// parallel reports the loss of the parallel flag. A flag that is true loses little, because
-// the API allows several calls.
+// parallel reports that the parallel flag is dropped. Dropping true loses
+// little, because the API allows several calls.
 func (e *requestEncoder) parallel() {
 	p := e.req.ParallelToolCalls
 	if p == nil {
@@ -93,8 +94,8 @@ func (e *requestEncoder) parallel() {
 	e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Cohere has no such flag; a model may call several tools at once")
 }
 
-// own reports whether the settings of the request are of this dialect. Those of others are
-// moved into the ranges of the API.
+// own reports whether the settings of the request are of this dialect. Settings
+// of other dialects are clamped to the ranges of the API.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
 // number writes a sampling setting.
@@ -109,7 +110,7 @@ func (e *requestEncoder) number(key, setting string, n *dragoman.Number, least, 
 		value = most
 	}
 	if value != string(*n) {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/"+setting, "%.40s written as %s: the API takes %s to %s", string(*n), value, least, most)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/"+setting, "%.40s written as %s: the API accepts %s to %s", string(*n), value, least, most)
 	}
 	e.w.RawField(key, []byte(value))
 }
@@ -124,7 +125,7 @@ func (e *requestEncoder) topK() {
 		n = min(max(n, 0), 500)
 	}
 	if n != *k {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/top_k", "%d written as %d: the API takes 0 to 500", *k, n)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/top_k", "%d written as %d: the API accepts 0 to 500", *k, n)
 	}
 	e.w.IntField("k", n)
 }
@@ -133,7 +134,7 @@ func (e *requestEncoder) seed() {
 	switch seed := e.req.Sampling.Seed; {
 	case seed == nil:
 	case *seed < 0 && !e.own():
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/seed", "the seed %d: Cohere takes none below 0", *seed)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/seed", "seed %d: Cohere does not accept negative seeds", *seed)
 	default:
 		e.w.IntField("seed", *seed)
 	}

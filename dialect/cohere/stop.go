@@ -7,10 +7,11 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// stopOf reads a finish reason. An unknown one is StopUnknown, after which no call runs
-// (quirk B20). ERROR_TOXIC, ERROR_LIMIT and USER_CANCEL are words of older servers.
-func stopOf(word string) dragoman.StopReason {
-	switch word {
+// decodeStop converts a finish reason. An unknown one is StopUnknown, after which
+// no call runs (quirk B20). Older servers send ERROR_TOXIC, ERROR_LIMIT and
+// USER_CANCEL.
+func decodeStop(reason string) dragoman.StopReason {
+	switch reason {
 	case "":
 		return dragoman.StopNone
 	case "COMPLETE":
@@ -32,20 +33,22 @@ func stopOf(word string) dragoman.StopReason {
 	}
 }
 
-// laterWord returns the finish reason to keep of two: one after which no call runs stays.
-func laterWord(have, next string) string {
-	if next == "" || have != "" && !stopOf(have).Runs() && stopOf(next).Runs() {
+// mergeFinishReasons merges two finish reasons. A reason that blocks calls is never
+// replaced by one that does not.
+func mergeFinishReasons(have, next string) string {
+	if next == "" || have != "" && !decodeStop(have).Runs() && decodeStop(next).Runs() {
 		return have
 	}
 	return next
 }
 
-// settleStop derives why a response ended, and marks the calls that must not run.
-func settleStop(reg *interop.Registry, word string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
-	return dragoman.Stop{Reason: wirekit.SettleStop(reg, stopOf(word), terminal, calls), Native: word}
+// settleStop returns why a response ended, and marks the calls that must not
+// run.
+func settleStop(reg *interop.Registry, reason string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+	return dragoman.Stop{Reason: wirekit.SettleStop(reg, decodeStop(reason), terminal, calls), Native: reason}
 }
 
-// callCount counts the calls of a response, and those that were not cut.
+// callCount counts the calls of a response, and those that are complete.
 type callCount struct{ all, whole int }
 
 func countCalls(calls []*dragoman.ToolCall) (n callCount) {
@@ -57,11 +60,11 @@ func countCalls(calls []*dragoman.ToolCall) (n callCount) {
 	return n
 }
 
-// wordOf writes a stop: its own word if it still means the same, otherwise the nearest
-// one. Beside calls, a stop after which none runs never becomes a word after which clients
-// run them.
-func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
-	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls.whole, true) == s.Reason {
+// encodeStop returns the finish reason to write for a stop: the native one if it
+// still means the same, otherwise the nearest. If there are calls, a stop that
+// blocks them never becomes a reason after which clients run them.
+func encodeStop(s dragoman.Stop, own bool, calls callCount) (reason string, exact bool) {
+	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls.whole, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {

@@ -19,14 +19,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// NewStreamDecoder implements [dialect.Codec]. Calls end with the response: before that it
-// is unknown whether they may run (quirks C13, C34).
+// NewStreamDecoder implements [dialect.Codec]. Calls end with the response,
+// because before that it is unknown whether they may run (quirks C13, C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{messageDecoder: newMessageDecoder(c, o)}
-	d.answer = true
+	d.inResponse = true
 	d.resp.Origin = d.origin
 	d.sse.Max, d.bound.Max = o.Limit(), o.Limit()
 	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
@@ -36,36 +36,36 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 
 type streamDecoder struct {
 	messageDecoder
-	ev    streamEvent // the one at hand
+	ev    streamEvent // the current event
 	sse   sse.Parser
 	parts stream.Parts
-	held  stream.Held // the canonical events of the event at hand
+	held  stream.Held // the output events of the current event
 	bound stream.Bound
 
-	resp      dragoman.Response // what is known of it
-	usage     dragoman.Usage
-	word      string
-	plan      *stream.Part
-	content   map[int64]*stream.Part // open blocks, by index
-	last      *stream.Part           // the block that the wire completed last; it ends later
-	open      map[int64]*streamCall
-	calls     []*streamCall
-	ids       map[string]bool // of calls that were started
-	citations []byte          // a JSON list without its brackets
-	started   bool
-	named     bool // message-start was read
-	done      bool
-	failed    error
+	resp         dragoman.Response // the fields known so far
+	usage        dragoman.Usage
+	finishReason string
+	plan         *stream.Part
+	content      map[int64]*stream.Part // open blocks, by index
+	last         *stream.Part           // the block that the wire completed last; its part ends later
+	open         map[int64]*streamCall
+	calls        []*streamCall
+	ids          map[string]bool // ids of calls that were started
+	citations    []byte          // a JSON list without its brackets
+	started      bool
+	hasStart     bool // message-start was read
+	done         bool
+	failed       error
 
-	place   wirekit.StreamPlace
-	none    wirekit.NotAStream
-	unknown wirekit.Unknown
-	untold  wirekit.Untold
-	lost    wirekit.Untold
-	late    wirekit.Late
+	place         wirekit.StreamPlace
+	notStream     wirekit.NotAStream
+	unknown       wirekit.Unknown
+	pendingLosses wirekit.Untold
+	reportedOnce  wirekit.Untold
+	late          wirekit.Late
 }
 
-// streamCall is a call that is being streamed.
+// streamCall is an open call of a stream.
 type streamCall struct{ blockwire.Incoming }
 
 // Report implements [dialect.StreamDecoder].
@@ -78,11 +78,11 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	}
 	d.parts.Use(d.held.Hold)
 	d.fail(d.sse.Feed(p, func(ev sse.Event) error { return d.event(ev, emit) }))
-	d.none.Fed(p)
+	d.notStream.Fed(p)
 	return d.failed
 }
 
-// fail keeps the reason why the stream cannot be read on.
+// fail records the reason why the stream cannot be decoded further.
 func (d *streamDecoder) fail(err error) {
 	if err == nil || d.failed != nil {
 		return
@@ -115,39 +115,39 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cut returns the error of a stream without an end.
+// cut returns the error for a stream without an end.
 func (d *streamDecoder) cut(broken error) *dragoman.APIError {
 	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
 	if broken != nil {
 		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken)
-	} else if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+	} else if e := d.notStream.Failure(Codec{}.DecodeError); e != nil {
 		return e
 	}
 	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }
 
-// event takes one event of the wire. Nothing counts after the last one (quirk C12).
+// event decodes one event. Nothing counts after the last one (quirk C12).
 func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
 	if ev.HasData {
-		d.none.Event()
+		d.notStream.Event()
 	}
 	if d.done {
 		d.late.Event(ev, d.rep)
 		return nil
 	}
-	says := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"
+	hasData := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"
 	var failed error
-	if says {
+	if hasData {
 		failed = d.ev.read(ev.Data, ev.Name)
 	}
 	var chunk *dragoman.Chunk
 	if !d.o.NoNative {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
-	if says && failed == nil {
-		d.unmodelled(chunk, ev.Name)
+	if hasData && failed == nil {
+		d.unmodeled(chunk, ev.Name)
 		if failed = d.act(ev.Data); failed == nil {
 			failed = d.bound.Err()
 		}
@@ -161,14 +161,14 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	return nil
 }
 
-// unmodelled takes what the event at hand says that has no canonical form (quirk J7): its
-// unknown fields, or all of an unknown event. Without a chunk it is reported.
-func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk, eventName []byte) {
+// unmodeled stores the unknown fields of the current event, or the whole event
+// if it is unknown (quirk J7). Without a chunk the loss is reported.
+func (d *streamDecoder) unmodeled(chunk *dragoman.Chunk, eventName []byte) {
 	var loss *dragoman.Loss
 	v := &d.ev
 	switch v.typ {
 	case eventStart, eventContent, eventText, eventTextEnd, eventPlan, eventCall, eventArguments, eventCallEnd, eventEnd:
-		loss = d.unknown.Members([]byte(v.typ), &v.strays)
+		loss = d.unknown.Members([]byte(v.typ), &v.unknownFields)
 		for _, f := range v.unread {
 			d.held.Field(f.place, f.name, f.raw)
 		}
@@ -176,22 +176,24 @@ func (d *streamDecoder) unmodelled(chunk *dragoman.Chunk, eventName []byte) {
 		if v.typ == "" && v.message { // an error
 			return
 		}
-		// The fields of a message hold citations, which others cannot carry.
+		// The extra fields of the message also hold the citations. Other
+		// dialects report their loss there.
 		if loss = d.unknown.Of([]byte(v.typ)); v.typ == eventCitation || v.typ == eventCited {
 			loss = nil
 		}
 		if chunk != nil {
-			chunk.Opaque = v.twice == "" && (len(eventName) == 0 || string(eventName) == v.typ)
+			chunk.Opaque = v.duplicate == "" && (len(eventName) == 0 || string(eventName) == v.typ)
 		}
 	}
 	if chunk == nil {
-		d.untold.Lose(loss, d.rep)
+		d.pendingLosses.Lose(loss, d.rep)
 	} else {
 		chunk.Loss = loss
 	}
 }
 
-// carrier returns a delta for the unknown fields of an event without a canonical event.
+// carrier returns a delta for the unknown fields of an event that emits nothing
+// else.
 func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	switch d.ev.typ {
 	case eventText:
@@ -206,7 +208,7 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// act acts on the event that was read.
+// act handles the current event.
 func (d *streamDecoder) act(data []byte) error {
 	v := &d.ev
 	if v.typ == "" && v.message {
@@ -214,7 +216,7 @@ func (d *streamDecoder) act(data []byte) error {
 		return nil
 	}
 	if v.mistyped != "" {
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message", "%q of a %.40s, which is no string", v.mistyped, v.typ)
+		d.reportedOnce.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message", "%q of a %.40s is not a string", v.mistyped, v.typ)
 	}
 	switch v.typ {
 	case eventStart:
@@ -248,29 +250,29 @@ func (d *streamDecoder) tooMany() error {
 	return nil
 }
 
-var errSpliced = errors.New("a second message starts inside the first: two responses were joined")
+var errSpliced = errors.New("a second message starts inside the first: two responses are spliced")
 
 func (d *streamDecoder) start(id string) error {
 	if d.started {
 		if d.resp.ID == id {
 			return nil
 		}
-		if d.named || d.parts.Count() > 0 { // of two responses (quirk C37)
+		if d.hasStart || d.parts.Count() > 0 { // two responses (quirk C37)
 			return errSpliced
 		}
-		d.named = true
-		d.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "the id came after other events")
+		d.hasStart = true
+		d.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "the id arrived after other events")
 		return nil
 	}
-	d.resp.ID, d.named = id, true
-	if d.ev.filled != "" {
-		d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/message", "the %s in message-start", d.ev.filled)
+	d.resp.ID, d.hasStart = id, true
+	if d.ev.nonEmptyList != "" {
+		d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/message", "non-empty %s in message-start", d.ev.nonEmptyList)
 	}
 	d.begin()
 	return nil
 }
 
-// begin emits the first event, also for a stream without message-start.
+// begin emits ResponseStart once, even for a stream without message-start.
 func (d *streamDecoder) begin() {
 	if !d.started {
 		d.started = true
@@ -278,7 +280,7 @@ func (d *streamDecoder) begin() {
 	}
 }
 
-// header returns the header of the message for its first part.
+// header returns the message header for the first part, and nil after that.
 func (d *streamDecoder) header() *dragoman.Message {
 	if d.parts.Count() > 0 {
 		return nil
@@ -312,7 +314,7 @@ func (d *streamDecoder) contentStart() {
 	case "thinking":
 		skeleton, value = &dragoman.Reasoning{}, &dragoman.Reasoning{}
 	default:
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/content", "a block of type %.60q", v.content.typ)
+		d.reportedOnce.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/content", "block of type %.60q", v.content.typ)
 		return
 	}
 	if d.content == nil {
@@ -323,7 +325,7 @@ func (d *streamDecoder) contentStart() {
 	part.Append(v.content.text)
 }
 
-// contentDelta adds to a block. A block without a start is started.
+// contentDelta appends to a block. It opens a block that was not started.
 func (d *streamDecoder) contentDelta() {
 	v := &d.ev
 	if d.begin(); !v.content.found {
@@ -351,8 +353,9 @@ func kindOf(typ string) string {
 	}
 }
 
-// contentEnd completes a block. Its part ends when another one starts, or with the
-// response: citations may follow, which the last part to end carries for the message.
+// contentEnd completes a block. Its part ends when another one starts or the
+// response ends: citations may follow, and the last part to end carries them
+// for the message.
 func (d *streamDecoder) contentEnd() {
 	part := d.content[d.ev.index]
 	if part == nil {
@@ -364,7 +367,7 @@ func (d *streamDecoder) contentEnd() {
 	d.last = part
 }
 
-// openContent returns the blocks that are open, in order of their start.
+// openContent returns the open blocks, in the order of their starts.
 func (d *streamDecoder) openContent() []*stream.Part {
 	return slices.SortedFunc(maps.Values(d.content), func(a, b *stream.Part) int { return a.Index - b.Index })
 }
@@ -378,27 +381,27 @@ func (d *streamDecoder) callStart() error {
 		d.finishCall(old) // its end is missing
 	}
 	if v.call == nil {
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/tool_calls", "a tool-call-start without a call")
+		d.reportedOnce.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/tool_calls", "tool-call-start without a call")
 		return nil
 	}
 	if len(d.calls) >= stream.MaxParts {
 		return fmt.Errorf("%w: more than %d calls", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamCall{blockwire.Incoming{At: len(d.calls), Raw: bytes.Clone(v.call), Call: true, Twice: v.twice}}
+	b := &streamCall{blockwire.Incoming{At: len(d.calls), Raw: bytes.Clone(v.call), Call: true, Twice: v.duplicate}}
 	d.bound.Take(len(v.call))
 	d.calls = append(d.calls, b)
 	if d.open == nil {
 		d.open = map[int64]*streamCall{}
 	}
 	d.open[v.index] = b
-	// Reports come with the whole call.
+	// The losses are reported at the end of the call.
 	rep := d.rep
 	d.rep = new(dragoman.Report)
 	c := d.readCall(b.Raw, b.At)
 	d.rep = rep
 	b.Hidden = d.reg.Translates(c.Namespace, c.Name) || c.Payload == codes.PayloadText
 	if d.ids[c.ID] {
-		return d.tooMany() // whether it is another call is known at its end
+		return d.tooMany() // its end shows whether it is another call
 	}
 	if d.ids == nil {
 		d.ids = map[string]bool{}
@@ -429,12 +432,12 @@ func (d *streamDecoder) callDelta() {
 	b := d.open[v.index]
 	if b == nil {
 		if v.arguments != "" {
-			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/tool_calls", "a tool-call-delta for call %d, which is not open", v.index)
+			d.reportedOnce.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/message/tool_calls", "tool-call-delta for call %d, which is not open", v.index)
 		}
 		return
 	}
-	if v.twice != "" {
-		b.Twice = v.twice
+	if v.duplicate != "" {
+		b.Twice = v.duplicate
 	}
 	b.Joins(v.arguments, v.whole, "arguments")
 	d.appendArguments(b, v.arguments)
@@ -446,8 +449,8 @@ func (d *streamDecoder) callEnd() {
 	if b == nil {
 		return
 	}
-	if d.ev.twice != "" {
-		b.Twice = d.ev.twice
+	if d.ev.duplicate != "" {
+		b.Twice = d.ev.duplicate
 	}
 	delete(d.open, d.ev.index)
 	if b.Part != nil { // it ends later
@@ -461,7 +464,7 @@ func (d *streamDecoder) finishCall(b *streamCall) {
 	b.Part.Complete()
 }
 
-// cite keeps a citation for the list in the message.
+// cite stores a citation for the list in the message.
 func (d *streamDecoder) cite(raw []byte) {
 	if raw == nil || !d.bound.Take(len(raw)+1) {
 		return
@@ -472,20 +475,20 @@ func (d *streamDecoder) cite(raw []byte) {
 	d.citations = append(d.citations, raw...)
 }
 
-// readCall reads a call as the API would have sent it whole.
+// readCall decodes the object of a call.
 func (d *streamDecoder) readCall(obj []byte, at int) *dragoman.ToolCall {
 	place := extra.At("/message").Elem("tool_calls", at)
 	c, err := d.reg.ReadCall(obj, place, d.rep)
 	if err != nil {
 		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{
-			Code: codes.ProblemUnreadable, Offset: -1, Message: "the call cannot be read: " + err.Error(),
+			Code: codes.ProblemUnreadable, Offset: -1, Message: "the call cannot be decoded: " + err.Error(),
 		}}
 	}
 	d.identify(c, place, 0, at)
 	return c
 }
 
-// wholeCall reads a call with the arguments that its events brought.
+// wholeCall decodes a call with the arguments of its deltas.
 func (d *streamDecoder) wholeCall(b *streamCall) *dragoman.ToolCall {
 	c := d.readCall(withArguments(b.Raw, string(b.Fragments())), b.At)
 	if b.Twice != "" {
@@ -512,7 +515,7 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 	d.open = nil
 	calls, ending := d.settleCalls(broken)
 	d.calls = nil
-	stop := settleStop(d.reg, d.word, terminal, calls)
+	stop := settleStop(d.reg, d.finishReason, terminal, calls)
 	for _, p := range ending {
 		p.End()
 	}
@@ -523,14 +526,15 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 	return stop
 }
 
-// settleCalls reads the calls, and returns them with their parts, which are still to be
-// ended. broken are those in which the stream broke off.
+// settleCalls decodes the calls. It returns them with their parts, which the
+// caller must end. broken contains the calls that the end of the stream cut
+// off.
 func (d *streamDecoder) settleCalls(broken map[*streamCall]bool) (calls []*dragoman.ToolCall, ending []*stream.Part) {
 	var ids wirekit.CallIDs
 	for _, b := range d.calls {
 		c := d.wholeCall(b)
 		if broken[b] && (c.Problem == nil || c.Problem.Code == codes.ProblemInvalidJSON) {
-			c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+			c.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream ended inside the call", Offset: -1}
 		}
 		fresh, _ := ids.Settle(c, extra.At("/message").Elem("tool_calls", b.At), d.rep, func(old string) string {
 			return wirekit.SyntheticID("call_", d.o.Seed+old, 0, b.At)
@@ -546,13 +550,13 @@ func (d *streamDecoder) settleCalls(broken map[*streamCall]bool) (calls []*drago
 		case b.Hidden:
 			b.Part.Append(c.Arguments)
 		}
-		b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call has them
+		b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call holds them now
 		calls, ending = append(calls, c), append(ending, b.Part)
 	}
 	return calls, ending
 }
 
-// finishMessage gives the citations to the parts that end from now on.
+// finishMessage attaches the citations to the parts that end from now on.
 func (d *streamDecoder) finishMessage() {
 	if d.citations != nil {
 		list := slices.Concat([]byte{'['}, d.citations, []byte{']'})
@@ -563,7 +567,7 @@ func (d *streamDecoder) finishMessage() {
 func (d *streamDecoder) end() error {
 	d.begin()
 	v := &d.ev
-	d.word = laterWord(d.word, v.finish)
+	d.finishReason = mergeFinishReasons(d.finishReason, v.finish)
 	d.resp.ID = cmp.Or(d.resp.ID, v.id)
 	if v.usage != nil {
 		r := jsonwire.NewReader(v.usage)
@@ -606,7 +610,7 @@ func argumentsOf(call []byte) (arguments string) {
 	return arguments
 }
 
-// withArguments returns the object of a call with other arguments.
+// withArguments returns the object of a call with its arguments replaced.
 func withArguments(call []byte, arguments string) []byte {
 	var edits []jsonwire.Edit
 	eachArgument(call, func(r *jsonwire.Reader) {
@@ -624,7 +628,7 @@ func withArguments(call []byte, arguments string) []byte {
 	return addArguments(call, arguments)
 }
 
-// addArguments returns the object of a call without arguments with some.
+// addArguments adds arguments to the object of a call without any.
 func addArguments(call []byte, arguments string) []byte {
 	r := jsonwire.NewReader(call)
 	if r.Kind() != '{' {

@@ -16,8 +16,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// NewStreamEncoder implements [dialect.Codec]. It writes one block after the other: a part
-// that starts while another is open waits. Content and calls have indexes of their own.
+// NewStreamEncoder implements [dialect.Codec]. It writes one block after the
+// other: a part that starts while another is open waits. Content and calls have
+// separate indexes.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
@@ -33,15 +34,15 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 type streamEncoder struct {
 	messageEncoder
 	blockwire.Emitter
-	final   wirekit.FinalFields
-	first   dragoman.Response // of the start
-	started bool
-	done    bool
-	blocks  int64 // of content
-	called  int64
-	cited   bool // citations went out as they came
-	cites   int64
-	untold  wirekit.Untold
+	final         wirekit.FinalFields
+	first         dragoman.Response // from ResponseStart
+	started       bool
+	done          bool
+	blocks        int64 // number of content blocks
+	called        int64
+	cited         bool // citation events were passed through
+	nextCitation  int64
+	pendingLosses wirekit.Untold
 }
 
 // Report implements [dialect.StreamEncoder].
@@ -57,7 +58,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		for _, event := range sse.Events(e.untold.Chunk(ev, name, e.o, e.rep)) {
+		for _, event := range sse.Events(e.pendingLosses.Chunk(ev, name, e.o, e.rep)) {
 			typ := cmp.Or(string(event.Name), wirekit.EventType(event.Data))
 			e.cited = e.cited || typ == eventCitation
 			dst = sse.Append(dst, typ, event.Data)
@@ -92,11 +93,12 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	return e.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), nil
 }
 
-// messageFields writes the kept fields of a message: a stream has a place for citations.
+// messageFields writes the extra fields of a message. A stream only has events
+// for citations.
 func (e *streamEncoder) messageFields(dst []byte, fields []dragoman.Field, at extra.Path) []byte {
 	for _, f := range fields {
 		if f.Path != "/citations" {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+f.Path, "a stream has no place for this field of a message")
+			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+f.Path, "a stream cannot carry this field of a message")
 			continue
 		}
 		if e.cited || e.done {
@@ -113,27 +115,27 @@ func (e *streamEncoder) messageFields(dst []byte, fields []dragoman.Field, at ex
 			}
 			w := e.frame()
 			e.deltaMessage("citations", func() { w.Raw(citation) }, nil)
-			w.IntField("index", e.cites)
+			w.IntField("index", e.nextCitation)
 			dst = e.flush(dst, eventCitation)
 			w = e.frame()
-			w.IntField("index", e.cites)
+			w.IntField("index", e.nextCitation)
 			dst = e.flush(dst, eventCited)
-			e.cites++
+			e.nextCitation++
 		}
 	}
 	return dst
 }
 
-// frame starts the data of an event. The fields are in the order in which the server writes
-// them: delta, id or index, type.
+// frame starts the data of an event. The fields are in the order of the server:
+// delta, id or index, type.
 func (e *streamEncoder) frame() *jsonwire.Writer {
 	e.w.Buf = e.w.Buf[:0]
 	e.w.BeginObject()
 	return &e.w
 }
 
-// flush writes the event that was framed. Line breaks between the tokens of a native value
-// would end the event.
+// flush writes the current event. It replaces line breaks inside native values,
+// because they would end the event.
 func (e *streamEncoder) flush(dst []byte, typ string) []byte {
 	e.w.StringField("type", typ)
 	e.w.EndObject()
@@ -145,8 +147,9 @@ func (e *streamEncoder) flush(dst []byte, typ string) []byte {
 	}, e.w.Buf))
 }
 
-// deltaMessage writes the field delta, with one field of its message and the unknown
-// fields of the event below it. Those of the event itself are written, too.
+// deltaMessage writes the delta field, with one field of its message and the
+// unknown fields below it. It also writes the unknown fields of the event
+// itself.
 func (e *streamEncoder) deltaMessage(field string, value func(), fields *dragoman.Extra) {
 	w := &e.w
 	w.Key("delta")
@@ -210,7 +213,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 		return e.flush(dst, eventCall), nil
 	case *dragoman.Reasoning:
 		if isPlan(part) {
-			p.Index = 0 // it has no events of its own for start and end
+			p.Index = 0 // a plan has no start and end events
 			return dst, nil
 		}
 		return e.openContent(dst, p, "thinking", part.Extra), nil
@@ -226,7 +229,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 // startCall writes the object of a call without its arguments.
 func (e *streamEncoder) startCall(c *dragoman.ToolCall, at extra.Path) error {
 	var obj jsonwire.Writer
-	if err := e.reg.WriteCall(&obj, c, at, new(dragoman.Report)); err != nil { // the end reports
+	if err := e.reg.WriteCall(&obj, c, at, new(dragoman.Report)); err != nil { // the end of the call reports the losses
 		return err
 	}
 	e.w.Raw(withArguments(obj.Buf, ""))
@@ -308,19 +311,19 @@ func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
 func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part) ([]byte, error) {
 	switch part := final.(type) {
 	case *dragoman.Text:
-		unsaidOfText(part, p.At, e.rep)
+		reportText(part, p.At, e.rep)
 		return e.finishText(dst, p, part, part.Text)
 	case *dragoman.Refusal:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, p.At.String(), "a refusal written as text")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, p.At.String(), "refusal written as text")
 		extra.Report(e.rep, part.Extra, name, p.At)
 		return e.finishText(dst, p, &dragoman.Text{}, part.Text)
 	case *dragoman.Data:
 		return e.finishText(dst, p, &dragoman.Text{}, string(part.JSON))
 	case *dragoman.Media:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere takes no %s in a message of role assistant; a note stands in for it", part.Media)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "Cohere messages of role assistant cannot contain %s; replaced by a note", part.Media)
 		return e.finishText(dst, p, &dragoman.Text{}, toolwire.Placeholder(part))
 	case *dragoman.Reasoning:
-		e.unsaidOfReasoning(part, p.At)
+		e.reportReasoning(part, p.At)
 		if visible(part) == "" && !p.Opened() && (e.first.Origin == nil || e.first.Origin.Dialect != name || isPlan(part)) {
 			return dst, nil
 		}
@@ -328,14 +331,14 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 	case *dragoman.ToolCall:
 		return e.finishCall(dst, p, part)
 	case *dragoman.Opaque:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of %s has no place in a Cohere message", extra.AType(part.Type, "block"), part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of dialect %s has no form in a Cohere message", extra.AType(part.Type, "block"), part.Dialect)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in a response", extra.A(part.Kind()))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s part has no form in a response", part.Kind())
 	}
 	return dst, nil
 }
 
-// finishText writes what is left of a text or of reasoning.
+// finishText writes the rest of a text or of reasoning and ends its block.
 func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, part dragoman.Part, text string) ([]byte, error) {
 	rest := e.Remainder(p, text)
 	if p.Skeleton.Kind() != part.Kind() && !p.Opened() {
@@ -353,7 +356,7 @@ func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, part dragoman.P
 
 func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.ToolCall) ([]byte, error) {
 	if c.Hosted {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "call of %.80q was run by its provider", c.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "call of %.80q was executed by its provider", c.Name)
 		return dst, nil
 	}
 	rest := e.Remainder(p, p.WholeArguments(c))
@@ -398,11 +401,11 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 		resp.Created = e.first.Created
 	}
 	resp.Alternatives = nil // their parts were reported
-	e.unsaidOfResponse(&resp)
+	e.reportResponse(&resp)
 	return dst, nil
 }
 
-// Fail implements [blockwire.StreamWire]: the last event tells of an error.
+// Fail implements [blockwire.StreamWire]. The last event contains the error.
 func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 	if e.done {
 		return dst

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The types of events.
+// The event types.
 const (
 	eventStart     = "message-start"
 	eventContent   = "content-start"
@@ -22,37 +22,37 @@ const (
 	eventEnd       = "message-end"
 )
 
-// streamEvent is one event of a stream. One value serves for a whole stream: its slices
-// are valid until it reads again.
+// streamEvent is one event of a stream. One value is reused for the whole
+// stream; its slices are valid until the next read.
 type streamEvent struct {
 	r     jsonwire.Reader
 	typ   string
 	id    string
 	index int64
 
-	content   block
-	plan      string
-	call      []byte // the object in tool_calls
-	callAt    int64
-	arguments string
-	whole     bool   // arguments is a JSON value, where a fragment of text belongs
-	citation  []byte // the object in citations
-	filled    string // a field of message-start that has content
+	content      block
+	plan         string
+	call         []byte // the raw tool_calls object
+	callAt       int64
+	arguments    string
+	whole        bool   // arguments is a complete JSON value instead of a fragment
+	citation     []byte // the raw citations object
+	nonEmptyList string // a list of message-start that is not empty
 
-	finish   string
-	usage    []byte
-	usageAt  int64
-	failure  string // of the generation
-	failed   bool
-	message  bool   // the event has a message as a string: it is an error
-	twice    string // a known field that occurs twice
-	mistyped string // a field that should be a string
+	finish    string
+	usage     []byte
+	usageAt   int64
+	failure   string // the error of message-end
+	failed    bool
+	message   bool   // the event has a message string, so it is an error
+	duplicate string // a duplicate field
+	mistyped  string // a field that should be a string but is not
 
-	strays wirekit.Strays
-	unread []unknownField
+	unknownFields wirekit.Strays
+	unread        []unknownField
 }
 
-// block is a block of content, or a fragment of one.
+// block is a content block, or a fragment of one.
 type block struct {
 	typ, text string
 	found     bool
@@ -74,33 +74,34 @@ var (
 	fragmentFields = []string{"function"}
 )
 
-// clear prepares for the next event.
+// clear resets v for the next event.
 func (v *streamEvent) clear(typ []byte) {
-	*v = streamEvent{r: v.r, typ: string(typ), strays: v.strays, unread: v.unread[:0]}
-	v.strays.Reset()
+	*v = streamEvent{r: v.r, typ: string(typ), unknownFields: v.unknownFields, unread: v.unread[:0]}
+	v.unknownFields.Reset()
 }
 
-// leave keeps an unknown field.
-func (v *streamEvent) leave(place string, key, raw []byte) {
-	if string(raw) == "null" || v.twice == string(key) {
+// addUnread stores an unknown field.
+func (v *streamEvent) addUnread(place string, key, raw []byte) {
+	if string(raw) == "null" || v.duplicate == string(key) {
 		return
 	}
 	v.unread = append(v.unread, unknownField{place, bytes.Clone(key), raw})
 	if place != "" {
 		place += "/"
 	}
-	v.strays.Add(place, key)
+	v.unknownFields.Add(place, key)
 }
 
-// again takes the next key of an object, and notes a known field that occurs twice.
-func (v *streamEvent) again(seen *wirekit.Members, known []string, key []byte) {
+// checkDuplicate records the next key of an object, and notes a known field that occurs
+// twice.
+func (v *streamEvent) checkDuplicate(seen *wirekit.Members, known []string, key []byte) {
 	if seen.Twice(known, key) {
-		v.twice = string(key)
+		v.duplicate = string(key)
 	}
 }
 
-// read reads the data of an event. Its type is the name of the event, unless the data has
-// one.
+// read reads the data of an event. Its type is the name of the event, unless
+// the data has one.
 func (v *streamEvent) read(data, eventName []byte) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (v *streamEvent) read(data, eventName []byte) error {
 	v.typ = typ
 	var seen wirekit.Members
 	for key := range r.Object() {
-		v.again(&seen, eventFields, key)
+		v.checkDuplicate(&seen, eventFields, key)
 		switch string(key) {
 		case "type":
 			r.Skip()
@@ -134,13 +135,14 @@ func (v *streamEvent) read(data, eventName []byte) error {
 			r.Skip()
 		default:
 			raw := r.Raw()
-			v.leave("", key, raw)
+			v.addUnread("", key, raw)
 		}
 	}
 	return r.End()
 }
 
-// typeOf returns the type of an event: some servers sort its fields, and the type is last.
+// typeOf returns the type of an event. Some servers sort the fields, so that
+// the type is last.
 func typeOf(data []byte, typ string) string {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
@@ -156,7 +158,7 @@ func typeOf(data []byte, typ string) string {
 	return typ
 }
 
-func (v *streamEvent) object() bool {
+func (v *streamEvent) expectObject() bool {
 	if v.r.Kind() == '{' {
 		return true
 	}
@@ -165,13 +167,13 @@ func (v *streamEvent) object() bool {
 }
 
 func (v *streamEvent) delta() {
-	if !v.object() {
+	if !v.expectObject() {
 		return
 	}
 	r := &v.r
 	var seen wirekit.Members
 	for key := range r.Object() {
-		v.again(&seen, deltaFields, key)
+		v.checkDuplicate(&seen, deltaFields, key)
 		switch string(key) {
 		case "message":
 			v.deltaMessage()
@@ -179,7 +181,7 @@ func (v *streamEvent) delta() {
 			if r.Kind() == 'n' {
 				r.Skip()
 			} else {
-				v.finish = laterWord(v.finish, r.String())
+				v.finish = mergeFinishReasons(v.finish, r.String())
 			}
 		case "usage":
 			v.usage = r.Raw()
@@ -193,30 +195,30 @@ func (v *streamEvent) delta() {
 			v.failure = wirekit.Text(r, "")
 		default:
 			raw := r.Raw()
-			v.leave("/delta", key, raw)
+			v.addUnread("/delta", key, raw)
 		}
 	}
 }
 
 func (v *streamEvent) deltaMessage() {
-	if !v.object() {
+	if !v.expectObject() {
 		return
 	}
 	r := &v.r
 	var seen wirekit.Members
 	for key := range r.Object() {
-		v.again(&seen, messageFields, key)
+		v.checkDuplicate(&seen, messageFields, key)
 		switch k := string(key); k {
 		case "role":
 			r.Skip()
 		case "content":
-			if v.list(k) {
+			if v.isObject(k) {
 				v.readContent()
 			}
 		case "tool_plan":
 			v.plan = v.text(k)
 		case "tool_calls":
-			if !v.list(k) {
+			if !v.isObject(k) {
 				continue
 			}
 			if v.typ != eventArguments {
@@ -226,28 +228,29 @@ func (v *streamEvent) deltaMessage() {
 			}
 			v.readFragment()
 		case "citations":
-			if v.list(k) {
+			if v.isObject(k) {
 				v.citation = r.Raw()
 			}
 		default:
 			raw := r.Raw()
-			v.leave("/delta/message", key, raw)
+			v.addUnread("/delta/message", key, raw)
 		}
 	}
 }
 
-// list consumes a value that is not an object. message-start has empty lists.
-func (v *streamEvent) list(field string) (object bool) {
+// isObject reports whether the next value is an object. It consumes any other
+// value: message-start has empty lists.
+func (v *streamEvent) isObject(field string) (object bool) {
 	if v.r.Kind() == '{' {
 		return true
 	}
 	if raw := v.r.Raw(); len(raw) > 2 && raw[0] == '[' {
-		v.filled = field
+		v.nonEmptyList = field
 	}
 	return false
 }
 
-// text reads a string; any other value is none.
+// text reads a string. It consumes any other value and returns an empty string.
 func (v *streamEvent) text(field string) string {
 	switch v.r.Kind() {
 	case '"':
@@ -265,7 +268,7 @@ func (v *streamEvent) readContent() {
 	v.content = block{found: true}
 	var seen wirekit.Members
 	for key := range r.Object() {
-		v.again(&seen, contentFields, key)
+		v.checkDuplicate(&seen, contentFields, key)
 		switch k := string(key); k {
 		case "type":
 			if typ := v.text(k); typ != "" {
@@ -281,7 +284,7 @@ func (v *streamEvent) readContent() {
 			}
 		default:
 			raw := r.Raw()
-			v.leave("/delta/message/content", key, raw)
+			v.addUnread("/delta/message/content", key, raw)
 		}
 	}
 }
@@ -291,15 +294,15 @@ func (v *streamEvent) readFragment() {
 	r := &v.r
 	var seen wirekit.Members
 	for key := range r.Object() {
-		v.again(&seen, fragmentFields, key)
+		v.checkDuplicate(&seen, fragmentFields, key)
 		if string(key) != "function" || r.Kind() != '{' {
 			raw := r.Raw()
-			v.leave("/delta/message/tool_calls", key, raw)
+			v.addUnread("/delta/message/tool_calls", key, raw)
 			continue
 		}
 		var inner wirekit.Members
 		for key := range r.Object() {
-			v.again(&inner, functionFields, key)
+			v.checkDuplicate(&inner, functionFields, key)
 			switch {
 			case string(key) == "arguments" && r.Kind() == '"':
 				v.arguments += r.String()
@@ -307,7 +310,7 @@ func (v *streamEvent) readFragment() {
 				v.arguments, v.whole = string(r.Raw()), true
 			default:
 				raw := r.Raw()
-				v.leave("/delta/message/tool_calls/function", key, raw)
+				v.addUnread("/delta/message/tool_calls/function", key, raw)
 			}
 		}
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// toolCodec reads and writes the tool objects of Cohere's chat API. Definitions and calls
-// look like those of OpenAI Chat. There are no freeform tools, and the strict flag is one
-// of the request. A result is a string, or a list of texts and documents.
+// toolCodec reads and writes the tool objects of the Cohere chat API.
+// Definitions and calls resemble those of OpenAI Chat. There are no freeform
+// tools, and the strict flag belongs to the request. A result is a string, or a
+// list of texts and documents.
 type toolCodec struct{}
 
-// The fields that say what a call runs.
+// The fields that decide what a call runs.
 var (
 	callFields     = []string{"id", "type", "function"}
 	functionFields = []string{"name", "arguments"}
@@ -29,10 +30,11 @@ var toolTraits = toolwire.Traits{
 	ArgumentsPath: []string{"function", "arguments"},
 }
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs lists the codecs of a registry that the dialect creates itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
-// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+// ToolCodec returns the codec of the dialect's tool objects, for use in a
+// registry.
 func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
@@ -51,7 +53,7 @@ func (toolCodec) CallFormat(obj jsonwire.Value) dragoman.Format {
 	return formatCall
 }
 
-// functionTool is the form of every tool.
+// functionTool reads and writes tools.
 var functionTool = toolwire.FunctionTool{Dialect: name}
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
@@ -127,15 +129,16 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 		spill = writeResultContent(v, w, res, at, rep)
 	}
 	if res.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches automatically")
 	}
 	extra.Write(w, res.Extra, name, "")
 	w.EndObject()
 	return spill
 }
 
-// writeResultContent writes a string for one text, otherwise a list of texts and documents.
-// It returns the media, which results cannot carry; a note stays.
+// writeResultContent writes a string for a single text, otherwise a list of
+// texts and documents. It returns the media, which results cannot contain, and
+// writes a note that refers to it.
 func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	texts, _ := toolwire.TextParts(res)
 	toolwire.ReportErrorFlag(res, at, rep)
@@ -161,9 +164,9 @@ func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolR
 				parts = append(parts, placed{p, here})
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s of dialect %s has no form in a tool message", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no place in a tool message", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, here.String(), "%s part has no form in a tool message", p.Kind())
 		}
 	}
 	if len(texts) > 0 { // an error without content
@@ -177,7 +180,7 @@ func writeResultContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolR
 		return spill
 	}
 	if t, ok := parts[0].part.(*dragoman.Text); ok && len(parts) == 1 && t.Extra.For(name) == nil {
-		unsaidOfText(t, parts[0].at, rep)
+		reportText(t, parts[0].at, rep)
 		w.String(t.Text)
 		return spill
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readUsage reads a usage object. The field tokens counts everything that the model read
-// and wrote; billed_units counts what is charged, and is kept.
+// readUsage reads a usage object. tokens counts everything that the model read
+// and wrote. billed_units counts what is charged; it is stored as an extra
+// field.
 func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 	if !wirekit.HasCounts(r, []byte("usage"), rep) {
 		return u
@@ -34,7 +35,7 @@ func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 			extra.Add(&u.Extra, name, "", key, bytes.Clone(r.Raw()))
 		}
 	}
-	if !u.Input.Known && !u.Output.Known { // older servers have nothing else
+	if !u.Input.Known && !u.Output.Known { // older servers send only billed_units
 		u.Input, u.Output = billed.Input, billed.Output
 	}
 	return u
@@ -80,7 +81,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	extra.WriteBut(w, u.Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/billed_units" })
 	w.EndObject()
 	if u.CacheWrite.Known {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "Cohere does not count tokens that are written to a cache")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "Cohere does not count cache writes")
 	}
 	if u.Reasoning.Known {
 		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "Cohere does not count reasoning tokens separately")

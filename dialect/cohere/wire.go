@@ -11,7 +11,7 @@ import (
 // Wire describes the API: paths, headers, framing, and the places of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt locates the messages of a request.
 var messagesAt = wirekit.Conversation{Field: "messages"}
 
 var described = wire.Wire{
@@ -47,10 +47,10 @@ var described = wire.Wire{
 	},
 }
 
-// ofCohere is a sign that no other dialect has. Requests without it look like those of
-// OpenAI Chat, which is the better guess. It belongs to the first group, because OpenAI Chat
-// shares the settings of later ones.
-var ofCohere = wire.Sign{Rank: 55, Because: "it has a model or fields that only Cohere has", Holds: func(m wire.Object) bool {
+// cohereSign matches requests with a feature that only Cohere has. Without one a
+// request looks like OpenAI Chat, which is the better guess. The sign belongs
+// to the first group, because OpenAI Chat shares the settings of later groups.
+var cohereSign = wire.Sign{Rank: 55, Because: "it has a model or fields that only Cohere has", Holds: func(m wire.Object) bool {
 	if !m.Has("messages") {
 		return false
 	}
@@ -60,7 +60,7 @@ var ofCohere = wire.Sign{Rank: 55, Because: "it has a model or fields that only 
 		wire.Any(wire.Blocks(m), func(b wire.Object) bool { return b.Is("type", "document") && b.In("document").Has("data") })
 }}
 
-// isModel reports whether a name is one of Cohere's; Ollama's have a tag.
+// isModel reports whether name is a Cohere model. Ollama models have a tag.
 func isModel(name string) bool {
 	return (strings.HasPrefix(name, "command-") || strings.HasPrefix(name, "c4ai-")) && !strings.Contains(name, ":")
 }
@@ -71,13 +71,13 @@ var signs = wire.Signs{
 	Response: []wire.Sign{{Rank: 55, Because: `it has "message" and "finish_reason"`, Holds: func(m wire.Object) bool {
 		return m.In("message").Has("role") && m.IsText("finish_reason")
 	}}},
-	Stream: []wire.Sign{{Rank: 45, Because: "its events have types of Cohere's", Holds: func(m wire.Object) bool {
+	Stream: []wire.Sign{{Rank: 45, Because: "its events have Cohere types", Holds: func(m wire.Object) bool {
 		switch m.Text("type") {
 		case eventStart, eventContent, eventText, eventPlan, eventCall:
 			return true
 		}
 		return false
 	}}},
-	Request:  [4][]wire.Sign{{wire.HasMessages, ofCohere}},
-	Messages: [3][]wire.Sign{{wire.RolesAndContent, ofCohere}},
+	Request:  [4][]wire.Sign{{wire.HasMessages, cohereSign}},
+	Messages: [3][]wire.Sign{{wire.RolesAndContent, cohereSign}},
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// textStream is a text in fragments of eight bytes, pieceStream a call's
-// argument in such.
+// textStream returns a stream with a text in fragments of eight bytes;
+// pieceStream one with a string argument in such fragments.
 func textStream(fragments int) []byte {
 	chunks := make([]string, 0, fragments+1)
 	for range fragments {
@@ -78,8 +78,8 @@ func BenchmarkEncodeRequest(b *testing.B) {
 	}
 }
 
-// Twice the stream allocates about twice the bytes (quirk C35).
-func TestQuirkC35_StreamsTakeLinearSpace(t *testing.T) {
+// Doubling the stream about doubles the allocated bytes (quirk C35).
+func TestQuirkC35_StreamMemoryIsLinear(t *testing.T) {
 	for name, stream := range map[string]func(int) []byte{"text": textStream, "pieces": pieceStream, "array": func(n int) []byte { return asArray(textStream(n)) }} {
 		bytesFor := func(n int) float64 {
 			body := stream(n)
@@ -90,7 +90,7 @@ func TestQuirkC35_StreamsTakeLinearSpace(t *testing.T) {
 			return float64(after.TotalAlloc - before.TotalAlloc)
 		}
 		if a, b := bytesFor(4000), bytesFor(8000); b > 2.3*a {
-			t.Errorf("%s: twice the stream takes %.2f times the bytes", name, b/a)
+			t.Errorf("%s: twice the stream allocates %.2f times the bytes", name, b/a)
 		}
 	}
 }

@@ -1,33 +1,33 @@
-// Package gemini is the wire language of Google's generateContent, on the
-// Gemini Developer API and on Vertex AI, and of the servers that speak it.
+// Package gemini implements the wire format of the generateContent API, on the
+// Gemini Developer API, on Vertex AI, and on servers compatible with them.
 //
 //	codec := gemini.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// send enc.Body to …/models/{req.Model}:generateContent, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// The model, and whether to stream, stand in the URL and not in the body. An
-// encoder leaves both out and says so in its report; a decoder finds neither,
-// and who has the URL sets [dragoman.Request].Model and Stream. A body that
-// names its model all the same, as the clients of the older library do, gives
-// it as it stands ("models/…"), and gets it back.
+// The URL, not the body, names the model and selects streaming. The encoder
+// omits both and reports that. The decoder finds neither; callers that have the
+// URL set [dragoman.Request].Model and Stream. If a body names its model
+// anyway, as clients of the older library do, the decoder stores the name
+// unchanged ("models/…") and the encoder writes it back.
 //
-// Members are read in lowerCamelCase and in snake_case and written in the
-// first. Tool schemas are written as JSON Schema (parametersJsonSchema) unless
-// [targets.Capabilities].ClosedSchemas asks for the closed subset
-// (parameters).
+// The decoder accepts field names in lowerCamelCase and in snake_case; the
+// encoder writes lowerCamelCase. Tool schemas are written as JSON Schema
+// (parametersJsonSchema) unless [targets.Capabilities].ClosedSchemas selects
+// the closed subset (parameters).
 //
-// Thought signatures are kept on the part they came with and go back to the
-// model that made them. The first call of a turn that came from elsewhere
-// carries the signature the API reserves for that, unless the capability
-// NoDummySignature says that the model needs none.
+// Thought signatures stay on the part they arrived with and are sent back only
+// to the model that made them. If a turn was made by another model, its first
+// call gets the placeholder signature that the API reserves for this case,
+// unless the capability NoDummySignature says that the model does not need one.
 //
-// A user content that holds nothing but function responses decodes with
-// [dragoman.RoleTool]; one that holds other parts beside them stays a user
-// message. Both are user contents on the wire.
+// A user content that contains only function responses decodes with
+// [dragoman.RoleTool]; one that also contains other parts stays a user message.
+// Both are user contents on the wire.
 //
-// A stream is read in both framings that the API has, server-sent events and
-// one JSON array, and written as events unless [Codec].Array is set.
+// The stream decoder reads both framings of the API, server-sent events and one
+// JSON array. The stream encoder writes events unless [Codec].Array is set.
 package gemini
 
 import (
@@ -41,21 +41,23 @@ import (
 
 const name = dialectname.Gemini
 
-// skipSignature is the signature the API takes in place of one that it did not
-// make. It says nothing, and is no loss toward others (quirk B16).
+// skipSignature is the placeholder that the API accepts instead of a signature
+// that it made. It carries no state, so dropping it for another target is not a
+// loss (quirk B16).
 const skipSignature = toolwire.NoSignature
 
-// The formats of native records that are no tool objects.
+// The formats of native records that are not tool objects.
 const (
 	formatChoice   dragoman.Format = "gemini.generate_content.function_calling_config"
 	formatFeedback dragoman.Format = "gemini.generate_content.prompt_feedback"
 	formatError    dragoman.Format = "gemini.generate_content.error"
 )
 
-// Codec reads and writes generateContent. The zero value is ready.
+// Codec reads and writes generateContent. The zero value is ready to use.
 type Codec struct {
-	// Array writes streams as one JSON array, which is what a client gets that
-	// does not ask for alt=sse (quirk C29). Both are read in any case.
+	// Array makes the stream encoder write one JSON array, which the API sends
+	// to clients that do not ask for alt=sse (quirk C29). The decoder reads
+	// both framings regardless.
 	Array bool
 }
 
@@ -93,8 +95,8 @@ func (Codec) Limits() targets.Limits {
 		NoMidSystem:    true,
 		DummySignature: skipSignature,
 		GrowthExceptions: []string{
-			"a late duplicate result replaces the earlier one in its place, and a late one stands before the media of those beside it",
-			"the content that opens a conversation without any gives way to the first that comes",
+			"a late duplicate result replaces the earlier one in its position, and a late result precedes the media of the other results in its turn",
+			"the content synthesized to open an empty conversation is replaced by the first real one",
 		},
 	}
 }

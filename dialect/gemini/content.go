@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether the data of a stream's event carries something of the answer.
-// A chunk with usage alone, or with empty parts and no reason to finish, does not. What
-// cannot be read counts as content.
+// hasContent reports whether the data of a stream event contributes to the
+// response. A chunk that only has usage, or only empty parts and no finish
+// reason, does not. Data that cannot be parsed counts as content.
 func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()

@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readMedia reads a part that holds media: its content, or where it is.
-// Any other part is none, nil.
+// readMedia reads a part that holds media, inline or by URL. It returns nil for
+// any other part.
 func readMedia(raw json.RawMessage) *dragoman.Media {
 	const d = dialectname.Gemini
 	m := &dragoman.Media{}
@@ -26,10 +26,10 @@ func readMedia(raw json.RawMessage) *dragoman.Media {
 		return nil
 	}
 	for key := range rd.Object() {
-		member := string(jsonwire.Camel(key))
-		if (member == "inlineData" || member == "fileData") && rd.Kind() == '{' {
+		field := string(jsonwire.Camel(key))
+		if (field == "inlineData" || field == "fileData") && rd.Kind() == '{' {
 			found++
-			readBlob(rd, m, member)
+			readBlob(rd, m, field)
 			continue
 		}
 		extra.Add(&m.Extra, d, "", key, rd.Raw())
@@ -41,7 +41,7 @@ func readMedia(raw json.RawMessage) *dragoman.Media {
 	return m
 }
 
-func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
+func readBlob(rd *jsonwire.Reader, m *dragoman.Media, field string) {
 	for key := range rd.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "mimeType":
@@ -53,14 +53,14 @@ func readBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 		case "displayName":
 			raw := rd.Raw()
 			m.Name = jsonwire.Unquote(raw)
-			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, []byte("displayName"), raw)
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+field, []byte("displayName"), raw)
 		default:
-			extra.Add(&m.Extra, dialectname.Gemini, "/"+member, key, rd.Raw())
+			extra.Add(&m.Extra, dialectname.Gemini, "/"+field, key, rd.Raw())
 		}
 	}
 }
 
-// mediaOf is the kind of media of a content type.
+// mediaOf returns the kind of media of a MIME type.
 func mediaOf(mime string) string {
 	switch kind, _, _ := strings.Cut(mime, "/"); kind {
 	case "image":
@@ -74,70 +74,72 @@ func mediaOf(mime string) string {
 	}
 }
 
-// writeMediaField writes the member of a part that holds media, which has
-// content or a URL. Members beside it are the part's.
+// writeMediaField writes the inlineData or fileData field of a part. The caller
+// writes the other fields of the part. m must have content or a URL.
 func writeMediaField(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Gemini
-	member, mime, data := "inlineData", m.MIME, m.Base64
+	field, mime, data := "inlineData", m.MIME, m.Base64
 	switch {
 	case data != "":
 	case m.Text != "":
 		mime, data = "text/plain", base64.StdEncoding.EncodeToString([]byte(m.Text))
 	default:
-		member = "fileData"
+		field = "fileData"
 	}
-	w.Key(member)
+	w.Key(field)
 	w.BeginObject()
 	w.StringFieldIf("mimeType", mime)
-	if member == "inlineData" {
+	if field == "inlineData" {
 		w.StringField("data", data)
 	} else {
 		w.StringField("fileUri", m.URL)
 	}
-	named := "/" + member + "/displayName"
-	if _, came := extra.Get(m.Extra, d, named); came {
+	named := "/" + field + "/displayName"
+	if _, ok := extra.Get(m.Extra, d, named); ok {
 		w.StringFieldIf("displayName", m.Name)
 	} else if m.Name != "" { // one of the API's two servers refuses it
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "the name %.60q", m.Name)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "file name %.60q", m.Name)
 	}
-	extra.WriteBut(w, m.Extra, d, "/"+member, func(f dragoman.Field) bool { return f.Path == named })
+	extra.WriteBut(w, m.Extra, d, "/"+field, func(f dragoman.Field) bool { return f.Path == named })
 	w.EndObject()
 	if m.Title != "" {
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "the title %.60q", m.Title)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "title %.60q", m.Title)
 	}
 	if m.Detail != "" && m.Detail != "auto" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "image detail %q", m.Detail)
 	}
 	if m.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches automatically")
 	}
 }
 
-// fileTypes are the types of files that Gemini takes beside texts and media.
+// fileTypes lists the file types that Gemini accepts in addition to text,
+// images, audio and video.
 var fileTypes = []string{
 	"application/pdf", "application/json", "application/xml", "application/rtf", "application/javascript", "application/x-javascript",
 	"application/x-python-code", "application/x-typescript",
 }
 
-// settledMedia is media as Gemini takes it, with its type told, or why it takes
-// none such: not every type, and content of no type not at all.
-func settledMedia(m *dragoman.Media) (settled *dragoman.Media, why string) {
+// normalizeMedia returns m with a MIME type that Gemini accepts. If Gemini does
+// not accept the media, why is the reason: it refuses some types, and all inline
+// content without a type.
+func normalizeMedia(m *dragoman.Media) (settled *dragoman.Media, why string) {
 	m = toolwire.SettledMedia(m)
 	switch {
 	case toolwire.NoURL(m):
-		return m, fmt.Sprintf("the %s has no URL to fetch it from", m.Media)
+		return m, fmt.Sprintf("%s without a URL to fetch it from", m.Media)
 	case m.Base64 == "":
 		return m, ""
 	}
 	mime := toolwire.MediaType(m)
 	kind, _, _ := strings.Cut(mime, "/")
-	takes := slices.Contains(fileTypes, mime) || kind == "text" || kind == "audio" || kind == "video" || kind == "image" && mime != "image/svg+xml"
-	if !takes {
-		return m, fmt.Sprintf("Gemini takes no %s of type %.60q", m.Media, m.MIME)
+	accepted := slices.Contains(fileTypes, mime) || kind == "text" || kind == "audio" || kind == "video" || kind == "image" && mime != "image/svg+xml"
+	if !accepted {
+		return m, fmt.Sprintf("Gemini does not accept %s type %.60q", m.Media, m.MIME)
 	}
 	given, _, _ := strings.Cut(m.MIME, ";")
 	if m.MIME == mime || given == mime && kind == "audio" {
-		return m, "" // parameters may say how a sound is to be read
+		return m, "" // keep parameters: they may describe the audio encoding
 	}
 	typed := *m
 	typed.MIME = mime

@@ -21,15 +21,16 @@ import (
 const (
 	wireUser  = blockwire.User
 	wireModel = "model"
-	// wireSystem is the system instruction, which stands outside the contents.
+	// wireSystem is the role of the system instruction, which is not one of the
+	// contents.
 	wireSystem = blockwire.System
 )
 
-// unknownTool names the tool of a result where nothing says which it was.
+// unknownTool is the tool name written for a result whose tool is unknown.
 const unknownTool = "unknown_tool"
 
-// conversation is the plan of a request's conversation, and says what its parts
-// become on this wire.
+// conversation plans the contents of a request and converts its parts to the
+// wire.
 type conversation struct {
 	blockwire.Plan
 	reg    *interop.Registry
@@ -38,16 +39,16 @@ type conversation struct {
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 
-	calls map[string]*dragoman.ToolCall // by id; of several the last
-	bare  map[string]bool               // ids that we made, of calls to which the API gave none
-	// spilled is media of results that stands beside them.
+	calls map[string]*dragoman.ToolCall // by id; the last one if an id repeats
+	bare  map[string]bool               // ids that the decoder synthesized for calls without one
+	// spilled holds media that is written after the results it came from.
 	spilled []blockwire.Block
-	// recorded are the records of the message at.
+	// recorded caches the records of the message at.
 	recorded *wirekit.Records
 	at       *dragoman.Message
 }
 
-// records are those of a message, which are looked for once.
+// records returns the records of m. It caches them for the current message.
 func (c *conversation) records(m *dragoman.Message) *wirekit.Records {
 	if m != c.at {
 		c.recorded, c.at = nil, m
@@ -70,25 +71,25 @@ func newConversation(reg *interop.Registry, limits targets.Limits, o dialect.Enc
 	}
 }
 
-// arrange plans the whole of a request's conversation.
+// arrange plans the contents and the system instruction of a request.
 func (c *conversation) arrange(req *dragoman.Request) {
 	c.Arrange(req, c, c.rep)
 	c.Open()
 }
 
-// Complete implements [blockwire.Wire]: there is nothing to settle here.
+// Complete implements [blockwire.Wire]. Gemini messages need no completion.
 func (c *conversation) Complete(out []blockwire.Block, _ *dragoman.Message, _ extra.Path, _ string, _ *dragoman.Report) []blockwire.Block {
 	return out
 }
 
-// mayReturn reports whether opaque state of a message goes to the target: to the
-// model that made it and nobody else (quirk B16).
+// mayReturn reports whether opaque state of a message may be sent to the
+// target. Only the model that made it gets it back (quirk B16).
 func (c *conversation) mayReturn(m *dragoman.Message, r *dragoman.Reasoning) bool {
 	return m != nil && !c.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, r, &c.limits, &c.target)
 }
 
-// signature is what of a part's signature goes to the target. The one that
-// stands for none has no origin.
+// signature returns the signature to send for a part; empty if the target must
+// not see it. The placeholder has no origin, so it always passes.
 func (c *conversation) signature(m *dragoman.Message, signature string, at extra.Path, rep *dragoman.Report) string {
 	if signature == "" || signature == skipSignature || c.mayReturn(m, nil) {
 		return signature
@@ -97,8 +98,8 @@ func (c *conversation) signature(m *dragoman.Message, signature string, at extra
 	return ""
 }
 
-// Add implements [blockwire.Wire]: it appends a part in the form the wire has
-// for it, or reports that there is none.
+// Add implements [blockwire.Wire]. It appends a part in its wire form, or
+// reports that the wire has no form for it.
 func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	drop := func(sev dragoman.Severity, format string, args ...any) []blockwire.Block {
 		rep.Addf(dragoman.Dropped, sev, at.String(), format, args...)
@@ -108,26 +109,26 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	switch p := p.(type) {
 	case *dragoman.Text:
 		if b.Signature = c.signature(m, p.Signature, at, rep); b.Signature == "" && strings.TrimSpace(p.Text) == "" {
-			return drop(dragoman.Info, "a text that says nothing")
+			return drop(dragoman.Info, "empty text")
 		}
 	case *dragoman.Refusal:
 		extra.Report(rep, p.Extra, name, at)
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "refusal written as text")
 		if strings.TrimSpace(p.Text) == "" {
-			return drop(dragoman.Info, "a text that says nothing")
+			return drop(dragoman.Info, "empty text")
 		}
 		b.Part = &dragoman.Text{Text: p.Text}
 	case *dragoman.Data:
 		b.Part = &dragoman.Text{Text: string(p.JSON)}
 	case *dragoman.Reasoning:
 		if blockwire.Visible(p) == "" && !c.target.Caps.NoReasoning && c.records(m).Carried(p) {
-			return out // the calls carry it
+			return out // the calls carry its records
 		}
 		if role != wireModel || !c.mayReturn(m, p) {
-			return drop(dragoman.Warn, "reasoning that this target did not write")
+			return drop(dragoman.Warn, "reasoning of another model")
 		}
 		if blockwire.Visible(p) == "" && p.Signature == "" {
-			return drop(dragoman.Info, "reasoning that says nothing")
+			return drop(dragoman.Info, "empty reasoning")
 		}
 		b.Signature = p.Signature
 	case *dragoman.Media:
@@ -135,9 +136,9 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	case *dragoman.ToolCall:
 		switch {
 		case p.Hosted:
-			return drop(dragoman.Serious, "call of %q was run by its provider", p.Name)
+			return drop(dragoman.Serious, "call of %q was executed by its provider", p.Name)
 		case role != wireModel:
-			return drop(dragoman.Serious, "a call outside an assistant message")
+			return drop(dragoman.Serious, "tool call outside an assistant message")
 		}
 		if signature, bare := wirekit.ThroughChat(p, c.records(m)); signature != "" && !c.target.Caps.NoReasoning {
 			b.Part, b.Signature = bare, signature
@@ -146,38 +147,39 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		b.Signature = c.signature(m, p.Signature, at, rep)
 	case *dragoman.ToolResult:
 		if role != wireUser {
-			return drop(dragoman.Serious, "a tool result inside a message of role %s", role)
+			return drop(dragoman.Serious, "tool result in a message of role %s", role)
 		}
-		b.Part = typedResult(p, c.Own(m), at, rep)
+		b.Part = acceptedResult(p, c.Own(m), at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			return drop(dragoman.Serious, "%s of %s has no place here", extra.A(p.Type), p.Dialect)
+			return drop(dragoman.Serious, "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
 		}
 		b.Part = c.opaque(m, p, at, rep)
 	default:
-		return drop(dragoman.Serious, "a part of an unknown kind")
+		return drop(dragoman.Serious, "part of an unknown kind")
 	}
 	return append(out, b)
 }
 
-// media appends media, or a note where it cannot be sent (quirk D14).
+// media appends media, or a text note if the target does not accept it (quirk
+// D14).
 func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragoman.Message, p *dragoman.Media, role string, rep *dragoman.Report) []blockwire.Block {
 	why := ""
 	switch {
 	case role == wireSystem && !c.Own(m) && m != nil:
-		why = "a system instruction takes no " + p.Media
+		why = p.Media + " in a system instruction"
 	case p.Text == "" && !c.target.Caps.TakesMedia(p.Media):
-		why = "the target takes no " + p.Media
+		why = "the target does not accept " + p.Media + " input"
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
-		why = extra.A(p.Media) + " that only its own provider can read"
+		why = p.Media + " that only its own provider can read"
 	}
 	if why != "" {
-		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; a note stands in for it")
+		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; replaced by a note")
 		b.Part = &dragoman.Text{Text: toolwire.Placeholder(p)}
 		return append(out, b)
 	}
-	if !c.Own(m) || mistyped(p) {
-		if b.Part = taken(p, b.At, rep); b.Part.Kind() != codes.KindMedia {
+	if !c.Own(m) || hasBadType(p) {
+		if b.Part = acceptedMedia(p, b.At, rep); b.Part.Kind() != codes.KindMedia {
 			return append(out, b)
 		}
 	}
@@ -187,8 +189,8 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	return append(out, b)
 }
 
-// opaque is a part that we do not know as it goes to the target: without a
-// signature that belongs to another model.
+// opaque returns an unknown part to send to the target. It removes a signature
+// that another model made.
 func (c *conversation) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path, rep *dragoman.Report) *dragoman.Opaque {
 	signed, rest := withoutSignature(p.JSON)
 	if signed == "" || c.signature(m, signed, at, rep) != "" {
@@ -199,7 +201,7 @@ func (c *conversation) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.
 	return &bare
 }
 
-// withoutSignature takes the signature out of a part.
+// withoutSignature splits a part into its thought signature and the rest.
 func withoutSignature(raw []byte) (signature string, rest []byte) {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)
@@ -219,9 +221,9 @@ func withoutSignature(raw []byte) (signature string, rest []byte) {
 	return signature, w.Buf
 }
 
-// Said implements [blockwire.Wire]: it gives the first call of a turn that came
-// from elsewhere the signature which the API takes in place of its own (quirk
-// B16). A call that the target made without one needs none.
+// Said implements [blockwire.Wire]. If another model made the turn, it gives
+// the first call the placeholder signature (quirk B16). A call that the target
+// itself made without a signature stays unsigned.
 func (c *conversation) Said(t *blockwire.Turn) {
 	i := slices.IndexFunc(t.Blocks, func(b blockwire.Block) bool { return b.Part.Kind() == codes.KindToolCall })
 	if i < 0 || c.target.Caps.NoDummySignature || t.Blocks[i].Raw != nil || t.Blocks[i].Signature != "" {
@@ -235,7 +237,7 @@ func (c *conversation) Said(t *blockwire.Turn) {
 	extra.ReportUnsigned(c.rep, b.At.String()+"/signature")
 }
 
-// source is the message that a block came from.
+// source returns the message that a block came from.
 func source(t *blockwire.Turn, b *blockwire.Block) *dragoman.Message {
 	for _, m := range t.Messages {
 		if slices.Contains(m.Parts, b.Part) {
@@ -245,8 +247,8 @@ func source(t *blockwire.Turn, b *blockwire.Block) *dragoman.Message {
 	return nil
 }
 
-// writePart writes one part, and behind a result the media that has no place in
-// it.
+// writePart writes one part. Media that a result cannot contain is queued in
+// c.spilled.
 func (c *conversation) writePart(w *jsonwire.Writer, b *blockwire.Block) error {
 	if b.Raw != nil {
 		w.Known(b.Raw)
@@ -257,7 +259,7 @@ func (c *conversation) writePart(w *jsonwire.Writer, b *blockwire.Block) error {
 		writeText(w, p.Text, false, b.Signature, p.Extra)
 		extra.Report(c.rep, p.Extra, name, b.At)
 		if p.Cache != nil {
-			c.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String()+"/cache", "cache breakpoint: the target caches by itself")
+			c.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String()+"/cache", "cache breakpoint: the target caches automatically")
 		}
 	case *dragoman.Reasoning:
 		writeText(w, blockwire.Visible(p), true, b.Signature, p.Extra)
@@ -282,12 +284,13 @@ func writeText(w *jsonwire.Writer, text string, thought bool, signature string, 
 		w.BoolField("thought", true)
 	}
 	w.StringFieldIf("thoughtSignature", signature)
-	extra.WriteBut(w, e, name, "", func(f dragoman.Field) bool { return said(f, thought, signature) })
+	extra.WriteBut(w, e, name, "", func(f dragoman.Field) bool { return alreadyWritten(f, thought, signature) })
 	w.EndObject()
 }
 
-// said reports whether a member that was kept aside was written already.
-func said(f dragoman.Field, thought bool, signature string) bool {
+// alreadyWritten reports whether writeText already wrote the field f of a part's extra
+// fields.
+func alreadyWritten(f dragoman.Field, thought bool, signature string) bool {
 	return f.Path == "/thought" && thought || f.Path == "/thoughtSignature" && signature != ""
 }
 
@@ -300,20 +303,21 @@ func writeMedia(w *jsonwire.Writer, p *dragoman.Media, signature string, at extr
 	extra.Report(rep, p.Extra, name, at)
 }
 
-// nameless reports whether a call goes without its id: the API gave it none, or
-// the target takes none (quirk B15).
-func (c *conversation) nameless(id string) bool { return c.target.Caps.NoCallIDs || c.bare[id] }
+// omitsID reports whether a call is written without its id: the API gave it
+// none, or the target does not accept ids (quirk B15).
+func (c *conversation) omitsID(id string) bool { return c.target.Caps.NoCallIDs || c.bare[id] }
 
 func (c *conversation) writeCall(w *jsonwire.Writer, b *blockwire.Block, p *dragoman.ToolCall) error {
 	call := *p
 	call.Signature = ""
-	if c.nameless(call.ID) {
+	if c.omitsID(call.ID) {
 		call.ID = ""
 	}
 	return writeCallPart(w, c.reg, &call, b.Signature, b.At, c.rep)
 }
 
-// writeCallPart writes a call and what stands beside it in its part.
+// writeCallPart writes a part that holds a call, with the other fields of that
+// part.
 func writeCallPart(w *jsonwire.Writer, reg *interop.Registry, call *dragoman.ToolCall, signature string, at extra.Path, rep *dragoman.Report) error {
 	w.BeginObject()
 	w.Key("functionCall")
@@ -327,7 +331,7 @@ func writeCallPart(w *jsonwire.Writer, reg *interop.Registry, call *dragoman.Too
 }
 
 // writeResult writes a result, which must name its tool (quirk D15). Media that
-// has no place in it waits until the results of the turn are written.
+// does not fit in it waits until all results of the turn are written.
 func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dragoman.ToolResult) error {
 	res := *p
 	if call := c.calls[res.CallID]; res.Name == "" && call != nil {
@@ -335,13 +339,13 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	}
 	if res.Name == "" {
 		res.Name = unknownTool
-		c.rep.Addf(dragoman.Synthesized, dragoman.Warn, b.At.String()+"/name", "the API requires the name of the tool; %q written", unknownTool)
+		c.rep.Addf(dragoman.Synthesized, dragoman.Warn, b.At.String()+"/name", "the API requires a tool name: %q written", unknownTool)
 	}
-	if c.nameless(res.CallID) {
+	if c.omitsID(res.CallID) {
 		res.CallID = ""
 	}
 	if wirekit.RefusesAny(&c.target.Caps, res.Content) {
-		res.Content = c.noted(res.Content, b.At)
+		res.Content = c.replaceMedia(res.Content, b.At)
 	}
 	w.BeginObject()
 	w.Key("functionResponse")
@@ -354,14 +358,14 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	for _, s := range spill {
 		if m, ok := s.(*dragoman.Media); ok {
 			at := b.At.Elem("content", slices.Index(res.Content, s))
-			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "%s written beside the result, which does not take it", extra.A(m.Media))
+			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "%s moved after the result, which cannot contain it", m.Media)
 			c.spilled = append(c.spilled, blockwire.Block{Part: m, At: at})
 		}
 	}
 	return nil
 }
 
-// writeSpilled writes the media that waits.
+// writeSpilled writes the queued media and empties the queue.
 func (c *conversation) writeSpilled(w *jsonwire.Writer) {
 	for _, b := range c.spilled {
 		writeMedia(w, b.Part.(*dragoman.Media), "", b.At, c.rep)
@@ -369,18 +373,18 @@ func (c *conversation) writeSpilled(w *jsonwire.Writer) {
 	c.spilled = c.spilled[:0]
 }
 
-// answers reports whether a block is a result of a call that is known.
-func (c *conversation) answers(b *blockwire.Block) bool {
+// isKnownResult reports whether a block is the result of a known call.
+func (c *conversation) isKnownResult(b *blockwire.Block) bool {
 	res, ok := b.Part.(*dragoman.ToolResult)
 	return ok && c.calls[res.CallID] != nil
 }
 
-// noted puts notes in place of the media of a result.
-func (c *conversation) noted(parts []dragoman.Part, at extra.Path) []dragoman.Part {
+// replaceMedia replaces media that the target does not accept with text notes.
+func (c *conversation) replaceMedia(parts []dragoman.Part, at extra.Path) []dragoman.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
 		if m, ok := p.(*dragoman.Media); ok && m.Text == "" && !c.target.Caps.TakesMedia(m.Media) {
-			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target takes no %s; a note stands in for it", m.Media)
+			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target does not accept %s input; replaced by a note", m.Media)
 			parts[i] = &dragoman.Text{Text: toolwire.Placeholder(m)}
 		}
 	}

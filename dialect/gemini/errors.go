@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. A stream that is an array answers
-// with the error in a list; some servers with the envelopes of others, or none.
+// DecodeError implements [dialect.Codec]. A JSON array stream reports its error
+// inside a list; some servers use the envelope of another API, or none.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	wait := time.Duration(0)
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError,
@@ -25,8 +25,8 @@ func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.
 	return e
 }
 
-// readError reads {"error":{…}}, alone or in a list; anything else is none. It
-// returns the wait that the error asks for.
+// readError reads {"error":{…}}, alone or in a list, and skips anything else.
+// It returns the retry delay that the error asks for.
 func readError(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
 	switch r.Kind() {
 	case '[':
@@ -85,8 +85,8 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Durati
 	return wait
 }
 
-// readDetail reads one of the records that explain an error: why, and how long
-// to wait.
+// readDetail reads one element of the error details: the reason, or the retry
+// delay.
 func readDetail(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
 	if r.Kind() != '{' {
 		r.Skip()
@@ -105,7 +105,7 @@ func readDetail(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
 	return wait
 }
 
-// delay reads a duration such as "34.4s"; no server means more than a year.
+// delay parses a duration such as "34.4s". It caps the result at one year.
 func delay(s string) time.Duration {
 	seconds, err := strconv.ParseFloat(strings.TrimSuffix(s, "s"), 64)
 	if err != nil || !(seconds > 0) {
@@ -118,8 +118,8 @@ func delay(s string) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// status is the number of an error: the answer's, or inside a stream the one it
-// tells.
+// status returns the HTTP status of an error. An error inside a stream has its
+// status in the code field. It returns 0 if neither is an error status.
 func status(e *dragoman.APIError) int {
 	if e.Status >= 400 && e.Status <= 599 {
 		return e.Status
@@ -167,14 +167,14 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	return dragoman.ErrorUnknown
 }
 
-// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes, if they are JSON, and its status, if it is one of an error. No
-// error at all is one of the server.
+// EncodeError implements [dialect.Codec]. An unchanged error of this dialect
+// keeps its body, if that is JSON, and its status, if that is an error status.
+// A nil error is written as a server error.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
-		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
+		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "unknown error"}
 	}
-	typ, code := wordsOf(e)
+	typ, code := statusOf(e)
 	if raw := nativeError(e); raw != nil {
 		if n := status(e); n != 0 {
 			code = n
@@ -183,25 +183,28 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	}
 	var w jsonwire.Writer
 	writeError(&w, e, typ, code)
-	said := errorSaid(typ, code)
-	said.Status = code
+	written := writtenError(typ, code)
+	written.Status = code
 	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, said, "")
+	wirekit.ReportError(&rep, e, written, "")
 	return code, w.Buf, rep
 }
 
-// nativeError is the error as it came from this dialect; nil for one of another,
-// one that was changed, and one that could be taken for an answer.
+// nativeError returns the original body of an error of this dialect. It returns
+// nil if the error is of another dialect, was changed, or could be mistaken for
+// a response.
 func nativeError(e *dragoman.APIError) []byte {
 	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"candidates"}, Snake: true}.JSON(e)
 }
 
-// errorSaid is what writeError says.
-func errorSaid(typ string, code int) wirekit.ErrorSaid {
+// writtenError describes the fields that writeError writes, so that the rest can
+// be reported.
+func writtenError(typ string, code int) wirekit.ErrorSaid {
 	return wirekit.ErrorSaid{Type: typ, Code: strconv.Itoa(code), Wait: true}
 }
 
-// writeError writes the envelope, which is the same in a body and in a stream.
+// writeError writes the error envelope, which is the same in a body and in a
+// stream.
 func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string, code int) {
 	w.BeginObject()
 	w.Key("error")
@@ -222,9 +225,9 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string, code int) 
 	w.EndObject()
 }
 
-// wordsOf are the status word and number this dialect has for an error. Words
-// of another API never leak (quirk J3).
-func wordsOf(e *dragoman.APIError) (typ string, code int) {
+// statusOf returns the status name and number for an error of this dialect.
+// Names of other APIs are never written (quirk J3).
+func statusOf(e *dragoman.APIError) (typ string, code int) {
 	switch e.Class {
 	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
 		return "INVALID_ARGUMENT", 400

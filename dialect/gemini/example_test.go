@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 )
 
-// A turn of a tool loop: the model and whether to stream stand in the URL, and
-// the call comes back with the signature that its part must keep.
+// One turn of a tool loop. The URL names the model and selects streaming, and
+// the call comes back with a signature that must stay on its part.
 func Example() {
 	codec := gemini.Codec{}
 	req := &dragoman.Request{
@@ -28,9 +28,9 @@ func Example() {
 	}
 	fmt.Printf("POST …/models/%s:generateContent\n%s\n", req.Model, enc.Body)
 
-	answer := []byte(`{"candidates":[{"content":{"role":"model","parts":[
+	raw := []byte(`{"candidates":[{"content":{"role":"model","parts":[
 		{"functionCall":{"id":"fc-1","name":"get_weather","args":{"city":"Oslo"}},"thoughtSignature":"EpEg"}]},"finishReason":"STOP"}]}`)
-	resp, _, err := codec.DecodeResponse(answer, dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := codec.DecodeResponse(raw, dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		log.Fatal(err)
 	}

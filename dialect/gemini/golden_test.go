@@ -6,5 +6,5 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// TestGolden runs the files of testdata: see [codectest.Wire].
+// TestGolden runs the files in testdata; see [codectest.Wire].
 func TestGolden(t *testing.T) { codectest.Golden(t, codectest.Wire(codec, checkWire)) }

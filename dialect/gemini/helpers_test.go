@@ -18,7 +18,7 @@ import (
 
 var codec gemini.Codec
 
-// checked is the codec, whose errors fail the test.
+// checked wraps the codec; its errors fail the test.
 var checked = codectest.Codec{Codec: codec}
 
 var (
@@ -28,14 +28,14 @@ var (
 	result         = codectest.Result
 	collect        = checked.CollectStream
 	play           = checked.Play
-	said           = codectest.Message
+	newMessage     = codectest.Message
 	call           = codectest.Call
 )
 
 var (
-	// own is the origin of what a client of this dialect sends.
+	// own is the origin of messages of this dialect.
 	own = &dragoman.Origin{Dialect: dialectname.Gemini}
-	// foreign is the origin of what another dialect minted.
+	// foreign is the origin of messages of another dialect.
 	foreign = &dragoman.Origin{Dialect: dialectname.Anthropic, Provider: "anthropic"}
 )
 
@@ -64,8 +64,8 @@ func encode(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (strin
 	return string(enc.Body), enc.Report
 }
 
-// member is the JSON of a top-level member of a body.
-func member(t testing.TB, body, name string) string {
+// topField returns the JSON of a top-level field of a body.
+func topField(t testing.TB, body, name string) string {
 	t.Helper()
 	var v map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
@@ -74,7 +74,7 @@ func member(t testing.TB, body, name string) string {
 	return string(v[name])
 }
 
-// contentsOf gives the encoded elements of the conversation as text.
+// contentsOf returns the encoded contents as text.
 func contentsOf(t interface{ Fatalf(string, ...any) }, body string) []string {
 	var v struct{ Contents []json.RawMessage }
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
@@ -87,7 +87,7 @@ func contentsOf(t interface{ Fatalf(string, ...any) }, body string) []string {
 	return out
 }
 
-// sseStream frames chunks, one a line, as a server does.
+// sseStream frames chunks as server-sent events, one per line.
 func sseStream(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range chunks {
@@ -96,7 +96,8 @@ func sseStream(chunks ...string) string {
 	return b.String()
 }
 
-// chunk is a chunk of one candidate with the given parts; finish may be empty.
+// chunk returns a chunk with one candidate and the given parts; finish may be
+// empty.
 func chunk(finish, parts string) string {
 	if finish != "" {
 		finish = `,"finishReason":"` + finish + `"`
@@ -104,10 +105,10 @@ func chunk(finish, parts string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + finish + `,"index":0}],"modelVersion":"gemini-3.8-flash","responseId":"r1"}`
 }
 
-// answerOf is a whole response with the given parts.
-func answerOf(finish, parts string) string { return chunk(finish, parts) }
+// responseBody returns a complete response with the given parts.
+func responseBody(finish, parts string) string { return chunk(finish, parts) }
 
-// has fails unless a report holds a loss of this kind at this place.
+// has fails the test unless rep has a loss of this kind at this path.
 func has(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string) {
 	t.Helper()
 	for _, l := range rep.Losses {
@@ -115,7 +116,7 @@ func has(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string)
 			return
 		}
 	}
-	t.Errorf("the report lacks %s at %s:\n%s", kind, path, rep)
+	t.Errorf("no loss %s at %s in:\n%s", kind, path, rep)
 }
 
 var ignoreSidecars = cmp.Options{
@@ -130,7 +131,8 @@ var ignoreSidecars = cmp.Options{
 	}),
 }
 
-// checkWire says what a strict client would refuse of a stream that we wrote.
+// checkWire returns the reason why a strict client would refuse an encoded
+// stream.
 func checkWire(stream []byte) error { return emitcheck.Order(dialectname.Gemini, stream) }
 
 func equalJSON(a, b any) bool { return cmp.Equal(a, b) }

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-func TestWrongTypesAreErrorsWithTheirPlace(t *testing.T) {
+func TestWrongTypeErrorHasPointer(t *testing.T) {
 	for body, pointer := range map[string]string{
 		`7`:                                          "",
 		`{"contents":7}`:                             "/contents",
@@ -33,7 +33,7 @@ func TestWrongTypesAreErrorsWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestABadCallOrResultIsKeptAndCostsNothingElse(t *testing.T) {
+func TestInvalidCallOrResultIsKept(t *testing.T) {
 	req := decode(t, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":7,"args":{}}},{"text":"a"}]},{"role":"user","parts":[{"functionResponse":"x"},{"functionResponse":{"name":"orphan","response":{"output":"o"}}}]}]}`)
 	c := req.Messages[0].ToolCalls()
 	if len(c) != 1 || c[0].Problem == nil {
@@ -47,10 +47,10 @@ func TestABadCallOrResultIsKeptAndCostsNothingElse(t *testing.T) {
 	}
 }
 
-func TestSizesAreBounded(t *testing.T) {
+func TestSizeLimits(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	o := dialect.DecodeOptions{MaxBytes: 500}
-	body := answerOf("STOP", `{"text":"`+long+`"}`)
+	body := responseBody("STOP", `{"text":"`+long+`"}`)
 	if _, _, err := codec.DecodeResponse([]byte(body), o); !errors.Is(err, dragoman.ErrTooLarge) {
 		t.Errorf("response: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestSizesAreBounded(t *testing.T) {
 	for _, stream := range []string{sseStream(body), "[" + body + "]", "[" + strings.Repeat(" ", 1000), sseStream(body)[:700]} {
 		for _, size := range []int{1, 100, len(stream)} {
 			if _, err := drain(o, []byte(stream), size); !errors.Is(err, dragoman.ErrTooLarge) {
-				t.Errorf("%.20s in pieces of %d: %v", stream, size, err)
+				t.Errorf("%.20s in chunks of %d: %v", stream, size, err)
 			}
 		}
 	}
@@ -71,12 +71,12 @@ func TestSizesAreBounded(t *testing.T) {
 	for _, index := range []string{"1000000000", "-1", "128"} {
 		stream := sseStream(`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":` + index + `}]}`)
 		if _, err := drain(dialect.DecodeOptions{}, []byte(stream)); err == nil {
-			t.Errorf("candidate %s was taken", index)
+			t.Errorf("candidate %s was accepted", index)
 		}
 	}
 }
 
-func TestHostileInputTakesLinearTime(t *testing.T) {
+func TestHostileInputIsLinear(t *testing.T) {
 	calls := func(n int) string {
 		var b strings.Builder
 		b.WriteString(`{"contents":[{"role":"model","parts":[`)

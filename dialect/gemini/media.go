@@ -9,22 +9,23 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolwire"
 )
 
-// taken is media as the API takes it, or a note (quirk D14).
-func taken(p *dragoman.Media, at extra.Path, rep *dragoman.Report) dragoman.Part {
-	m, why := settledMedia(p)
+// acceptedMedia returns p in a form that the API accepts, or a text note that replaces
+// it (quirk D14).
+func acceptedMedia(p *dragoman.Media, at extra.Path, rep *dragoman.Report) dragoman.Part {
+	m, why := normalizeMedia(p)
 	if why != "" {
-		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; replaced by a note")
 		return &dragoman.Text{Text: toolwire.Placeholder(p)}
 	}
 	if m != p && m.MIME != p.MIME && p.Base64 != "" {
-		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the type is written as %q", m.MIME)
+		rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "MIME type written as %q", m.MIME)
 	}
-	return typed(m, at, rep)
+	return withURLType(m, at, rep)
 }
 
-// typed is media with its type told, where it is sent by a URL that tells it: a
-// part by URL without one is refused, or read as anything (quirk D13).
-func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Media {
+// withURLType adds the MIME type that the URL of p implies. The API refuses a part by
+// URL without a type, or guesses one (quirk D13).
+func withURLType(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Media {
 	if p.MIME != "" || p.Base64 != "" || p.Text != "" {
 		return p
 	}
@@ -32,33 +33,33 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	if mime == "" {
 		return p
 	}
-	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the API requires a type; %q follows from the URL", mime)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String()+"/mime", "the API requires a MIME type: %q derived from the URL", mime)
 	out := *p
 	out.MIME = mime
 	return &out
 }
 
-// mistyped reports content that has no type, one of which the API is known to take
-// none, or a picture's in a spelling that it does not know: it refuses such from
-// everybody.
-func mistyped(p *dragoman.Media) bool {
+// hasBadType reports whether p is inline content that the API refuses from every
+// client: it has no type, a type that the API does not accept, or an image type
+// in an unknown spelling.
+func hasBadType(p *dragoman.Media) bool {
 	if p.Base64 == "" {
 		return false
 	}
-	m, why := settledMedia(p)
+	m, why := normalizeMedia(p)
 	return p.MIME == "" || why != "" || strings.HasPrefix(p.MIME, "image/") && m.MIME != p.MIME
 }
 
-// typedResult is a result with the types of its media told. One of the API's own
-// goes back as it came, where the API can have sent it so.
-func typedResult(res *dragoman.ToolResult, own bool, at extra.Path, rep *dragoman.Report) *dragoman.ToolResult {
+// acceptedResult returns res with media that the API accepts. Media that came from
+// the API itself is kept if the API can have sent it in that form.
+func acceptedResult(res *dragoman.ToolResult, own bool, at extra.Path, rep *dragoman.Report) *dragoman.ToolResult {
 	copied := false
 	for i, part := range res.Content {
 		p, ok := part.(*dragoman.Media)
-		if !ok || own && !mistyped(p) {
+		if !ok || own && !hasBadType(p) {
 			continue
 		}
-		m := taken(p, at.Elem("content", i), rep)
+		m := acceptedMedia(p, at.Elem("content", i), rep)
 		if m == dragoman.Part(p) {
 			continue
 		}
@@ -72,8 +73,8 @@ func typedResult(res *dragoman.ToolResult, own bool, at extra.Path, rep *dragoma
 	return res
 }
 
-// typeOfURL is the content type that the end of a URL's path names; empty where
-// it names none.
+// typeOfURL returns the MIME type implied by the file extension in a URL; empty
+// if unknown.
 func typeOfURL(url string) string {
 	path, _, _ := strings.Cut(url, "#")
 	path, _, _ = strings.Cut(path, "?")

@@ -10,12 +10,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Replay implements [blockwire.Wire]. It also remembers the calls of the message,
-// for the results that come later.
+// Replay implements [blockwire.Wire]. It also records the calls of the message
+// for the results that follow.
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 	raw, ok := wirekit.ReplayMessage(m, &c.limits, &c.target, c.o.Rebuild)
 	for i := 0; ok && i < len(m.Parts); i++ {
-		ok = c.asItCame(m, m.Parts[i])
+		ok = c.canReplay(m, m.Parts[i])
 	}
 	for _, call := range m.ToolCalls() {
 		c.calls[call.ID], c.bare[call.ID] = call, call.Synthetic && c.Own(m)
@@ -23,8 +23,8 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 	return raw, ok
 }
 
-// asItCame reports whether the target may see a part in its native form.
-func (c *conversation) asItCame(m *dragoman.Message, p dragoman.Part) bool {
+// canReplay reports whether the target may see a part in its native form.
+func (c *conversation) canReplay(m *dragoman.Message, p dragoman.Part) bool {
 	caps := c.target.Caps
 	switch p := p.(type) {
 	case *dragoman.Reasoning:
@@ -40,7 +40,7 @@ func (c *conversation) asItCame(m *dragoman.Message, p dragoman.Part) bool {
 		if caps.NoResultMedia && slices.ContainsFunc(p.Content, isMedia) || wirekit.RefusesAny(&caps, p.Content) {
 			return false
 		}
-		return !caps.NoCallIDs && (c.nameless(p.CallID) || c.reg.WireID(p.CallID) == p.CallID)
+		return !caps.NoCallIDs && (c.omitsID(p.CallID) || c.reg.WireID(p.CallID) == p.CallID)
 	case *dragoman.Opaque:
 		signed, _ := withoutSignature(p.JSON)
 		return signed == "" || c.mayReturn(m, nil)
@@ -49,7 +49,7 @@ func (c *conversation) asItCame(m *dragoman.Message, p dragoman.Part) bool {
 	}
 }
 
-// write writes one content of the wire.
+// write writes one content.
 func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn) error {
 	if t.Untouched() {
 		w.Known(t.Native())
@@ -63,8 +63,8 @@ func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn) error {
 	}
 	c.Begin(w, t, role)
 	for i := range t.Blocks {
-		if len(c.spilled) > 0 && !c.answers(&t.Blocks[i]) {
-			c.writeSpilled(w) // results stand together
+		if len(c.spilled) > 0 && !c.isKnownResult(&t.Blocks[i]) {
+			c.writeSpilled(w) // results stay together
 		}
 		if err := c.writePart(w, &t.Blocks[i]); err != nil {
 			return err

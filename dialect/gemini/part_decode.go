@@ -14,19 +14,19 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// idPrefix starts the ids of calls that came without one.
+// idPrefix starts the ids synthesized for calls without one.
 const idPrefix = "call_"
 
-// partDecoder reads parts, one part of the wire to one of ours.
+// partDecoder decodes parts. Each wire part becomes one canonical part.
 type partDecoder struct {
 	reg    *interop.Registry
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// ambiguous says that two readers could see two messages in what was read,
-	// so that its bytes must not be passed on.
+	// ambiguous reports that two readers could see different messages in the
+	// input, so its bytes must not be passed through.
 	ambiguous bool
-	// in reads parts, one after the other.
+	// in is reused for one part after the other.
 	in jsonwire.Reader
 }
 
@@ -34,26 +34,27 @@ func newPartDecoder(c Codec, o dialect.DecodeOptions) partDecoder {
 	return partDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
 }
 
-// rawPart is a part of the wire with its members told apart.
+// rawPart is a wire part split into its fields.
 type rawPart struct {
 	raw json.RawMessage
-	// kind is the member that holds the data; empty where there is none.
+	// kind is the name of the field that holds the data; empty if there is no
+	// such field.
 	kind string
-	// data is its value.
+	// data is the value of that field.
 	data      json.RawMessage
 	thought   bool
 	signature string
-	repeated  string // a member that stands there twice
-	kinds     int    // members that hold data, beyond the first
-	start     int64  // of the data, within raw
+	repeated  string // a field that occurs twice
+	kinds     int    // number of data fields beyond the first
+	start     int64  // offset of the data within raw
 	extra     *dragoman.Extra
-	// call: a reader could find a call in it.
+	// call reports that some reader could find a call in the part.
 	call bool
 }
 
-// annotation reports whether a member says something of the data beside it.
-func annotation(member string) bool {
-	switch member {
+// annotation reports whether a field describes the data of its part.
+func annotation(field string) bool {
+	switch field {
 	case "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "mediaProcessing",
 		"partMetadata", "speechMetadata", "audioTranscription":
 		return true
@@ -62,15 +63,16 @@ func annotation(member string) bool {
 	}
 }
 
-// holdsData reports whether a member is one of those that a part has one of.
-func holdsData(member string) bool {
-	return member != "thought" && member != "thoughtSignature" && slices.Contains(partMembers, member) ||
-		strings.EqualFold(member, "functionCall")
+// holdsData reports whether a field holds data. A part should have only one
+// such field.
+func holdsData(field string) bool {
+	return field != "thought" && field != "thoughtSignature" && slices.Contains(partFields, field) ||
+		strings.EqualFold(field, "functionCall")
 }
 
-// open tells the members of a part apart. A signature is no thought: only the
-// flag makes one (quirk G8). A member that we do not know is kept beside the data,
-// and is it where there is no other.
+// open splits a part into its fields. A signature does not make a part a
+// thought; only the flag does (quirk G8). An unknown field is stored as an
+// extra field, or is the data if the part has no other.
 func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 	p := rawPart{raw: raw}
 	r := &d.in
@@ -78,50 +80,50 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 	if r.Kind() != '{' && r.Err() == nil {
 		return p, wirekit.ErrNotObject
 	}
-	var seen members
-	var stray string // a member in letters of another case, which most readers do not know
-	var strayed []byte
-	var strayAt int64
+	var seen seenFields
+	var otherCase string // a known field in another letter case, which most readers do not recognize
+	var otherCaseValue []byte
+	var otherCaseStart int64
 	var unknown *dragoman.Extra
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		member := string(camel)
-		twice := seen.twice(partMembers, camel)
-		if twice && p.repeated == "" {
-			p.repeated = member
+		field := string(camel)
+		duplicate := seen.duplicate(partFields, camel)
+		if duplicate && p.repeated == "" {
+			p.repeated = field
 		}
 		switch {
-		case twice && !slices.Contains(partMembers, member) && !strings.EqualFold(member, "functionCall"):
-			stray, strayed = member, r.Raw()
-			strayAt = r.Offset() - int64(len(strayed))
-		case member == "thought" && r.Kind() == 't':
+		case duplicate && !slices.Contains(partFields, field) && !strings.EqualFold(field, "functionCall"):
+			otherCase, otherCaseValue = field, r.Raw()
+			otherCaseStart = r.Offset() - int64(len(otherCaseValue))
+		case field == "thought" && r.Kind() == 't':
 			p.thought = r.Bool()
-		case member == "thoughtSignature" && r.Kind() == '"':
+		case field == "thoughtSignature" && r.Kind() == '"':
 			p.signature = r.String()
-		case annotation(member), r.Kind() == 'n':
+		case annotation(field), r.Kind() == 'n':
 			extra.Add(&p.extra, name, "", key, r.Raw())
-		case holdsData(member):
+		case holdsData(field):
 			value := r.Raw()
-			p.take(member, value, r.Offset()-int64(len(value)))
+			p.take(field, value, r.Offset()-int64(len(value)))
 		default:
 			extra.Add(&unknown, name, "", key, r.Raw())
 		}
 	}
 	p.keep(unknown)
-	if stray != "" {
+	if otherCase != "" {
 		d.ambiguous = true
-		if p.kind == "" && !p.thought && p.signature == "" { // it is all there is
-			p.take(stray, strayed, strayAt)
+		if p.kind == "" && !p.thought && p.signature == "" { // the part has nothing else
+			p.take(otherCase, otherCaseValue, otherCaseStart)
 		}
 	}
 	return p, r.End()
 }
 
-// keep takes the members that nobody knows.
+// keep stores the unknown fields.
 func (p *rawPart) keep(unknown *dragoman.Extra) {
-	beside := p.kind != ""
+	hasData := p.kind != ""
 	for _, f := range unknown.For(name) {
-		if beside {
+		if hasData {
 			extra.Add(&p.extra, name, "", extra.Name(f.Path), f.Value)
 		} else {
 			p.take(string(jsonwire.Camel(extra.Name(f.Path))), f.Value, 0)
@@ -129,32 +131,32 @@ func (p *rawPart) keep(unknown *dragoman.Extra) {
 	}
 }
 
-// noted reports whether members beside a text say anything: a flag that is not
-// set does not.
-func noted(e *dragoman.Extra) bool {
+// hasSetFields reports whether e has a field that is set: not null and not false.
+func hasSetFields(e *dragoman.Extra) bool {
 	return slices.ContainsFunc(e.For(name), func(f dragoman.Field) bool {
 		return string(f.Value) != "null" && string(f.Value) != "false"
 	})
 }
 
-// take takes a member that holds data. An empty text beside other data says
-// nothing; what any reader could take for a call is one.
-func (p *rawPart) take(member string, value []byte, start int64) {
-	if member == "text" && string(value) == `""` && p.kind != "" && p.kind != "text" {
+// take stores a field that holds data. It ignores an empty text next to other
+// data. Anything that some reader could read as a call is a call.
+func (p *rawPart) take(field string, value []byte, start int64) {
+	if field == "text" && string(value) == `""` && p.kind != "" && p.kind != "text" {
 		return
 	}
 	if p.kind != "" && (p.kind != "text" || string(p.data) != `""`) {
 		p.kinds++
 	}
-	if strings.EqualFold(member, "functionCall") {
+	if strings.EqualFold(field, "functionCall") {
 		p.call = true
 	} else if p.call {
 		return
 	}
-	p.kind, p.data, p.start = member, value, start
+	p.kind, p.data, p.start = field, value, start
 }
 
-// isText reports whether a part is a text or a thought, or the signature of one.
+// isText reports whether a part is a text, a thought, or only the signature of
+// one.
 func (p *rawPart) isText() bool {
 	if p.call || p.kinds > 0 {
 		return false
@@ -162,9 +164,9 @@ func (p *rawPart) isText() bool {
 	return p.kind == "text" || p.kind == "" && (p.signature != "" || p.thought)
 }
 
-// part reads one part; ordinal is the number of the calls before it, from which
-// a call without an id gets one, and place what that number counts from. A part
-// that we do not know is kept as it is.
+// part decodes one part. A call without an id gets one derived from ordinal,
+// the number of calls before it, and place, the position that ordinal counts
+// from. An unknown part is stored unchanged.
 func (d *partDecoder) part(raw json.RawMessage, at extra.Path, ordinal int, place ...int) (dragoman.Part, error) {
 	p, err := d.open(raw)
 	if err != nil {
@@ -191,39 +193,39 @@ func (d *partDecoder) part(raw json.RawMessage, at extra.Path, ordinal int, plac
 	}
 }
 
-// text reads a text or a thought, which may be no more than its signature
-// (quirk C30).
+// text reads a text or a thought, which may consist of only a signature (quirk
+// C30).
 func (d *partDecoder) text(p *rawPart) (dragoman.Part, error) {
-	said, err := d.said(p)
+	text, err := d.textOf(p)
 	if err != nil {
 		return nil, err
 	}
 	if p.thought {
-		return &dragoman.Reasoning{Text: said, Signature: p.signature, Extra: p.extra}, nil
+		return &dragoman.Reasoning{Text: text, Signature: p.signature, Extra: p.extra}, nil
 	}
-	return &dragoman.Text{Text: said, Signature: p.signature, Extra: p.extra}, nil
+	return &dragoman.Text{Text: text, Signature: p.signature, Extra: p.extra}, nil
 }
 
-// said is the text of a part.
-func (d *partDecoder) said(p *rawPart) (string, error) {
+// textOf returns the text of a part.
+func (d *partDecoder) textOf(p *rawPart) (string, error) {
 	if p.data == nil {
 		return "", nil
 	}
 	d.in.Reset(p.data)
-	said := d.in.String()
+	text := d.in.String()
 	if err := d.in.Err(); err != nil {
 		return "", jsonwire.PlaceAt("/text", p.start, err)
 	}
-	return said, nil
+	return text, nil
 }
 
-// call reads a call. One that cannot be read is still one, which must not run:
-// clients would see it all the same.
+// call decodes a call. A call that cannot be decoded is still returned, with a
+// problem that keeps it from running, because clients would see it.
 func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	c, err := d.reg.ReadCall(p.data, at, d.rep)
 	if err != nil || p.kind != "functionCall" {
 		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{
-			Code: codes.ProblemNoName, Message: "the call cannot be read", Offset: -1,
+			Code: codes.ProblemNoName, Message: "the call cannot be decoded", Offset: -1,
 		}}
 		if err != nil {
 			c.Problem.Message += ": " + err.Error()
@@ -235,13 +237,13 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	case p.repeated != "":
 		c.Problem = wirekit.RepeatedMember(p.repeated)
 	case p.kinds > 0:
-		c.Problem = wirekit.RepeatedMember("functionCall") // it is something else, too
+		c.Problem = wirekit.RepeatedMember("functionCall") // the part is also something else
 	}
 	if wirekit.Cut(c) {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "%s", c.Problem.Message)
 	}
 	if q := c.Problem; q != nil && q.Code == codes.ProblemDuplicateKey && q.Offset < 0 {
-		d.ambiguous = true // the call around the arguments, not they
+		d.ambiguous = true // the call itself is ambiguous, not only its arguments
 	}
 	c.Signature = p.signature
 	for _, f := range p.extra.For(name) {
@@ -250,14 +252,14 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	return c
 }
 
-// partPrefix is where a call and a result keep the members that stood beside
-// them in their part.
+// partPrefix is the path under which a call or a result stores the other fields
+// of its part.
 const partPrefix = "/part"
 
 func (d *partDecoder) result(p *rawPart, at extra.Path) dragoman.Part {
 	res, err := d.reg.ReadResult(p.data, d.o.LiftErrors, at, d.rep)
 	if err != nil {
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "result passed through unchanged: %v", err)
 		return opaque(p)
 	}
 	for _, f := range p.extra.For(name) {
@@ -269,7 +271,7 @@ func (d *partDecoder) result(p *rawPart, at extra.Path) dragoman.Part {
 	return res
 }
 
-// identify gives a call without an id one of its own (quirk B10).
+// identify gives a call without an id a synthetic one (quirk B10).
 func (d *partDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...int) {
 	if c.ID != "" {
 		return
@@ -278,8 +280,8 @@ func (d *partDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...int
 	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
 }
 
-// opaque keeps a part as it is. The two halves of a tool that the provider runs
-// carry the same id.
+// opaque stores a part unchanged. The call and the result of a tool that the
+// provider runs have the same id.
 func opaque(p *rawPart) *dragoman.Opaque {
 	o := &dragoman.Opaque{Dialect: name, Type: p.kind, JSON: p.raw}
 	switch p.kind {

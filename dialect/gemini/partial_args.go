@@ -15,50 +15,51 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The bounds of arguments that come in pieces (quirk C28): a path of a hostile
-// stream must not decide how much memory we take, nor how deep we go.
+// Limits for arguments that arrive as partialArgs (quirk C28). The paths of a
+// hostile stream must not decide how much memory is used or how deep the
+// arguments nest.
 const (
 	maxArgDepth = 64
 	maxArgIndex = 4096
 	maxArgNodes = 1 << 16
 )
 
-// partialArgs builds the arguments of a call from values and the paths they
-// belong to. The zero value is ready, and bounds nothing but their shape.
+// partialArgs builds the arguments of a call from values and their paths. The
+// zero value is ready to use and limits only the shape of the arguments.
 type partialArgs struct {
 	root  *argNode
 	nodes int
-	// bound is asked before anything is kept, until drop gives back what was.
+	// bound is charged before a value is stored; drop releases the charge.
 	bound *stream.Bound
 	kept  int
-	size  int // about that of the text
-	// last is the string that goes on with the next value.
+	size  int // approximate size of the JSON text
+	// last is the string that the next value may continue.
 	last *argNode
-	// begun are the strings whose end did not come, holes the elements that have
-	// no value yet.
-	begun, holes int
-	strange      bool // the latest piece has members that we do not know
-	// spare are values that were made together, for those to come.
+	// unfinished counts the strings that are not finished, holes the list elements
+	// without a value.
+	unfinished, holes int
+	hasUnknown        bool // the latest fragment has unknown fields
+	// spare holds preallocated nodes.
 	spare []argNode
 }
 
 // argNode is one value of the arguments.
 type argNode struct {
-	kind byte // '{', '[', '"', 'v' for a value of its own, 0 for none yet
-	open bool // a string that goes on
-	// names are those of an object's members, by the places of their values in
-	// items; index has them too where there are many. Of a list, items are nil that
-	// were passed over.
+	kind byte // '{', '[', '"', 'v' for another value, 0 if not set
+	open bool // a string that continues
+	// names holds the field names of an object, in the order of their values in
+	// items. index is set as well if there are many. In a list, skipped items
+	// are nil.
 	names []string
 	index map[string]int
 	items []*argNode
 	text  []byte
 }
 
-// fewNames is how many names are searched one by one.
+// fewNames is the number of names up to which a linear search is used.
 const fewNames = 8
 
-// named returns the place of a member, or -1.
+// named returns the position of a field, or -1.
 func (n *argNode) named(name string) int {
 	if n.index == nil {
 		return slices.Index(n.names, name)
@@ -69,7 +70,7 @@ func (n *argNode) named(name string) int {
 	return -1
 }
 
-// add makes room for a member.
+// add appends a field without a value.
 func (n *argNode) add(name string) {
 	n.names, n.items = append(n.names, name), append(n.items, nil)
 	if n.index == nil && len(n.names) > fewNames {
@@ -83,36 +84,36 @@ func (n *argNode) add(name string) {
 }
 
 var (
-	errArgPath  = errors.New("a path that is none")
-	errArgDeep  = fmt.Errorf("a path deeper than %d", maxArgDepth)
-	errArgIndex = fmt.Errorf("an index beyond %d", maxArgIndex)
-	errArgMany  = fmt.Errorf("more than %d values", maxArgNodes)
-	errArgMuch  = errors.New("more bytes than may be kept")
-	errArgList  = errors.New("pieces that are no list")
-	errArgTwice = errors.New("a value that is there already")
-	errArgValue = errors.New("a value of no kind that is known")
-	errArgHole  = errors.New("an element of a list is missing")
-	errArgKind  = errors.New("a path through a value that has no members")
+	errArgPath      = errors.New("the path is not a singular JSONPath")
+	errArgDeep      = fmt.Errorf("the path is deeper than %d", maxArgDepth)
+	errArgIndex     = fmt.Errorf("the list index is beyond %d", maxArgIndex)
+	errArgMany      = fmt.Errorf("more than %d values", maxArgNodes)
+	errArgSize      = errors.New("the arguments exceed the size limit")
+	errArgList      = errors.New("partialArgs is not a list")
+	errArgDuplicate = errors.New("a value is set twice")
+	errArgValue     = errors.New("the value is of an unknown kind")
+	errArgHole      = errors.New("a list element is missing")
+	errArgKind      = errors.New("the path leads through a value that is not an object or list")
 )
 
-// pieceMembers are those of a piece that say what it is and where it belongs.
-var pieceMembers = []string{"jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"}
+// fragmentFields lists the known fields of a fragment.
+var fragmentFields = []string{"jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"}
 
-// piece is one of {"jsonPath":…, "stringValue":…, "willContinue":…}.
-type piece struct {
+// argFragment is one fragment: {"jsonPath":…, "stringValue":…, "willContinue":…}.
+type argFragment struct {
 	path, text string
 	value      []byte
 	str        bool
-	goesOn     bool
+	continues  bool
 	values     int
-	strange    bool // it has members that we do not know
+	hasUnknown bool // it has unknown fields
 }
 
-// add takes one piece. One that two readers could take for two, or that has a
-// value of a kind we do not know, is none.
+// add applies one fragment. It returns an error for a fragment that two readers
+// could read differently and for a value of an unknown kind.
 func (a *partialArgs) add(r *jsonwire.Reader) error {
-	p, err := readPiece(r)
-	a.strange = p.strange
+	p, err := readFragment(r)
+	a.hasUnknown = p.hasUnknown
 	if err != nil {
 		return err
 	}
@@ -120,44 +121,44 @@ func (a *partialArgs) add(r *jsonwire.Reader) error {
 	if err != nil {
 		return err
 	}
-	return a.set(n, p.str || p.values == 0, p.text, p.value, p.goesOn)
+	return a.set(n, p.str || p.values == 0, p.text, p.value, p.continues)
 }
 
-// readPiece reads a piece to its end, whatever is wrong with it.
-func readPiece(r *jsonwire.Reader) (p piece, wrong error) {
-	var seen members
+// readFragment reads a fragment to its end even if it is invalid.
+func readFragment(r *jsonwire.Reader) (p argFragment, wrong error) {
+	var seen seenFields
 	null, unknown := false, false
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		if seen.twice(pieceMembers, camel) {
-			wrong = errArgTwice
+		if seen.duplicate(fragmentFields, camel) {
+			wrong = errArgDuplicate
 		}
-		switch member := string(camel); {
-		case r.Kind() == 'n' && member != "nullValue" && strings.HasSuffix(member, "Value"):
-			null = true // a member that is not there, to some
+		switch field := string(camel); {
+		case r.Kind() == 'n' && field != "nullValue" && strings.HasSuffix(field, "Value"):
+			null = true // some readers treat null as absent
 			r.Skip()
-		case member == "jsonPath":
+		case field == "jsonPath":
 			p.path = r.String()
-		case member == "stringValue":
+		case field == "stringValue":
 			p.text, p.str = r.String(), true
 			p.values++
-		case member == "numberValue":
+		case field == "numberValue":
 			p.value = []byte(r.Number())
 			p.values++
-		case member == "boolValue":
+		case field == "boolValue":
 			p.value = strconv.AppendBool(nil, r.Bool())
 			p.values++
-		case member == "nullValue":
+		case field == "nullValue":
 			p.value = []byte("null")
 			p.values++
 			if raw := string(r.Raw()); raw != "null" && raw != `"NULL_VALUE"` && raw != "0" {
 				wrong = errArgValue
 			}
-		case member == "willContinue":
-			p.goesOn = r.Bool()
+		case field == "willContinue":
+			p.continues = r.Bool()
 		default:
-			p.strange = true
-			unknown = unknown || strings.HasSuffix(member, "Value")
+			p.hasUnknown = true
+			unknown = unknown || strings.HasSuffix(field, "Value")
 			r.Skip()
 		}
 	}
@@ -166,14 +167,14 @@ func readPiece(r *jsonwire.Reader) (p piece, wrong error) {
 		return p, r.Err()
 	case wrong != nil:
 	case p.values > 1:
-		wrong = errArgTwice
+		wrong = errArgDuplicate
 	case unknown, null && p.values == 0:
 		wrong = errArgValue
 	}
 	return p, wrong
 }
 
-func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesOn bool) error {
+func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, continues bool) error {
 	if a.last != nil && a.last != n {
 		a.last.open = false
 	}
@@ -181,43 +182,44 @@ func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesO
 	switch {
 	case str && (n.kind == 0 || n.kind == '"' && n.open):
 		if n.open {
-			a.begun--
+			a.unfinished--
 		}
-		if n.kind, n.open = '"', goesOn; goesOn {
-			a.begun++
+		if n.kind, n.open = '"', continues; continues {
+			a.unfinished++
 		}
 		if !a.take(len(text)) {
-			return errArgMuch
+			return errArgSize
 		}
 		a.size += len(text)
 		n.text = stream.Grow(n.text, text)
 		return nil
 	case !str && n.kind == 0:
 		if !a.take(len(value)) {
-			return errArgMuch
+			return errArgSize
 		}
 		a.size += len(value)
 		n.kind, n.text = 'v', value
 		return nil
 	default:
-		return errArgTwice
+		return errArgDuplicate
 	}
 }
 
-// wanting is what the arguments lack at the end of their call: the rest of a
-// string, or an element that a list has no value for.
-func (a *partialArgs) wanting() *dragoman.CallProblem {
+// problem returns the problem of arguments that are incomplete at the end of
+// their call: an unfinished string or a list element without a value. It
+// returns nil if they are complete.
+func (a *partialArgs) problem() *dragoman.CallProblem {
 	switch {
-	case a.begun > 0:
-		return half()
+	case a.unfinished > 0:
+		return truncatedCall()
 	case a.holes > 0:
-		return badPiece(errArgHole)
+		return badFragment(errArgHole)
 	default:
 		return nil
 	}
 }
 
-// at finds the place of a path, and makes what leads to it.
+// at returns the node at a path and creates the nodes that lead to it.
 func (a *partialArgs) at(path string) (*argNode, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok || rest == "" {
@@ -244,7 +246,7 @@ func (a *partialArgs) at(path string) (*argNode, error) {
 	return n, nil
 }
 
-// argStep is one segment of a path: a member's name or an element's index.
+// argStep is one segment of a path: a field name or a list index.
 type argStep struct {
 	name  string
 	index int
@@ -291,26 +293,26 @@ func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
 	return n.items[i], nil
 }
 
-// argNodeBytes is about what a value takes beside its name and its text, and
-// argPlaceBytes what its place among others does.
+// argNodeBytes estimates the memory of a node without its name and text,
+// argPlaceBytes that of its slot in the parent.
 const (
 	argNodeBytes  = 120
 	argPlaceBytes = 8
 )
 
-// grow counts more values, which take so many bytes.
+// grow counts more values of the given total size.
 func (a *partialArgs) grow(values, size int) error {
 	if a.nodes += values; a.nodes > maxArgNodes {
 		return errArgMany
 	}
 	a.size += 8 * values // commas, quotes, nulls
 	if !a.take(size) {
-		return errArgMuch
+		return errArgSize
 	}
 	return nil
 }
 
-// node makes a value. The more there are already, the more are made at once.
+// node allocates a node. The batch size grows with the number of nodes.
 func (a *partialArgs) node() *argNode {
 	if len(a.spare) == 0 {
 		a.spare = make([]argNode, min(max(a.nodes, 1), 64))
@@ -325,7 +327,7 @@ func (a *partialArgs) take(n int) bool {
 	return a.bound.Take(n)
 }
 
-// drop forgets the values.
+// drop releases the values.
 func (a *partialArgs) drop() {
 	a.bound.Take(-a.kept)
 	*a = partialArgs{bound: a.bound}
@@ -362,7 +364,7 @@ func nextStep(path string) (s argStep, rest string, err error) {
 	}
 }
 
-// quotedStep reads a name in brackets and quotes.
+// quotedStep reads a quoted name in brackets.
 func quotedStep(path string) (s argStep, rest string, err error) {
 	q := path[1]
 	var name []byte
@@ -387,7 +389,7 @@ func quotedStep(path string) (s argStep, rest string, err error) {
 	return s, "", errArgPath
 }
 
-// escaped reads what stands behind a backslash, and how long it is.
+// escaped reads the characters after a backslash and returns their length.
 func escaped(s string) (r rune, size int) {
 	if s == "" {
 		return 0, 0
@@ -412,7 +414,7 @@ func escaped(s string) (r rune, size int) {
 	}
 }
 
-// codePoint reads the four digits behind \u, or the eight of a surrogate pair.
+// codePoint reads the four digits after \u, or both halves of a surrogate pair.
 func codePoint(s string) (r rune, size int) {
 	r, ok := unit(s)
 	switch {
@@ -426,12 +428,12 @@ func codePoint(s string) (r rune, size int) {
 	}
 	low, _ := unit(s[6:])
 	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-		return 0, 0 // half of a pair
+		return 0, 0 // not a surrogate pair
 	}
 	return r, 11
 }
 
-// unit reads a u and four digits.
+// unit reads a u and four hex digits.
 func unit(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false
@@ -440,19 +442,19 @@ func unit(s string) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// text is the JSON of the arguments; empty where there were none.
+// text returns the JSON of the arguments; empty if there were none.
 func (a *partialArgs) text() string {
 	if a.root == nil {
 		return ""
 	}
 	var w jsonwire.Writer
-	w.Buf = make([]byte, 0, 8+a.size+a.size/16) // escapes
+	w.Buf = make([]byte, 0, 8+a.size+a.size/16) // a guess for escapes
 	a.root.write(&w)
 	return string(w.Buf)
 }
 
 func (n *argNode) write(w *jsonwire.Writer) {
-	if n == nil { // an element that was passed over
+	if n == nil { // an element that was skipped
 		w.Null()
 		return
 	}
@@ -474,15 +476,15 @@ func (n *argNode) write(w *jsonwire.Writer) {
 		w.String(string(n.text))
 	case 'v':
 		w.Raw(n.text)
-	default: // a path that failed led to it
+	default: // a path that failed later created it
 		w.Null()
 	}
 }
 
-// badPiece is the problem of a call of which a piece has no place.
-func badPiece(err error) *dragoman.CallProblem {
+// badFragment returns the problem of a call with an invalid fragment.
+func badFragment(err error) *dragoman.CallProblem {
 	return &dragoman.CallProblem{
 		Code: codes.ProblemInvalidJSON, Offset: -1,
-		Message: "the arguments came in pieces that do not fit together: " + err.Error() + "; make the call again",
+		Message: "the streamed argument fragments do not fit together: " + err.Error() + "; make the call again",
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// maxSchemaBytes is far above any sensible tool, and below what makes the API
-// complain about nesting after references were expanded (quirk A39).
+// maxSchemaBytes is far above any sensible tool, and below the size at which
+// the API complains about nesting after it expands references (quirk A39).
 const maxSchemaBytes = 64 << 10
 
-// namePattern is functionNames in the words of the wire reference.
+// namePattern is functionNames as a regular expression.
 const namePattern = `^[A-Za-z_][A-Za-z0-9_]{0,63}$`
 
-// functionNames are the names that the properties of a function may have (quirk A23).
+// functionNames returns the rule for names of function properties (quirk A23).
 func functionNames() schemarules.Names { return schemarules.Names{Max: 64, LetterFirst: true} }
 
 var (
-	// closedProfile is a function declaration's parameters: a fixed set of OpenAPI's
-	// keywords, on the Developer API and on Vertex (quirks A1, A2). A tool without
-	// arguments is sent without the field (quirk A20); the codec sees to that.
+	// closedProfile describes the parameters of a function declaration: a fixed
+	// set of OpenAPI keywords, on the Developer API and on Vertex (quirks A1,
+	// A2). The codec omits the field for a tool without arguments (quirk A20).
 	closedProfile = func() schema.Profile {
 		r := closedRules("gemini.parameters")
 		r.Names = functionNames()
@@ -30,8 +30,9 @@ var (
 		r.Reference.Names = namePattern
 		return schema.NewProfile(r)
 	}()
-	// openProfile is a function declaration's parametersJsonSchema, which is to be
-	// preferred: references, maps and lists of types survive (quirk A2).
+	// openProfile describes parametersJsonSchema of a function declaration. It
+	// is preferred, because references, maps and lists of types survive (quirk
+	// A2).
 	openProfile = func() schema.Profile {
 		r := openRules("gemini.json_schema")
 		r.Names = functionNames()
@@ -40,22 +41,24 @@ var (
 		r.Reference.Names = namePattern
 		return schema.NewProfile(r)
 	}()
-	// closedAnswers is generationConfig.responseSchema: the keywords of parameters,
-	// with any root, and with nothing in it that would have to be undone in the answer.
-	closedAnswers = func() schema.Profile {
+	// closedOutput describes generationConfig.responseSchema: the keywords of
+	// parameters, with any root, and without changes that would have to be
+	// undone in the response.
+	closedOutput = func() schema.Profile {
 		r := closedRules("gemini.response_schema")
 		r.Answers = true
 		return schema.NewProfile(r)
 	}()
-	// openAnswers is generationConfig.responseJsonSchema, which may have any root.
-	openAnswers = func() schema.Profile {
+	// openOutput describes generationConfig.responseJsonSchema, which may have
+	// any root.
+	openOutput = func() schema.Profile {
 		r := openRules("gemini.response_json_schema")
 		r.Answers = true
 		return schema.NewProfile(r)
 	}()
 )
 
-// closedRules are the rules of the Schema object of the API.
+// closedRules returns the rules of the API's Schema object.
 func closedRules(name string) schemarules.Rules {
 	return schemarules.Rules{
 		Name: name,
@@ -102,7 +105,7 @@ func closedRules(name string) schemarules.Rules {
 	}
 }
 
-// openRules are the rules of the fields that take JSON Schema.
+// openRules returns the rules of the fields that accept JSON Schema.
 func openRules(name string) schemarules.Rules {
 	return schemarules.Rules{
 		Name: name,
@@ -133,7 +136,7 @@ func openRules(name string) schemarules.Rules {
 }
 
 func (toolCodec) Profiles() []schema.Profile {
-	return []schema.Profile{closedProfile, openProfile, closedAnswers, openAnswers}
+	return []schema.Profile{closedProfile, openProfile, closedOutput, openOutput}
 }
 
 func (toolCodec) Surfaces(caps *targets.Capabilities) (loose, strict *schema.Profile) {

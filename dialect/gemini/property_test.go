@@ -21,17 +21,18 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, drawRequest)
 }
 
-// Prompt caches live on it: what was sent once is sent again byte for byte.
-func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
+// Prompt caches depend on it: content that was sent once is sent again byte for
+// byte.
+func TestAppendingKeepsEarlierContents(t *testing.T) {
 	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
 		List: "contents", Settled: codectest.OutsideTurns,
 		Last: func(_ dragoman.Role, was, is string) bool { return codectest.Appended(was, is) },
 	})
 }
 
-// Every turn of calls is answered in the next content, once for each call and
-// in order, and no two contents of one role follow each other.
-func TestAnyConversationIsValidForTheWire(t *testing.T) {
+// Every turn of calls is answered in the next content, once per call and in
+// order. Consecutive contents never have the same role.
+func TestAnyConversationEncodesToValidRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
 		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -53,7 +54,7 @@ func TestAnyConversationIsValidForTheWire(t *testing.T) {
 				role = dragoman.RoleUser
 			}
 			if role == before || i == 0 && role != dragoman.RoleUser {
-				t.Fatalf("content %d has role %s behind %s\n%s", i, role, before, enc.Body)
+				t.Fatalf("content %d has role %s after %s\n%s", i, role, before, enc.Body)
 			}
 			before = role
 			for j, c := range asked {
@@ -69,7 +70,8 @@ func TestAnyConversationIsValidForTheWire(t *testing.T) {
 	})
 }
 
-// originated reports whether this dialect made a call of these arguments.
+// originated reports whether this dialect made a call with the same name and
+// arguments.
 func originated(req *dragoman.Request, c *dragoman.ToolCall) bool {
 	for i := range req.Messages {
 		if m := &req.Messages[i]; m.Origin == own {
@@ -83,17 +85,17 @@ func originated(req *dragoman.Request, c *dragoman.ToolCall) bool {
 	return false
 }
 
-func TestARoundTripKeepsEveryCallAndResult(t *testing.T) {
+func TestRoundTripKeepsCallsAndResults(t *testing.T) {
 	codectest.KeepsMeaning(t, codec, drawRequest, calls, nil)
 }
 
 // calls lists the calls of a conversation with their results.
 func calls(req *dragoman.Request) (out []string) {
-	answers := map[string]string{}
+	results := map[string]string{}
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
 			if r, ok := p.(*dragoman.ToolResult); ok {
-				answers[r.CallID] = r.Outcome + " " + r.Text()
+				results[r.CallID] = r.Outcome + " " + r.Text()
 			}
 		}
 	}
@@ -101,15 +103,15 @@ func calls(req *dragoman.Request) (out []string) {
 		for _, c := range req.Messages[i].ToolCalls() {
 			id := c.ID
 			if c.Synthetic {
-				id = "" // goes without one
+				id = "" // written without an id
 			}
-			out = append(out, fmt.Sprintf("%s %s %s: %s", id, c.Name, c.Arguments, answers[c.ID]))
+			out = append(out, fmt.Sprintf("%s %s %s: %s", id, c.Name, c.Arguments, results[c.ID]))
 		}
 	}
 	return out
 }
 
-func TestStreamsMeanTheSameHoweverTheyAreCut(t *testing.T) {
+func TestStreamChunkingDoesNotMatter(t *testing.T) {
 	codectest.ReChunked(t, codec, richStream)
 	codectest.ReChunked(t, codec, asArray(richStream))
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// That recorded traffic keeps its meaning is tested for all dialects in one
-// place, in the package above. Here is what only this dialect promises.
+// The package dialect tests that recorded traffic keeps its meaning in all
+// dialects. This file tests what only this dialect promises.
 
-func answers(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream bool)) {
+func eachResponse(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream bool)) {
 	t.Helper()
 	n := 0
 	for _, x := range testkit.Recordings(t, "gemini_generateContent") {
@@ -25,11 +25,11 @@ func answers(t *testing.T, each func(t *testing.T, x *testkit.Exchange, stream b
 		n++
 		each(t, &x, !strings.HasPrefix(strings.TrimSpace(*x.Resp), "{"))
 	}
-	t.Logf("%d answers", n)
+	t.Logf("%d responses", n)
 }
 
-func TestARecordedResponseMeansTheSameAsTheOnlyChunkOfAStream(t *testing.T) {
-	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
+func TestRecordedResponseEqualsSingleChunkStream(t *testing.T) {
+	eachResponse(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if stream {
 			return
 		}
@@ -42,13 +42,13 @@ func TestARecordedResponseMeansTheSameAsTheOnlyChunkOfAStream(t *testing.T) {
 			t.Fatalf("%s: %v", x.ID(), err)
 		}
 		if diff := cmp.Diff(whole, collect(t, sseStream(compact.String())), ignoreSidecars); diff != "" {
-			t.Errorf("%s: as a stream it means something else: %s", x.ID(), diff)
+			t.Errorf("%s: the stream decodes differently: %s", x.ID(), diff)
 		}
 	})
 }
 
-func TestARecordedStreamIsRebuiltInTheFormOfTheAPI(t *testing.T) {
-	answers(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
+func TestRecordedStreamReencodesToValidStream(t *testing.T) {
+	eachResponse(t, func(t *testing.T, x *testkit.Exchange, stream bool) {
 		if !stream {
 			return
 		}

@@ -14,17 +14,16 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards. What was decoded before an error is
-// returned with it.
+// DecodeRequest implements [dialect.Codec]. The request aliases body, which
+// must not change afterwards. On error it returns what was decoded so far.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{partDecoder: newPartDecoder(c, o), req: new(dragoman.Request)}
 	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
-// literal are the members that are read as they stand, and the maps whose keys
-// are the user's own. All others have two spellings.
+// literal lists the fields whose contents are read literally, and the maps
+// whose keys belong to the user. All other fields have two spellings.
 var literal = jsonwire.Literal{
 	Members: []string{
 		"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema", "_responseJsonSchema",
@@ -56,10 +55,10 @@ type requestDecoder struct {
 	r   *jsonwire.Reader
 	req *dragoman.Request
 	err error
-	// unsure says that a message can be read in two ways.
-	unsure bool
-	asked  openCalls
-	output outputMembers
+	// unsure reports that a message can be read in two ways.
+	unsure    bool
+	openCalls openCalls
+	output    outputFields
 }
 
 func (d *requestDecoder) fail(err error) {
@@ -68,13 +67,12 @@ func (d *requestDecoder) fail(err error) {
 	}
 }
 
-// keep puts a member aside that is not modelled, or not in this spelling.
+// keep stores a field that is not modeled, or not in this form.
 func (d *requestDecoder) keep(prefix, key string, raw []byte) {
 	extra.Add(&d.req.Extra, name, prefix, []byte(key), raw)
 }
 
-// system reads the system instruction, a content without a place in the
-// conversation.
+// system reads the system instruction, a content outside the conversation.
 func (d *requestDecoder) system() {
 	const prefix = "/systemInstruction"
 	n := 0
@@ -107,7 +105,8 @@ func (d *requestDecoder) system() {
 }
 
 // elements yields the positions of a list's elements. The API reads a single
-// value as a list of one, and clients send it so: parts and tools may be objects.
+// value as a list of one, and clients rely on it: parts and tools may be
+// objects.
 func elements(r *jsonwire.Reader) iter.Seq[int] {
 	if r.Kind() == '[' {
 		return r.Array()
@@ -115,8 +114,8 @@ func elements(r *jsonwire.Reader) iter.Seq[int] {
 	return func(yield func(int) bool) { yield(0) }
 }
 
-// contents reads the conversation. A client that has a single content may send
-// it without the list.
+// contents reads the conversation. A client may send a single content without
+// the list.
 func (d *requestDecoder) contents() {
 	if d.r.Kind() == '{' {
 		d.content(0, "/contents")
@@ -143,19 +142,19 @@ func (d *requestDecoder) content(i int, path string) {
 	d.req.Messages = append(d.req.Messages, m)
 }
 
-// message reads one element of the conversation.
+// message reads one content.
 func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
-	m := dragoman.Message{Role: dragoman.RoleUser, Origin: d.origin} // what a missing role means
+	m := dragoman.Message{Role: dragoman.RoleUser, Origin: d.origin} // the default if role is missing
 	at := extra.Elem("/contents", pos)
 	d.ambiguous = false
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, wirekit.ErrNotObject
 	}
-	var seen members
-	twice := false
+	var seen seenFields
+	duplicate := false
 	for key := range r.Object() {
-		twice = seen.twice(contentMembers, key) || twice
+		duplicate = seen.duplicate(contentFields, key) || duplicate
 		switch string(key) {
 		case "role":
 			d.role(&m, r)
@@ -170,11 +169,11 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if err := r.End(); err != nil {
 		return m, err
 	}
-	d.asked.pair(&m, at, d.rep)
+	d.openCalls.pair(&m, at, d.rep)
 	if m.Role == dragoman.RoleUser && blockwire.OnlyResults(m.Parts) {
 		m.Role = dragoman.RoleTool
 	}
-	if twice && len(m.ToolCalls()) > 0 {
+	if duplicate && len(m.ToolCalls()) > 0 {
 		d.ambiguous = true
 	}
 	d.unsure = d.unsure || d.ambiguous
@@ -190,7 +189,7 @@ func (d *requestDecoder) role(m *dragoman.Message, r *jsonwire.Reader) {
 		m.Role = dragoman.RoleUser
 	case "model":
 		m.Role = dragoman.RoleAssistant
-	case "function": // what the content of results was called before
+	case "function": // an older name for the role of results
 		m.Role = dragoman.RoleTool
 		extra.Add(&m.Extra, name, "", []byte("role"), []byte(`"function"`))
 	default:
@@ -265,8 +264,8 @@ func (d *requestDecoder) toolConfig() {
 	}
 }
 
-// choice reads the function calling config. What it says beside the mode is
-// kept with the request.
+// choice reads the function calling config. Fields other than mode and
+// allowedFunctionNames are stored with the request.
 func (d *requestDecoder) choice() {
 	raw := d.r.Raw()
 	if d.r.Err() != nil {
@@ -279,13 +278,13 @@ func (d *requestDecoder) choice() {
 	var rest []dragoman.Field
 	for key := range in.Object() {
 		n++
-		member := string(jsonwire.Camel(key))
+		field := string(jsonwire.Camel(key))
 		switch {
 		case in.Kind() == 'n':
 			rest = append(rest, dragoman.Field{Path: string(key), Value: in.Raw()})
-		case member == "mode":
-			mode = modeWord(word(in))
-		case member == "allowedFunctionNames":
+		case field == "mode":
+			mode = modeName(enumName(in))
+		case field == "allowedFunctionNames":
 			allowed = []dragoman.ToolRef{}
 			for range elements(in) {
 				ref := dragoman.ToolRef{}
@@ -310,7 +309,7 @@ func (d *requestDecoder) choice() {
 	switch mode {
 	case "AUTO":
 		c.Mode = dragoman.ChoiceAuto
-	case "VALIDATED": // auto, with arguments held to the schema
+	case "VALIDATED": // auto, with arguments validated against the schema
 		c.Mode = dragoman.ChoiceAuto
 		extra.Add(&c.Extra, name, "", []byte("mode"), []byte(`"VALIDATED"`))
 	case "ANY":
@@ -338,8 +337,8 @@ func (d *requestDecoder) choice() {
 	}
 }
 
-// modeWord is the name of a mode that may come as its number.
-func modeWord(mode string) string {
+// modeName returns the name of a mode, which may be sent as a number.
+func modeName(mode string) string {
 	switch mode {
 	case "1":
 		return "AUTO"
@@ -354,22 +353,22 @@ func modeWord(mode string) string {
 	}
 }
 
-// thinking reads the thinking config. A budget of nothing is no thinking, one of
-// -1 as much as the model likes.
+// thinking reads the thinking config. A budget of 0 disables thinking; a budget
+// of -1 leaves the amount to the model.
 func (d *requestDecoder) thinking() {
 	s := &dragoman.ReasoningSettings{}
 	n := 0
 	for key := range d.r.Object() {
 		n++
-		switch member := string(jsonwire.Camel(key)); {
-		case member == "includeThoughts" && d.r.Kind() != 'n':
+		switch field := string(jsonwire.Camel(key)); {
+		case field == "includeThoughts" && d.r.Kind() != 'n':
 			s.Summary = "omitted"
 			if d.r.Bool() {
 				s.Summary = "auto"
 			}
-		case member == "thinkingBudget" && d.r.Kind() != 'n':
+		case field == "thinkingBudget" && d.r.Kind() != 'n':
 			budget(s, d.r.Integer())
-		case member == "thinkingLevel" && d.r.Kind() != 'n':
+		case field == "thinkingLevel" && d.r.Kind() != 'n':
 			raw := d.r.Raw()
 			switch level := strings.ToLower(jsonwire.Unquote(raw)); level {
 			case "minimal", "low", "medium", "high":
@@ -402,15 +401,15 @@ func budget(s *dragoman.ReasoningSettings, n int64) {
 	}
 }
 
-// outputMembers are the members that say what shape an answer must have. They
-// are understood together.
-type outputMembers struct {
+// outputFields holds the fields that describe the output format. They are
+// interpreted together.
+type outputFields struct {
 	mime, schema, jsonSchema json.RawMessage
 }
 
-// settle gives the request its output format. Members that make none we know
-// are kept as they are.
-func (o *outputMembers) settle(d *requestDecoder) {
+// settle sets the output format of the request. Combinations that it does not
+// know are stored unchanged.
+func (o *outputFields) settle(d *requestDecoder) {
 	const closed = tuningPath + "/responseSchema"
 	mime := jsonwire.Unquote(o.mime)
 	schema := o.jsonSchema
@@ -423,9 +422,10 @@ func (o *outputMembers) settle(d *requestDecoder) {
 		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON}
 	case mime == "application/json" && isObject:
 		if o.jsonSchema != nil && o.schema != nil {
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, closed, "responseJsonSchema stands beside it, where the API wants one of the two")
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, closed, "responseJsonSchema is also set; the API accepts only one of the two")
 		}
-		// The API enforces the schema; toward others that means: where it fits.
+		// The API enforces the schema. For other targets that means: where
+		// possible.
 		d.req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: schema, Strict: codes.StrictAuto, Dialect: name}
 	default:
 		for _, f := range []struct {

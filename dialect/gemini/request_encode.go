@@ -17,10 +17,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request that came from this
-// dialect and was not changed is written byte for byte, whatever its model and
-// whether it streams: both stand in the URL. So is every tool and every message
-// that was not changed; where messages are merged, so is each of their parts.
+// EncodeRequest implements [dialect.Codec]. A request of this dialect that was
+// not changed is written byte for byte, regardless of its model and of
+// streaming, which are in the URL. The same holds for every unchanged tool and
+// message, and for every unchanged part of merged messages.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
 	if err := wirekit.CheckEncode(name, o); err != nil {
@@ -28,7 +28,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	if req != nil && (req.Stream || req.StreamUsage) {
 		body := *req
-		body.Stream, body.StreamUsage = false, false // what the body says of it
+		body.Stream, body.StreamUsage = false, false // what the body would decode to
 		if enc, ok := replayed(&body, limits, o); ok {
 			return enc, nil
 		}
@@ -46,7 +46,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	})
 }
 
-// replayed returns a request that was not changed, as it came.
+// replayed returns an unchanged request with its original body.
 func replayed(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) (dialect.Encoded, bool) {
 	if req.Native == nil || foreignState(req, limits, o) || req.Validate() != nil {
 		return dialect.Encoded{}, false
@@ -58,8 +58,8 @@ func replayed(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOpti
 	return dialect.Encoded{Body: body, Registry: wirekit.EncodeRegistry(req, limits, toolCodecs, o)}, true
 }
 
-// foreignState reports whether a part that has no signature of its own holds
-// one that another model made, among the members we do not model.
+// foreignState reports whether the unknown fields of a part contain a signature
+// that another model made.
 func foreignState(req *dragoman.Request, limits targets.Limits, o dialect.EncodeOptions) bool {
 	if req == nil || req.Native == nil {
 		return false
@@ -101,13 +101,13 @@ type requestEncoder struct {
 	conversation
 	w   jsonwire.Writer
 	req *dragoman.Request
-	// cached says that a cached content holds instructions and tools.
+	// cached reports that a cached content holds the instructions and tools.
 	cached bool
-	// alone says that functions took the place of the API's own tools.
-	alone bool
-	// box holds the tools that are offered.
+	// droppedHosted reports that hosted tools were dropped because there are functions.
+	droppedHosted bool
+	// box holds the offered tools.
 	box *toolbox
-	// schema is the output schema to write; nil for none.
+	// schema is the output schema to write, or nil.
 	schema []byte
 }
 
@@ -137,23 +137,23 @@ func (e *requestEncoder) contents() error {
 	return nil
 }
 
-// model writes the model where the body named it, and reports that it stands in
-// the URL where it did not.
+// model writes the model if the decoded body named it; otherwise it reports
+// that the model is in the URL.
 func (e *requestEncoder) model() {
 	_, named := extra.Get(e.req.Extra, name, "/model")
 	switch {
 	case named && e.req.Model != "":
 		e.w.StringField("model", e.req.Model)
 	case e.req.Model != "":
-		e.rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model stands in the URL, not in the body")
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model is in the URL, not in the body")
 	}
 }
 
-// inCache reports whether a member is left to the cached content that the
-// request names: the API takes it from there and nowhere else (quirk D37).
+// inCache reports whether a field is omitted because the request names a cached
+// content, which must contain it (quirk D37).
 func (e *requestEncoder) inCache(path string) bool {
 	if e.cached {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, path, "the cached content has its own, and the API takes no other beside it")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, path, "the request uses cached content, which must contain this field itself")
 	}
 	return e.cached
 }
@@ -184,17 +184,17 @@ func (e *requestEncoder) systemInstruction() error {
 	return nil
 }
 
-// toolbox is the tools of the request that are offered to the model.
+// toolbox holds the tools that are offered to the model.
 type toolbox struct {
-	// functions are the positions of those that the wire declares, lost of those
-	// that it could not hold.
+	// functions are the positions of the declared functions; lost marks those
+	// that could not be written.
 	functions []int
 	lost      map[int]bool
 	specs     []dragoman.ToolSpec
 }
 
-// tools writes the definitions: all functions in one element, each of the
-// provider's own tools in another (quirk A44).
+// tools writes the tools: all functions in one element, each hosted tool in its
+// own (quirk A44).
 func (e *requestEncoder) tools() error {
 	w := &e.w
 	t := &toolbox{specs: e.req.Tools, lost: map[int]bool{}}
@@ -202,7 +202,7 @@ func (e *requestEncoder) tools() error {
 	if err := wirekit.CheckTools("gemini", e.req, e.target.Caps); err != nil {
 		return err
 	}
-	var before, behind []int
+	var before, after []int
 	for i := range t.specs {
 		switch {
 		case !hosted(&t.specs[i]):
@@ -212,7 +212,7 @@ func (e *requestEncoder) tools() error {
 		case len(t.functions) == 0:
 			before = append(before, i)
 		default:
-			behind = append(behind, i)
+			after = append(after, i)
 		}
 	}
 	if len(t.specs) == 0 || e.inCache("/tools") {
@@ -220,14 +220,14 @@ func (e *requestEncoder) tools() error {
 		return nil
 	}
 	if e.target.Caps.NoMixedTools && len(t.functions) > 0 {
-		e.unmixed(before, behind)
-		before, behind = nil, nil
+		e.dropHosted(before, after)
+		before, after = nil, nil
 	}
 	mark := len(w.Buf)
 	e.w.Key("tools")
 	w.BeginArray()
 	written := 0
-	for _, group := range [][]int{before, t.functions, behind} {
+	for _, group := range [][]int{before, t.functions, after} {
 		n, err := e.group(t, group)
 		if err != nil {
 			return fmt.Errorf("gemini: tools: %w", err)
@@ -242,24 +242,25 @@ func (e *requestEncoder) tools() error {
 	return nil
 }
 
-// unmixed reports the API's own tools that the model takes only without
-// functions, and what configures them (quirk A44).
-func (e *requestEncoder) unmixed(groups ...[]int) {
+// dropHosted drops the hosted tools that the model does not accept together with
+// functions, and their configuration (quirk A44).
+func (e *requestEncoder) dropHosted(groups ...[]int) {
 	for _, group := range groups {
 		for _, i := range group {
-			e.alone = true
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, extra.Elem("/tools", i).String(), "the model takes no %s beside functions; they are kept, and what configures it goes with it", e.req.Tools[i].Name)
+			e.droppedHosted = true
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, extra.Elem("/tools", i).String(), "the model does not accept %s together with functions; the tool and its configuration are dropped", e.req.Tools[i].Name)
 		}
 	}
 }
 
-// hosted reports whether a tool is one of the API's own.
+// hosted reports whether a tool is run by the API.
 func hosted(s *dragoman.ToolSpec) bool {
 	return s.Kind == codes.ToolHosted && s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(name)+".")
 }
 
-// allowed reports whether a tool is sent: where the server knows no list of
-// allowed names, one that the choice does not allow is left out (quirk E9).
+// allowed reports whether a tool is sent. If the server does not support a list
+// of allowed names, tools that the choice does not allow are omitted (quirk
+// E9).
 func (e *requestEncoder) allowed(i int) bool {
 	c, s := e.req.ToolChoice, &e.req.Tools[i]
 	if !e.target.Caps.NoAllowedTools || c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
@@ -268,7 +269,7 @@ func (e *requestEncoder) allowed(i int) bool {
 	if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return names(ref, s) }) {
 		return true
 	}
-	e.rep.Add(dragoman.Lowered, dragoman.Warn, extra.Elem("/tools", i).String(), "the server knows no allowed tools; one that is not allowed is not sent")
+	e.rep.Add(dragoman.Lowered, dragoman.Warn, extra.Elem("/tools", i).String(), "the server does not support allowed tools; this tool is not allowed and not sent")
 	return false
 }
 
@@ -276,7 +277,7 @@ func names(ref dragoman.ToolRef, s *dragoman.ToolSpec) bool {
 	return ref.Native == nil && ref.Name == s.Name && ref.Namespace == s.Namespace
 }
 
-// group writes tools of one kind and returns how many elements that made.
+// group writes tools of one kind and returns the number of elements it wrote.
 func (e *requestEncoder) group(t *toolbox, group []int) (int, error) {
 	if len(group) == 0 {
 		return 0, nil
@@ -302,13 +303,13 @@ func (e *requestEncoder) group(t *toolbox, group []int) (int, error) {
 		}
 		n = min(n, 1)
 	}
-	e.replace(t, group, first)
+	e.relocateLosses(t, group, first)
 	return n, err
 }
 
-// replace tells of places in the request, not in a group, and takes note of the
-// tools that got lost.
-func (e *requestEncoder) replace(t *toolbox, group []int, first int) {
+// relocateLosses changes the paths of the losses since first from positions in the
+// group to positions in the request, and records the tools that were dropped.
+func (e *requestEncoder) relocateLosses(t *toolbox, group []int, first int) {
 	for i := first; i < len(e.rep.Losses); i++ {
 		l := &e.rep.Losses[i]
 		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
@@ -323,16 +324,16 @@ func (e *requestEncoder) replace(t *toolbox, group []int, first int) {
 	}
 }
 
-// holds reports whether a chosen tool is on the wire.
+// holds reports whether a chosen tool was written.
 func (t *toolbox) holds(ref dragoman.ToolRef) bool {
 	return slices.ContainsFunc(t.functions, func(i int) bool { return names(ref, &t.specs[i]) })
 }
 
-// toolConfig writes which functions may be called, only beside functions (quirk
-// E3), and what else stands in the same object.
+// toolConfig writes which functions may be called, if there are functions
+// (quirk E3), and the other fields of the same object.
 func (e *requestEncoder) toolConfig() error {
 	t := e.box
-	c, err := e.settledChoice(t)
+	c, err := e.effectiveChoice(t)
 	if err != nil {
 		return err
 	}
@@ -356,9 +357,9 @@ func (e *requestEncoder) toolConfig() error {
 		e.writeChoice(c, t)
 	}
 	extra.WriteBut(w, e.req.Extra, name, configPath, func(f dragoman.Field) bool {
-		return f.Path == callPath && (c != nil || inCall) || e.alone && ofHosted(f.Path)
+		return f.Path == callPath && (c != nil || inCall) || e.droppedHosted && configuresHosted(f.Path)
 	})
-	if e.alone && len(w.Buf) == start { // all of it was about what is not sent
+	if e.droppedHosted && len(w.Buf) == start { // it only configured tools that are not sent
 		w.Buf = w.Buf[:mark]
 		return nil
 	}
@@ -366,9 +367,8 @@ func (e *requestEncoder) toolConfig() error {
 	return nil
 }
 
-// ofHosted reports whether a member of the tool config is about the API's own
-// tools.
-func ofHosted(path string) bool {
+// configuresHosted reports whether a field of the tool config configures hosted tools.
+func configuresHosted(path string) bool {
 	switch string(jsonwire.Camel([]byte(strings.TrimPrefix(path, configPath+"/")))) {
 	case "retrievalConfig", "includeServerSideToolInvocations":
 		return true
@@ -377,20 +377,20 @@ func ofHosted(path string) bool {
 	}
 }
 
-// settledChoice is the choice to write; nil for none.
-func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error) {
+// effectiveChoice returns the tool choice to write, or nil.
+func (e *requestEncoder) effectiveChoice(t *toolbox) (*dragoman.ToolChoice, error) {
 	c := e.req.ToolChoice
 	if c == nil {
 		return nil, nil
 	}
 	if !wirekit.KnownChoice(c.Mode) {
-		return nil, fmt.Errorf("gemini: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
+		return nil, fmt.Errorf("gemini: %w: at /tool_choice: unknown mode %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	if c.Mode == dragoman.ChoiceTool && !e.cached && len(e.req.Tools) > 0 {
-		// A named tool that is not there is an error, never silently auto
-		// (quirk E5).
+		// A choice of a missing tool is an error; it never becomes auto (quirk
+		// E5).
 		if len(c.Tools) != 1 {
-			return nil, fmt.Errorf("gemini: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+			return nil, fmt.Errorf("gemini: tool choice of mode tool names %d tools, want 1: %w", len(c.Tools), dragoman.ErrUnsupported)
 		}
 		if !t.holds(c.Tools[0]) {
 			return nil, fmt.Errorf("gemini: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
@@ -409,19 +409,19 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	if c.Mode == codes.ChoiceOpaque && (c.Native == nil || c.Native.Format != formatChoice) {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a tool choice that only its own provider understands")
 		return nil, nil
 	}
 	if wirekit.RefusesForced(e.req, e.target.Caps) {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", c.Mode)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model does not accept a forced choice; %s written as auto", c.Mode)
 		return &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, nil
 	}
 	return c, nil
 }
 
-// writeChoice writes the function calling config; a nil choice leaves the mode
-// to the API. Names may stand only beside ANY and VALIDATED, so that is what an
-// auto of some tools becomes (quirk E8).
+// writeChoice writes the function calling config. With a nil choice it omits
+// the mode. The API accepts names only with ANY and VALIDATED, so auto with a
+// list of tools becomes VALIDATED (quirk E8).
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, t *toolbox) {
 	w := &e.w
 	if c != nil && c.Mode == codes.ChoiceOpaque {
@@ -451,7 +451,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, t *toolbox) {
 
 func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, allowed []dragoman.ToolRef) {
 	if e.target.Caps.NoAllowedTools && c.Mode != dragoman.ChoiceTool {
-		c = &dragoman.ToolChoice{Mode: c.Mode, Extra: c.Extra} // the tools were narrowed instead
+		c = &dragoman.ToolChoice{Mode: c.Mode, Extra: c.Extra} // the list of tools was filtered instead
 	}
 	for i, ref := range c.Tools {
 		if t.holds(ref) {
@@ -472,17 +472,17 @@ func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, 
 	case jsonwire.Unquote(validated) == "VALIDATED":
 		return "VALIDATED", allowed
 	case len(allowed) > 0:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "a choice among some tools written as VALIDATED, which holds calls to their schema")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "auto with a list of tools written as VALIDATED, which also validates arguments")
 		return "VALIDATED", allowed
 	default:
 		return "AUTO", nil
 	}
 }
 
-// own reports whether the request came from a client of this dialect.
+// own reports whether the request was decoded from this dialect.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
-// output writes that the output is JSON, and finds the schema.
+// output writes the MIME type of the output and selects the schema.
 func (e *requestEncoder) output() {
 	f, w := e.req.Output, &e.w
 	if f == nil || f.Kind == codes.OutputText {
@@ -490,7 +490,7 @@ func (e *requestEncoder) output() {
 	}
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
 	if e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target does not support output formats")
 		return
 	}
 	if f.Name != "" || f.Description != "" {
@@ -501,15 +501,15 @@ func (e *requestEncoder) output() {
 		return
 	}
 	closed := e.target.Caps.ClosedSchemas
-	out, profile := f.Schema, openAnswers
+	out, profile := f.Schema, openOutput
 	if closed {
-		profile = closedAnswers
+		profile = closedOutput
 	}
 	if f.Dialect != name || closed {
 		low, err := schema.Lower(f.Schema, profile)
 		e.rep.Merge("/output/schema", low.Report)
 		if err != nil {
-			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "any JSON is asked for: %v", err)
+			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "schema dropped, any JSON requested: %v", err)
 			return
 		}
 		out = low.Schema
@@ -517,7 +517,8 @@ func (e *requestEncoder) output() {
 	e.schema = out
 }
 
-// closedSchema writes the output schema for a target that takes the older form only.
+// closedSchema writes the output schema for a target that accepts only the
+// closed form.
 func (e *requestEncoder) closedSchema() {
 	if e.schema != nil && e.target.Caps.ClosedSchemas {
 		e.w.RawField("responseSchema", e.schema)

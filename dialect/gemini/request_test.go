@@ -26,31 +26,31 @@ const snakeRequest = `{
 		"thinking_config": {"thinking_budget": 128, "include_thoughts": true}},
 	"service_tier": "flex"}`
 
-func TestBothSpellingsOfEveryMemberMeanTheSame(t *testing.T) {
+func TestSnakeCaseEqualsCamelCase(t *testing.T) {
 	snake := decode(t, snakeRequest)
 	built, _ := encode(t, snake, dialect.EncodeOptions{Rebuild: true})
-	// A tool passes as its author wrote it.
-	if strings.Contains(strings.ReplaceAll(built, member(t, built, "tools"), ""), `_`) {
+	// A tool keeps the spelling of its author.
+	if strings.Contains(strings.ReplaceAll(built, topField(t, built, "tools"), ""), `_`) {
 		t.Errorf("snake_case is left: %s", built)
 	}
 	camel := decode(t, built)
 	if snake.Fingerprint() != camel.Fingerprint() {
 		a, _ := json.Marshal(snake)
 		b, _ := json.Marshal(camel)
-		t.Errorf("they differ:\n%s\n%s", a, b)
+		t.Errorf("the requests differ:\n%s\n%s", a, b)
 	}
 	if c := snake.Messages[1].ToolCalls(); len(c) != 1 || c[0].Signature != "c2ln" || !c[0].Synthetic {
-		t.Errorf("the call is %+v", c)
+		t.Errorf("call %+v", c)
 	}
 	if snake.ToolChoice.Mode != dragoman.ChoiceTool || snake.Reasoning.Summary != "auto" || *snake.Reasoning.BudgetTokens != 128 || snake.ServiceTier != "flex" {
-		t.Errorf("settings got lost: %+v %+v", snake.ToolChoice, snake.Reasoning)
+		t.Errorf("settings are lost: %+v %+v", snake.ToolChoice, snake.Reasoning)
 	}
 	if snake.Messages[2].Role != dragoman.RoleTool {
 		t.Errorf("results have role %s", snake.Messages[2].Role)
 	}
 }
 
-func TestAnUnchangedRequestKeepsItsBytesWhateverTheURLSays(t *testing.T) {
+func TestUnchangedRequestKeepsItsBytes(t *testing.T) {
 	req := decode(t, snakeRequest)
 	req.Model, req.Stream = "gemini-9", true
 	if body, rep := encode(t, req, dialect.EncodeOptions{}); body != snakeRequest || len(rep.Losses) > 0 {
@@ -58,7 +58,7 @@ func TestAnUnchangedRequestKeepsItsBytesWhateverTheURLSays(t *testing.T) {
 	}
 }
 
-func TestTheModelStandsInTheURLUnlessTheBodyNamedIt(t *testing.T) {
+func TestModelIsOmittedUnlessBodyNamedIt(t *testing.T) {
 	req := ask(dragoman.UserText("hi"))
 	req.Stream = true
 	body, rep := encode(t, req, dialect.EncodeOptions{})
@@ -70,18 +70,18 @@ func TestTheModelStandsInTheURLUnlessTheBodyNamedIt(t *testing.T) {
 
 	named := decode(t, `{"model":"models/gemini-2.0-flash","contents":[{"parts":[{"text":"hi"}],"role":"user"}]}`)
 	if named.Model != "models/gemini-2.0-flash" {
-		t.Fatalf("the model is %q", named.Model)
+		t.Fatalf("model %q", named.Model)
 	}
 	named.Model = "models/other"
 	if body, _ := encode(t, named, dialect.EncodeOptions{}); body != `{"model":"models/other","contents":[{"parts":[{"text":"hi"}],"role":"user"}]}` {
 		t.Error(body)
 	}
-	if body, rep := encode(t, named, dialect.EncodeOptions{Rebuild: true}); member(t, body, "model") != `"models/other"` || strings.Contains(rep.String(), "/model") {
+	if body, rep := encode(t, named, dialect.EncodeOptions{Rebuild: true}); topField(t, body, "model") != `"models/other"` || strings.Contains(rep.String(), "/model") {
 		t.Errorf("%s\n%s", body, rep)
 	}
 }
 
-func TestQuirkB15_ACallWithoutAnIDGoesBackWithoutOneAndPairsByNameAndOrder(t *testing.T) {
+func TestQuirkB15_CallsWithoutIDPairByNameAndOrder(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"go"}]},` +
 		`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g","args":{}}},{"functionCall":{"name":"f","args":{"n":2}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":"g"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}]}`
@@ -97,27 +97,27 @@ func TestQuirkB15_ACallWithoutAnIDGoesBackWithoutOneAndPairsByNameAndOrder(t *te
 	}
 	built, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
 	if strings.Contains(built, `"id"`) {
-		t.Errorf("an id was made up: %s", built)
+		t.Errorf("an id was synthesized: %s", built)
 	}
 	again, _, _ := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 	if again.Messages[1].ToolCalls()[0].ID != calls[0].ID {
-		t.Error("a history that is sent again has other ids")
+		t.Error("decoding the same history again gives other ids")
 	}
 }
 
-func TestQuirkB15_IDsAreSentUnlessTheTargetTakesNone(t *testing.T) {
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
+func TestQuirkB15_NoCallIDsOmitsIDs(t *testing.T) {
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
 	body, _ := encode(t, req, dialect.EncodeOptions{})
 	if strings.Count(body, `"id":"toolu_1"`) != 2 {
-		t.Errorf("the id must stand on call and result: %s", body)
+		t.Errorf("call and result must have the id: %s", body)
 	}
 	body, _ = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCallIDs: true}}})
 	if strings.Contains(body, "toolu_1") {
-		t.Errorf("the target takes no ids: %s", body)
+		t.Errorf("the target does not accept ids: %s", body)
 	}
 }
 
-func TestQuirkB15_AClientsOwnIDOnAResultFindsTheCallThatHasNone(t *testing.T) {
+func TestQuirkB15_ClientIDPairsWithCallWithoutID(t *testing.T) {
 	req := decode(t, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"g"}}]},`+
 		`{"role":"user","parts":[{"functionResponse":{"id":"mine","name":"g","response":{"output":"G"}}},{"functionResponse":{"id":"mine2","name":"f","response":{"output":"F"}}}]}]}`)
 	calls := req.Messages[0].ToolCalls()
@@ -128,7 +128,7 @@ func TestQuirkB15_AClientsOwnIDOnAResultFindsTheCallThatHasNone(t *testing.T) {
 	}
 }
 
-func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
+func TestQuirkB16_SignatureReturnsOnlyToItsModel(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"text":"","thoughtSignature":"c0"},` +
 		`{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c1"},{"functionCall":{"name":"f","args":{"q":"2"}}},{"executableCode":{"code":"1","language":"PYTHON"},"thoughtSignature":"c2"},` +
 		`{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c3"}]},` +
@@ -141,7 +141,7 @@ func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
 	same, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true, Target: targets.Target{Provider: "google", Model: "gemini-3"}})
 	for _, want := range []string{`{"text":"hm","thought":true}`, `{"text":"","thoughtSignature":"c0"}`, `"args":{}},"thoughtSignature":"c1"}`, `"thoughtSignature":"c2"`, `"thoughtSignature":"c3"`} {
 		if !strings.Contains(same, want) {
-			t.Errorf("its own model lacks %s: %s", want, same)
+			t.Errorf("the model that made it does not get %s: %s", want, same)
 		}
 	}
 	for _, rebuild := range []bool{false, true} {
@@ -152,15 +152,15 @@ func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
 			}
 		}
 		if strings.Count(other, "skip_thought_signature_validator") != 1 {
-			t.Errorf("the first call needs the signature that stands for none, once: %s", other)
+			t.Errorf("exactly the first call needs the placeholder signature: %s", other)
 		}
 		has(t, rep, dragoman.Dropped, "/messages/1/parts/2/signature")
 		has(t, rep, dragoman.Synthesized, "/messages/1/parts/2/signature")
 	}
 }
 
-func TestQuirkB16_CallsOfOthersCarryTheSignatureThatStandsForNone(t *testing.T) {
-	turn := from(foreign, said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
+func TestQuirkB16_ForeignCallGetsPlaceholderSignature(t *testing.T) {
+	turn := from(foreign, newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
 	req := ask(dragoman.UserText("go"), turn, dragoman.ToolResults(result("1", "x"), result("2", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	want := `{"functionCall":{"id":"1","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"2","name":"f","args":{}}}`
@@ -170,23 +170,23 @@ func TestQuirkB16_CallsOfOthersCarryTheSignatureThatStandsForNone(t *testing.T) 
 	has(t, rep, dragoman.Synthesized, "/messages/1/parts/1/signature")
 	body, _ = encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoDummySignature: true}}})
 	if strings.Contains(body, "skip") {
-		t.Errorf("the target needs none: %s", body)
+		t.Errorf("the target needs no placeholder: %s", body)
 	}
-	// What history put there has no origin and is written as it is.
+	// A placeholder written by package history has no origin and is kept.
 	turn.Parts[1].(*dragoman.ToolCall).Signature = codec.Limits().DummySignature
 	if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, want) {
 		t.Error(body)
 	}
-	// An unsigned call of the target itself needs none.
-	req.Messages[1] = from(own, said(dragoman.RoleAssistant, call("1", "f", `{}`)))
+	// An unsigned call that the target itself made stays unsigned.
+	req.Messages[1] = from(own, newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)))
 	if body, _ := encode(t, req, dialect.EncodeOptions{}); strings.Contains(body, "skip") {
-		t.Errorf("its own call came unsigned: %s", body)
+		t.Errorf("the target's own call must stay unsigned: %s", body)
 	}
 }
 
-func TestQuirkD3_TheResultsOfATurnAreOneContentInTheOrderOfItsCalls(t *testing.T) {
+func TestQuirkD3_ResultsAreOneContentInCallOrder(t *testing.T) {
 	req := ask(dragoman.UserText("go"),
-		said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), said(dragoman.RoleAssistant, call("1", "f", `{}`)), said(dragoman.RoleAssistant, call("2", "g", `{}`)),
+		newMessage(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), newMessage(dragoman.RoleAssistant, call("2", "g", `{}`)),
 		dragoman.ToolResults(result("2", "second")), dragoman.ToolResults(result("1", "first")), dragoman.UserText("and now?"))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	got := contentsOf(t, body)
@@ -201,8 +201,8 @@ func TestQuirkD3_TheResultsOfATurnAreOneContentInTheOrderOfItsCalls(t *testing.T
 	has(t, rep, dragoman.Moved, "/messages/5/parts/0")
 }
 
-func TestQuirkD15_AResultNamesItsTool(t *testing.T) {
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
+func TestQuirkD15_ResultHasToolName(t *testing.T) {
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"id":"1","name":"f","response"`) || !strings.Contains(body, `{"id":"nobody's","name":"unknown_tool","response"`) {
 		t.Error(body)
@@ -210,7 +210,7 @@ func TestQuirkD15_AResultNamesItsTool(t *testing.T) {
 	has(t, rep, dragoman.Synthesized, "/messages/2/parts/1/name")
 }
 
-func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
+func TestQuirkD16_ResultObjectForms(t *testing.T) {
 	text := func(s string) []dragoman.Part { return []dragoman.Part{&dragoman.Text{Text: s}} }
 	data := func(s string) []dragoman.Part { return []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(s)}} }
 	for _, c := range []struct {
@@ -221,32 +221,33 @@ func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
 	}{
 		{"text", codes.OutcomeOK, text("4 C"), `{"output":"4 C"}`},
 		{"nothing", codes.OutcomeOK, nil, `{"output":""}`},
-		{"an error", codes.OutcomeError, text("no"), `{"error":"no"}`},
-		{"an error of data", codes.OutcomeError, data(`{"code":5}`), `{"error":{"code":5}}`},
-		{"an object", codes.OutcomeOK, data(`{"temp":4}`), `{"output":{"temp":4}}`},
-		{"an object that may be either", codes.OutcomeUnknown, data(`{"temp":4}`), `{"temp":4}`},
-		{"an object like the convention", codes.OutcomeUnknown, data(`{"error":4}`), `{"output":{"error":4}}`},
-		{"a list", codes.OutcomeOK, data(`[1,2]`), `{"output":[1,2]}`},
+		{"error", codes.OutcomeError, text("no"), `{"error":"no"}`},
+		{"error data", codes.OutcomeError, data(`{"code":5}`), `{"error":{"code":5}}`},
+		{"object", codes.OutcomeOK, data(`{"temp":4}`), `{"output":{"temp":4}}`},
+		{"object, outcome unknown", codes.OutcomeUnknown, data(`{"temp":4}`), `{"temp":4}`},
+		{"object with a reserved key", codes.OutcomeUnknown, data(`{"error":4}`), `{"output":{"error":4}}`},
+		{"list", codes.OutcomeOK, data(`[1,2]`), `{"output":[1,2]}`},
 		{"data with a reference", codes.OutcomeOK, data(`{"$ref":"x"}`), `{"output":"{\"$ref\":\"x\"}"}`},
 		{"several texts", codes.OutcomeOK, append(text("a"), text("b")...), `{"output":"a\nb"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: c.outcome, Content: c.content}
-			body, _ := encode(t, ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+			body, _ := encode(t, ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
 			if want := `"response":` + c.want + `}`; !strings.Contains(body, want) {
 				t.Errorf("%s lacks %s", body, want)
 			}
 			again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
 			if c.outcome != codes.OutcomeUnknown && again.Outcome != c.outcome {
-				t.Errorf("the outcome %q came back as %q", c.outcome, again.Outcome)
+				t.Errorf("outcome %q decoded as %q", c.outcome, again.Outcome)
 			}
 		})
 	}
 }
 
-// The Developer API answers 400 to a name of media, Vertex takes one: a client
-// that sent one knows its server, anybody else's name is left out.
-func TestANameOfMediaIsWrittenOnlyWhereItCameFrom(t *testing.T) {
+// The Developer API answers 400 if media has a name; Vertex accepts one. A
+// Gemini client that sent a name knows its server, so only its names are
+// written.
+func TestMediaNameIsWrittenOnlyForGeminiClients(t *testing.T) {
 	const own = `{"contents":[{"role":"user","parts":[{"inline_data":{"mime_type":"application/pdf","data":"AAAA","display_name":"a.pdf"}}]}]}`
 	req := decode(t, own)
 	media := req.Messages[0].Parts[0].(*dragoman.Media)
@@ -266,11 +267,11 @@ func TestANameOfMediaIsWrittenOnlyWhereItCameFrom(t *testing.T) {
 	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
 }
 
-func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
+func TestQuirkD13_MediaInsideOrAfterResult(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: codes.OutcomeOK, Content: []dragoman.Part{
 		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
 	}}
-	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
+	req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`
 	if !strings.Contains(body, `"response":{"output":"see"},"parts":[`+blob+`]}}`) {
@@ -278,7 +279,7 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 	}
 	again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
 	if m, ok := again.Content[1].(*dragoman.Media); !ok || m.Base64 != "AAAA" {
-		t.Errorf("the media came back as %+v", again.Content)
+		t.Errorf("media decoded as %+v", again.Content)
 	}
 	has(t, rep, dragoman.Dropped, "/messages/2/parts/0/content/1") // the name
 	old := dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoResultMedia: true}}}
@@ -289,7 +290,7 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 	has(t, rep, dragoman.Moved, "/messages/2/parts/0/content/1")
 }
 
-func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
+func TestQuirkD13_MediaTypesInResults(t *testing.T) {
 	image := func(mime, url string) *dragoman.ToolResult {
 		m := &dragoman.Media{Media: codes.MediaImage, MIME: mime, URL: url}
 		if url == "" {
@@ -301,26 +302,26 @@ func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 		res  *dragoman.ToolResult
 		want string
 	}{
-		"a type it takes":      {image("image/webp", ""), `"parts":[{"inlineData":{"mimeType":"image/webp","data":"AAAA"}}]}},{"functionResponse"`},
-		"another type":         {image("image/gif", ""), `"response":{"output":"2"}}},{"inlineData":{"mimeType":"image/gif","data":"AAAA"}}`},
-		"a type from the URL":  {image("", "https://x/y.PNG?z=.gif"), `"parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/y.PNG?z=.gif"}}]`},
-		"a URL without a type": {image("", "https://x/y"), `"response":{"output":"2"}}},{"fileData":{"fileUri":"https://x/y"}}`},
+		"accepted type":     {image("image/webp", ""), `"parts":[{"inlineData":{"mimeType":"image/webp","data":"AAAA"}}]}},{"functionResponse"`},
+		"other type":        {image("image/gif", ""), `"response":{"output":"2"}}},{"inlineData":{"mimeType":"image/gif","data":"AAAA"}}`},
+		"type from the URL": {image("", "https://x/y.PNG?z=.gif"), `"parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/y.PNG?z=.gif"}}]`},
+		"URL without type":  {image("", "https://x/y"), `"response":{"output":"2"}}},{"fileData":{"fileUri":"https://x/y"}}`},
 	} {
 		other := result("2", "2")
 		other.Name, other.Outcome = "f", codes.OutcomeOK
-		req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
+		req := ask(dragoman.UserText("go"), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
 		if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, tc.want) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
-	body, rep := encode(t, ask(said(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
+	body, rep := encode(t, ask(newMessage(dragoman.RoleUser, &dragoman.Media{Media: codes.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
 	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
 		t.Error(body)
 	}
 	has(t, rep, dragoman.Synthesized, "/messages/0/parts/0/mime")
 }
 
-func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) {
+func TestQuirkD13_OwnContentWithoutTypeGetsOne(t *testing.T) {
 	const png = "iVBORw0KGgo="
 	own := func(m dragoman.Message) dragoman.Message {
 		m.Origin = &dragoman.Origin{Dialect: dialectname.Gemini}
@@ -328,31 +329,31 @@ func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) 
 	}
 	image := func() *dragoman.Media { return &dragoman.Media{Media: codes.MediaImage, Base64: png} }
 	jpg := &dragoman.Media{Media: codes.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
-	if body, _ := encode(t, ask(own(said(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
+	if body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
 		t.Error(body)
 	}
 	zip := &dragoman.Media{Media: codes.MediaFile, MIME: "application/zip", Base64: "UEs="}
-	refused, rep := encode(t, ask(own(said(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
+	refused, rep := encode(t, ask(own(newMessage(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
 	if strings.Contains(refused, "inlineData") || !strings.Contains(refused, "not shown") {
-		t.Errorf("a type that the API refuses from everybody: %s", refused)
+		t.Errorf("a type that the API always refuses: %s", refused)
 	}
 	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
-	body, _ := encode(t, ask(own(said(dragoman.RoleUser, image())), said(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
+	body, _ := encode(t, ask(own(newMessage(dragoman.RoleUser, image())), newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
 	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {
 		t.Error(body)
 	}
 }
 
-func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
-	body, rep := encode(t, ask(said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
+func TestQuirkD17_FirstContentIsUser(t *testing.T) {
+	body, rep := encode(t, ask(newMessage(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
 		t.Error(body)
 	}
 	has(t, rep, dragoman.Synthesized, "/messages")
 }
 
-func TestQuirkD18_NeighboursOfOneRoleAreOneContentAndKeepTheirBytes(t *testing.T) {
+func TestQuirkD18_ConsecutiveRolesAreMerged(t *testing.T) {
 	body, _ := encode(t, ask(dragoman.UserText("a"), dragoman.UserText("b")), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 1 {
 		t.Error(body)
@@ -369,26 +370,26 @@ func TestQuirkD18_NeighboursOfOneRoleAreOneContentAndKeepTheirBytes(t *testing.T
 	}
 }
 
-func TestQuirkD37_ACachedContentHoldsInstructionsAndTools(t *testing.T) {
+func TestQuirkD37_CachedContentReplacesInstructionsAndTools(t *testing.T) {
 	req := decode(t, `{"cachedContent":"cachedContents/x","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`)
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "rule"}}
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	body, rep := encode(t, req, dialect.EncodeOptions{})
 	for _, key := range []string{"systemInstruction", "tools", "toolConfig"} {
-		if member(t, body, key) != "" {
-			t.Errorf("%s beside a cached content: %s", key, body)
+		if topField(t, body, key) != "" {
+			t.Errorf("%s next to a cached content: %s", key, body)
 		}
 	}
 	for _, path := range []string{"/instructions", "/tools", "/tool_choice"} {
 		has(t, rep, dragoman.Dropped, path)
 	}
-	if member(t, body, "cachedContent") != `"cachedContents/x"` {
+	if topField(t, body, "cachedContent") != `"cachedContents/x"` {
 		t.Error(body)
 	}
 }
 
-func TestQuirkE1_EveryChoiceHasItsMode(t *testing.T) {
+func TestQuirkE1_ToolChoiceModes(t *testing.T) {
 	ref := func(names ...string) (refs []dragoman.ToolRef) {
 		for _, n := range names {
 			refs = append(refs, dragoman.ToolRef{Name: n})
@@ -400,14 +401,14 @@ func TestQuirkE1_EveryChoiceHasItsMode(t *testing.T) {
 		choice *dragoman.ToolChoice
 		want   string
 	}{
-		{"none set", nil, ""},
+		{"not set", nil, ""},
 		{"auto", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, `{"mode":"AUTO"}`},
 		{"none", &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, `{"mode":"NONE"}`},
 		{"required", &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, `{"mode":"ANY"}`},
-		{"a tool", &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("f")}, `{"mode":"ANY","allowedFunctionNames":["f"]}`},
+		{"tool", &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("f")}, `{"mode":"ANY","allowedFunctionNames":["f"]}`},
 		{"one of two", &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: ref("f", "g")}, `{"mode":"ANY","allowedFunctionNames":["f","g"]}`},
-		{"auto of some (quirk E8)", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("f")}, `{"mode":"VALIDATED","allowedFunctionNames":["f"]}`},
-		{"auto of none", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}, `{"mode":"NONE"}`},
+		{"auto with a list (quirk E8)", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("f")}, `{"mode":"VALIDATED","allowedFunctionNames":["f"]}`},
+		{"auto with an empty list", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}, `{"mode":"NONE"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req := ask(dragoman.UserText("go"))
@@ -417,26 +418,26 @@ func TestQuirkE1_EveryChoiceHasItsMode(t *testing.T) {
 			if want != "" {
 				want = `{"functionCallingConfig":` + want + `}`
 			}
-			if got := member(t, body, "toolConfig"); got != want {
+			if got := topField(t, body, "toolConfig"); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-func TestQuirkE3_WithoutToolsThereIsNoChoice(t *testing.T) {
+func TestQuirkE3_NoToolsNoChoice(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	off := false
 	req.ParallelToolCalls = &off
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if member(t, body, "toolConfig") != "" || member(t, body, "tools") != "" {
+	if topField(t, body, "toolConfig") != "" || topField(t, body, "tools") != "" {
 		t.Error(body)
 	}
 	has(t, rep, dragoman.Dropped, "/tool_choice")
 }
 
-func TestQuirkE5_AForcedToolThatIsNotSentIsAnError(t *testing.T) {
+func TestQuirkE5_MissingForcedToolIsError(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{tool("f")}
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "g"}}}
@@ -452,13 +453,13 @@ func TestValidatedAndUnknownModesSurvive(t *testing.T) {
 	} {
 		req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":""}]}],"toolConfig":{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}}`)
 		body, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
-		if got := member(t, body, "toolConfig"); got != `{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}` {
+		if got := topField(t, body, "toolConfig"); got != `{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}` {
 			t.Errorf("%s became %s\n%s", config, got, rep)
 		}
 	}
 }
 
-func TestQuirkA2_SchemasAreJSONSchemaUnlessTheServerTakesTheClosedSubset(t *testing.T) {
+func TestQuirkA2_ClosedSchemasCapability(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":["string","null"]}},"additionalProperties":false}`)}}
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
@@ -472,7 +473,7 @@ func TestQuirkA2_SchemasAreJSONSchemaUnlessTheServerTakesTheClosedSubset(t *test
 	}
 }
 
-func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
+func TestQuirkA20_ToolWithoutArgumentsHasNoSchema(t *testing.T) {
 	for _, params := range []string{``, `{}`, `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"type":"object","properties":null}`, `{"$schema":"x"}`} {
 		req := ask(dragoman.UserText("go"))
 		req.Tools = []dragoman.ToolSpec{{Name: "f", Description: "F."}}
@@ -481,17 +482,17 @@ func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
 		}
 		for _, closed := range []bool{false, true} {
 			body, rep := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{ClosedSchemas: closed}}})
-			if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
+			if got := topField(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
 				t.Errorf("%q became %s\n%s", params, got, rep)
 			}
 			if strings.Contains(rep.String(), "/properties") && !strings.Contains(params, "null") {
-				t.Errorf("%q: nothing is lost with what is not sent:\n%s", params, rep)
+				t.Errorf("%q: a schema that is not sent loses nothing:\n%s", params, rep)
 			}
 		}
 	}
 }
 
-func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
+func TestQuirkA21_ClosedSchemaBecomesJSONSchema(t *testing.T) {
 	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{
 		"type":{"type":"STRING","nullable":true,"enum":["a"],"format":"enum"},"n":{"type":"INTEGER","enum":["1","2"],"format":"int32"},
 		"l":{"type":"ARRAY","min_items":"1","items":{"anyOf":[{"type":"STRING"},{"type":"NUMBER"}],"nullable":true}}},"required":["n"],"propertyOrdering":["n"]}}]}]}`)
@@ -502,64 +503,64 @@ func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
 	}
 }
 
-func TestQuirkA44_TheProvidersOwnToolsStandApart(t *testing.T) {
+func TestQuirkA44_HostedToolsAreSeparateElements(t *testing.T) {
 	const tools = `[{"googleSearch":{}},{"functionDeclarations":[{"name":"f","description":""},{"name":"g","description":""}]},{"codeExecution":{}}]`
 	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":`+tools+`}`)
 	if len(req.Tools) != 4 || req.Tools[0].Kind != codes.ToolHosted || req.Tools[0].Name != "googleSearch" || req.Tools[3].Name != "codeExecution" {
 		t.Fatalf("%+v", req.Tools)
 	}
 	body, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
-	if got := member(t, body, "tools"); got != tools {
+	if got := topField(t, body, "tools"); got != tools {
 		t.Errorf("got %s", got)
 	}
 	req.Tools[2].Parameters = json.RawMessage(`{"type":5}`)
 	req.Tools[2].Name = ""
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if got := member(t, body, "tools"); strings.Contains(got, `"g"`) || !strings.Contains(got, `"f"`) {
+	if got := topField(t, body, "tools"); strings.Contains(got, `"g"`) || !strings.Contains(got, `"f"`) {
 		t.Errorf("got %s", got)
 	}
 	has(t, rep, dragoman.Dropped, "/tools/2")
 }
 
-func TestQuirkG10_EffortAndBudgetAreWrittenAsTheModelTakesThem(t *testing.T) {
+func TestQuirkG10_EffortAndBudgetPerModel(t *testing.T) {
 	budget := func(n int64) *int64 { return &n }
 	for _, c := range []struct {
 		name     string
 		settings dragoman.ReasoningSettings
-		level    string // what a model of today gets
-		number   string // and one that takes budgets
+		level    string // for a model that accepts levels
+		number   string // for a model that accepts budgets
 	}{
 		{"effort", dragoman.ReasoningSettings{Effort: "low"}, `{"thinkingLevel":"LOW"}`, `{"thinkingBudget":1024}`},
-		{"too much", dragoman.ReasoningSettings{Effort: "max"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":24576}`},
-		{"a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99)}, `{"thinkingBudget":99}`, `{"thinkingBudget":99}`},
-		{"both, of which one is sent", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99), Effort: "high"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":99}`},
+		{"above high", dragoman.ReasoningSettings{Effort: "max"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":24576}`},
+		{"budget", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99)}, `{"thinkingBudget":99}`, `{"thinkingBudget":99}`},
+		{"budget and effort", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(99), Effort: "high"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":99}`},
 		{"off", dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
 		{"no effort", dragoman.ReasoningSettings{Effort: "none"}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
-		{"as it likes", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Summary: "auto"}, `{"thinkingBudget":-1,"includeThoughts":true}`, `{"thinkingBudget":-1,"includeThoughts":true}`},
-		{"not shown", dragoman.ReasoningSettings{Summary: "omitted"}, `{"includeThoughts":false}`, `{"includeThoughts":false}`},
+		{"adaptive", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, Summary: "auto"}, `{"thinkingBudget":-1,"includeThoughts":true}`, `{"thinkingBudget":-1,"includeThoughts":true}`},
+		{"omitted", dragoman.ReasoningSettings{Summary: "omitted"}, `{"includeThoughts":false}`, `{"includeThoughts":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req := ask(dragoman.UserText("go"))
 			req.Reasoning = &c.settings
 			for caps, want := range map[targets.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
 				body, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: caps}})
-				if got := member(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
+				if got := topField(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
 					t.Errorf("%+v: got %s, want %s", caps.ThinkingBudgets, got, want)
 				}
 			}
 		})
 	}
 	own := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}`)
-	if body, _ := encode(t, own, dialect.EncodeOptions{Rebuild: true}); member(t, body, "generationConfig") != `{"thinkingConfig":{"thinkingBudget":0}}` {
-		t.Errorf("what a client of this dialect asked for: %s", body)
+	if body, _ := encode(t, own, dialect.EncodeOptions{Rebuild: true}); topField(t, body, "generationConfig") != `{"thinkingConfig":{"thinkingBudget":0}}` {
+		t.Errorf("a Gemini client's setting must be kept: %s", body)
 	}
 }
 
-func TestSystemMessagesStandOutsideTheConversation(t *testing.T) {
-	req := ask(dragoman.SystemText("one"), said(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
+func TestSystemMessagesBecomeSystemInstruction(t *testing.T) {
+	req := ask(dragoman.SystemText("one"), newMessage(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "zero"}}
 	body, rep := encode(t, req, dialect.EncodeOptions{})
-	if got := member(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
+	if got := topField(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
 		t.Error(got)
 	}
 	if got := contentsOf(t, body); len(got) != 1 || !strings.Contains(got[0], "late") {
@@ -568,7 +569,7 @@ func TestSystemMessagesStandOutsideTheConversation(t *testing.T) {
 	has(t, rep, dragoman.Lowered, "/messages/3")
 }
 
-func TestUnknownMembersAndPartsComeBack(t *testing.T) {
+func TestUnknownFieldsAndPartsRoundTrip(t *testing.T) {
 	const body = `{"contents":[{"role":"model","parts":[{"text":"a","partMetadata":{"k":1}},{"videoMetadata":{"fps":1},"fileData":{"fileUri":"u","x":2}},{"toolCall":{"id":"t1","toolType":"URL_CONTEXT"}},{"toolResponse":{"id":"t1"}},{"novelty":[1]},` +
 		`{"functionCall":{"name":"f","args":{},"y":3},"partMetadata":{"k":2}}],"z":4},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":"o"},"scheduling":"SILENT"}}]},{"role":"martian","parts":[{"text":"m"}]}],` +
 		`"safetySettings":[{"category":10,"threshold":3}],"labels":{"a":"b"},"store":false,"generationConfig":{"responseModalities":["TEXT"],"responseMimeType":"text/x.enum","responseSchema":{"type":"STRING"},"thinkingConfig":{"future":1}},"novel":{}}`
@@ -582,7 +583,7 @@ func TestUnknownMembersAndPartsComeBack(t *testing.T) {
 	}
 }
 
-func TestSettingsTheAPIHasNoWordForAreReported(t *testing.T) {
+func TestUnsupportedSettingsAreReported(t *testing.T) {
 	on := true
 	req := ask(dragoman.UserText("hi"))
 	req.User, req.Verbosity, req.Store, req.CacheKey = "u", "low", &on, "k"
@@ -597,7 +598,7 @@ func TestSettingsTheAPIHasNoWordForAreReported(t *testing.T) {
 	}
 }
 
-func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
+func TestQuirkB16_HiddenSignatureIsRemovedForAnotherModel(t *testing.T) {
 	for _, part := range []string{
 		`{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"secret"}`,
 		`{"executableCode":{"code":"1","language":"PYTHON"},"thoughtSignature":"secret"}`,
@@ -616,24 +617,25 @@ func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
 	}
 }
 
-// a_b and aB are one member to the API, but two keys in a map of the user's own.
-func TestTheKeysOfMapsThatAreTheUsersOwnAreReadAsTheyStand(t *testing.T) {
+// a_b and aB are one field to the API, but two keys in a map with user-defined
+// keys.
+func TestUserDefinedMapKeysAreLiteral(t *testing.T) {
 	const own = `{"a_b":"1","aB":"2"}`
 	for what, body := range map[string]string{
-		"labels":                  `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"labels":` + own + `}`,
-		"partMetadata":            `{"contents":[{"role":"user","parts":[{"text":"x","partMetadata":` + own + `}]}]}`,
-		"part_metadata":           `{"contents":[{"role":"user","parts":[{"text":"x","part_metadata":` + own + `}]}]}`,
-		"part of the instruction": `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"systemInstruction":{"parts":[{"text":"x","partMetadata":` + own + `}]}}`,
-		"headers":                 `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"u","headers":` + own + `}}]}]}`,
-		"args":                    `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":` + own + `}}]}]}`,
-		"args of a hosted tool":   `{"contents":[{"role":"model","parts":[{"toolCall":{"toolType":"T","args":` + own + `}}]}]}`,
-		"its response":            `{"contents":[{"role":"model","parts":[{"toolResponse":{"toolType":"T","response":` + own + `}}]}]}`,
-		"response":                `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"f","response":` + own + `}}]}]}`,
-		"parameters":              `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a_b":{},"aB":{}}}}]}]}`,
-		"parametersJsonSchema":    `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"properties":{"a_b":{},"aB":{}}}}]}]}`,
-		"responseSchema":          `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
-		"_responseJsonSchema":     `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"_responseJsonSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
-		"responseFormat":          `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseFormat":[{"text":{"schema":{"properties":{"a_b":{},"aB":{}}}}}]}}`,
+		"labels":                    `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"labels":` + own + `}`,
+		"partMetadata":              `{"contents":[{"role":"user","parts":[{"text":"x","partMetadata":` + own + `}]}]}`,
+		"part_metadata":             `{"contents":[{"role":"user","parts":[{"text":"x","part_metadata":` + own + `}]}]}`,
+		"instruction part":          `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"systemInstruction":{"parts":[{"text":"x","partMetadata":` + own + `}]}}`,
+		"headers":                   `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"u","headers":` + own + `}}]}]}`,
+		"args":                      `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":` + own + `}}]}]}`,
+		"args of a hosted tool":     `{"contents":[{"role":"model","parts":[{"toolCall":{"toolType":"T","args":` + own + `}}]}]}`,
+		"response of a hosted tool": `{"contents":[{"role":"model","parts":[{"toolResponse":{"toolType":"T","response":` + own + `}}]}]}`,
+		"response":                  `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"f","response":` + own + `}}]}]}`,
+		"parameters":                `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"parametersJsonSchema":      `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"responseSchema":            `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"_responseJsonSchema":       `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"_responseJsonSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"responseFormat":            `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseFormat":[{"text":{"schema":{"properties":{"a_b":{},"aB":{}}}}}]}}`,
 	} {
 		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil || req.Native == nil {
@@ -652,7 +654,7 @@ func TestTheKeysOfMapsThatAreTheUsersOwnAreReadAsTheyStand(t *testing.T) {
 	}
 }
 
-func TestQuirkF5_OfTwoSchemasForTheAnswerTheOneThatIsNotReadIsReported(t *testing.T) {
+func TestQuirkF5_SecondOutputSchemaIsReported(t *testing.T) {
 	for _, body := range []string{
 		`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}}`,
 		`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generation_config":{"response_json_schema":{"type":"object"},"response_schema":{"type":"STRING"},"response_mime_type":"application/json"}}`,
@@ -665,7 +667,7 @@ func TestQuirkF5_OfTwoSchemasForTheAnswerTheOneThatIsNotReadIsReported(t *testin
 	}
 }
 
-func TestOfTwoSchemasOfAToolTheOneThatIsNotReadIsReported(t *testing.T) {
+func TestSecondToolSchemaIsReported(t *testing.T) {
 	req, rep, err := codec.DecodeRequest([]byte(`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f",
 		"parameters":{"type":"OBJECT"},"parametersJsonSchema":{"type":"object","properties":{"a":{}}},
 		"response":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}]}]}`), dialect.DecodeOptions{})
@@ -699,15 +701,15 @@ func TestSingleValuesAreListsOfOne(t *testing.T) {
 		t.Errorf("messages %+v, stop %q", req.Messages, req.Sampling.Stop)
 	}
 	if req.Extra != nil && len(req.Extra.Fields) > 0 {
-		t.Errorf("kept aside: %+v", req.Extra.Fields)
+		t.Errorf("extra fields: %+v", req.Extra.Fields)
 	}
 }
 
-// With VALIDATED a model may answer in text, so a forced call is always ANY.
-func TestQuirkE8_AForcedCallIsAnyNeverValidated(t *testing.T) {
+// With VALIDATED a model may respond with text, so a forced call is always ANY.
+func TestQuirkE8_ForcedCallIsAny(t *testing.T) {
 	for about, choice := range map[string]*dragoman.ToolChoice{
 		"required":         {Mode: dragoman.ChoiceRequired},
-		"required of some": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}},
+		"required, listed": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}},
 		"named":            {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}},
 	} {
 		for _, strict := range []string{codes.StrictOff, codes.StrictOn} {
@@ -720,9 +722,9 @@ func TestQuirkE8_AForcedCallIsAnyNeverValidated(t *testing.T) {
 	}
 }
 
-// A null in snake case must not be written beside the value in camel case: that is one
-// field twice.
-func TestKeptNullIsNotWrittenBesideTheOtherSpelling(t *testing.T) {
+// A null in snake case must not be written next to the value in camel case:
+// that would be a duplicate field.
+func TestNullInOtherSpellingIsNotWritten(t *testing.T) {
 	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"service_tier":null}`)
 	req.ServiceTier = "flex"
 	got, _ := encode(t, req, dialect.EncodeOptions{})

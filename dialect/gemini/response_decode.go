@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// maxCandidates bounds the candidates of one response: an index beyond it is no
-// answer to any request (quirk C4).
+// maxCandidates limits the candidates of one response. A larger index is
+// invalid (quirk C4).
 const maxCandidates = 128
 
 var (
@@ -25,11 +25,10 @@ var (
 	errManyCandidates = fmt.Errorf("more than %d candidates", maxCandidates)
 )
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of body,
-// which must not change afterwards. What was decoded before an error is
-// returned with it.
+// DecodeResponse implements [dialect.Codec]. The response aliases body, which
+// must not change afterwards. On error it returns what was decoded so far.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
-	a := answer{partDecoder: newPartDecoder(c, o)}
+	a := responseDecoder{partDecoder: newPartDecoder(c, o)}
 	a.resp.Origin = a.origin
 	r, sure, err := wirekit.OpenResponse(name, body, o, literal, a.rep)
 	if err != nil {
@@ -38,19 +37,19 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	defer r.Return()
 	a.ambiguous = !sure
 	rewritten := a.reg.Rewritten()
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		if seen.twice(responseMembers, camel) {
-			a.unclear(string(camel))
+		if seen.duplicate(responseFields, camel) {
+			a.markAmbiguous(string(camel))
 		}
-		a.member(r, key, string(camel))
+		a.field(r, key, string(camel))
 	}
-	wirekit.DropTwins(&a.resp.Extra, "", responseMembers)
+	wirekit.DropTwins(&a.resp.Extra, "", responseFields)
 	if err = r.End(); err == nil {
 		err = a.err
 	}
-	if err == nil && !a.answered {
+	if err == nil && !a.hasResponse {
 		err = errNoCandidates
 	}
 	a.finish()
@@ -60,7 +59,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if a.failed {
 		a.resp.Error = c.DecodeError(0, nil, body)
 		if len(a.calls) > 0 {
-			// A client that overlooks the error would run the calls beside it.
+			// A client that ignores the error would run the calls.
 			a.ambiguous, a.resp.Error.Native = true, nil
 		}
 	}
@@ -70,36 +69,36 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	return &a.resp, *a.rep, nil
 }
 
-// answer is a response being read.
-type answer struct {
+// responseDecoder decodes one response.
+type responseDecoder struct {
 	partDecoder
-	resp     dragoman.Response
-	counters counters
-	found    []candidate
-	calls    []*dragoman.ToolCall // of all candidates
-	failed   bool                 // an error stands there
-	answered bool                 // anything that is an answer stands there
-	blocked  string               // why the prompt was refused
-	err      error
+	resp        dragoman.Response
+	counters    counters
+	candidates  []candidate
+	calls       []*dragoman.ToolCall // of all candidates
+	failed      bool                 // there is an error field
+	hasResponse bool                 // there is a candidate, an error or a block reason
+	blocked     string               // why the prompt was blocked
+	err         error
 }
 
-// candidate is one of the answers.
+// candidate is one decoded candidate.
 type candidate struct {
-	messages []dragoman.Message
-	word     string
-	calls    []*dragoman.ToolCall
+	messages     []dragoman.Message
+	finishReason string
+	calls        []*dragoman.ToolCall
 }
 
-func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
+func (a *responseDecoder) field(r *jsonwire.Reader, key []byte, camel string) {
 	switch camel {
 	case "candidates":
 		if r.Kind() != 'n' {
-			a.answered = true
+			a.hasResponse = true
 		}
 		for i := range r.Array() {
 			raw := r.Raw()
 			if r.Err() != nil || a.err != nil {
-				continue // what follows a bad candidate is only checked as JSON
+				continue // after a bad candidate the rest is only checked as JSON
 			}
 			if err := a.candidate(raw, i); err != nil {
 				a.err = jsonwire.PlaceAt(extra.Elem("/candidates", i).String(), r.Offset()-int64(len(raw)), err)
@@ -108,7 +107,7 @@ func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
 	case "promptFeedback":
 		raw := r.Raw()
 		if reason := blockReason(raw); reason != "" {
-			a.answered, a.blocked = true, reason
+			a.hasResponse, a.blocked = true, reason
 			a.resp.Stop.Details = &dragoman.Native{Format: formatFeedback, JSON: raw}
 			return
 		}
@@ -129,14 +128,14 @@ func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
 			r.Skip()
 			return
 		}
-		a.failed, a.answered = true, true
+		a.failed, a.hasResponse = true, true
 		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
 	default:
 		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
 	}
 }
 
-// timeOf reads a time; the zero one where it is none.
+// timeOf parses a time. It returns the zero time if raw is not one.
 func timeOf(raw []byte) time.Time {
 	t, err := time.Parse(time.RFC3339, jsonwire.Unquote(raw))
 	if err != nil {
@@ -145,7 +144,7 @@ func timeOf(raw []byte) time.Time {
 	return t.UTC()
 }
 
-// blockReason reads why a prompt was refused; empty where it was not.
+// blockReason returns why the prompt was blocked; empty if it was not.
 func blockReason(raw []byte) (reason string) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -153,7 +152,7 @@ func blockReason(raw []byte) (reason string) {
 	}
 	for key := range r.Object() {
 		if string(jsonwire.Camel(key)) == "blockReason" {
-			reason = word(r)
+			reason = enumName(r)
 		} else {
 			r.Skip()
 		}
@@ -164,18 +163,18 @@ func blockReason(raw []byte) (reason string) {
 	return reason
 }
 
-// unclear says that two readers could find two answers in this one.
-func (a *answer) unclear(member string) {
+// markAmbiguous records that two readers could read this response differently.
+func (a *responseDecoder) markAmbiguous(field string) {
 	a.ambiguous = true
-	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "the member %.40q stands there twice, or in other letters; the native form is not kept", member)
+	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "field %.40q occurs twice or in another letter case; the original bytes are not kept", field)
 	for _, c := range a.calls {
-		c.Problem = wirekit.RepeatedMember(member)
+		c.Problem = wirekit.RepeatedMember(field)
 	}
 }
 
-// candidate reads one answer. What we do not model of it is kept with the
-// response, under its place.
-func (a *answer) candidate(raw json.RawMessage, i int) error {
+// candidate decodes one candidate. Unknown fields are stored with the response,
+// under the candidate's path.
+func (a *responseDecoder) candidate(raw json.RawMessage, i int) error {
 	if i >= maxCandidates {
 		return errManyCandidates
 	}
@@ -185,12 +184,12 @@ func (a *answer) candidate(raw json.RawMessage, i int) error {
 		return wirekit.ErrNotObject
 	}
 	var c candidate
-	var seen members
-	twice := ""
+	var seen seenFields
+	duplicate := ""
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		if seen.twice(candidateMembers, camel) {
-			twice = string(camel)
+		if seen.duplicate(candidateFields, camel) {
+			duplicate = string(camel)
 		}
 		switch string(camel) {
 		case "content":
@@ -202,36 +201,36 @@ func (a *answer) candidate(raw json.RawMessage, i int) error {
 				return jsonwire.PlaceAt("/content", r.Offset()-int64(len(content)), err)
 			}
 		case "finishReason":
-			c.word = laterWord(c.word, word(r))
+			c.finishReason = mergeFinishReasons(c.finishReason, enumName(r))
 		case "index":
 			r.Skip()
 		default:
 			extra.Add(&a.resp.Extra, name, prefix, key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&a.resp.Extra, prefix, candidateMembers)
+	wirekit.DropTwins(&a.resp.Extra, prefix, candidateFields)
 	if err := r.End(); err != nil {
 		return err
 	}
 	a.calls = append(a.calls, c.calls...)
-	if twice != "" {
-		a.unclear(twice)
+	if duplicate != "" {
+		a.markAmbiguous(duplicate)
 	}
-	a.found = append(a.found, c)
+	a.candidates = append(a.candidates, c)
 	return nil
 }
 
-// laterWord settles a finish reason that comes twice: one after which nothing
-// runs stays, whatever a later one says.
-func laterWord(have, next string) string {
-	if next == "" || forbids(have) && !forbids(next) {
+// mergeFinishReasons merges a finish reason that occurs twice. A reason that blocks
+// calls is never replaced by one that does not.
+func mergeFinishReasons(have, next string) string {
+	if next == "" || blocksCalls(have) && !blocksCalls(next) {
 		return have
 	}
 	return next
 }
 
-// content reads the parts of a candidate.
-func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
+// content decodes the parts of a candidate.
+func (a *responseDecoder) content(c *candidate, raw json.RawMessage, index int) error {
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: a.origin}
 	r := jsonwire.NewReader(raw)
 	if r.Kind() == 'n' {
@@ -242,10 +241,10 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 	}
 	role, changed := "", false
 	var ids callIDs
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
-		if seen.twice(contentMembers, key) {
-			a.unclear(string(key))
+		if seen.duplicate(contentFields, key) {
+			a.markAmbiguous(string(key))
 			changed = true
 			defer func() {
 				for _, k := range c.calls {
@@ -255,10 +254,10 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 		}
 		switch string(key) {
 		case "role":
-			role = word(r)
+			role = enumName(r)
 		case "parts":
-			// Of what another list said before, only the calls are told, as such
-			// that must not run.
+			// If an earlier list had calls, keep them. They are reported as
+			// calls that must not run.
 			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindToolCall })
 			for i := range r.Array() {
 				part := r.Raw()
@@ -270,7 +269,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 				if err != nil {
 					return jsonwire.PlaceAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
 				}
-				if silent(p) {
+				if isEmpty(p) {
 					continue
 				}
 				if call, ok := p.(*dragoman.ToolCall); ok {
@@ -287,7 +286,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", contentMembers)
+	wirekit.DropTwins(&m.Extra, "", contentFields)
 	if err := r.End(); err != nil {
 		return err
 	}
@@ -301,38 +300,38 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 	return nil
 }
 
-// silent reports whether a part of an answer says nothing: the API ends streams
-// with an empty text. What stands beside it says something.
-func silent(p dragoman.Part) bool {
+// isEmpty reports whether a part is empty: the API ends streams with an empty
+// text. A part with set extra fields is not empty.
+func isEmpty(p dragoman.Part) bool {
 	switch p := p.(type) {
 	case *dragoman.Text:
-		return p.Text == "" && p.Signature == "" && !noted(p.Extra)
+		return p.Text == "" && p.Signature == "" && !hasSetFields(p.Extra)
 	case *dragoman.Reasoning:
-		return p.Text == "" && p.Signature == "" && !noted(p.Extra)
+		return p.Text == "" && p.Signature == "" && !hasSetFields(p.Extra)
 	default:
 		return false
 	}
 }
 
-// callIDs are the calls of one candidate by id.
+// callIDs holds the calls of one candidate by id.
 type callIDs struct{ wirekit.CallIDs }
 
-// settle takes the next call: fresh is false for an exact repeat, and touched
-// says that the answer no longer reads as it came.
+// settle records the next call. fresh is false for an exact repeat; touched
+// reports that the response no longer matches its original bytes.
 func (s *callIDs) settle(d *partDecoder, c *dragoman.ToolCall, at extra.Path, place ...int) (fresh, touched bool) {
 	fresh, renamed := s.Settle(c, at, d.rep, func(old string) string {
 		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, place...)
 	})
-	d.ambiguous = d.ambiguous || renamed || !fresh // a client would run it twice, or take it for another
+	d.ambiguous = d.ambiguous || renamed || !fresh // a client would run the call twice, or confuse two calls
 	return fresh, !fresh || renamed
 }
 
-// finish settles the stops and the usage.
-func (a *answer) finish() {
+// finish sets the stop reasons and the usage.
+func (a *responseDecoder) finish() {
 	a.resp.Usage, a.resp.ServiceTier = a.counters.usage(), a.counters.tier
 	details := a.resp.Stop.Details
-	for i, c := range a.found {
-		stop := dragoman.Stop{Reason: a.settle(c.word, c.calls), Native: c.word}
+	for i, c := range a.candidates {
+		stop := dragoman.Stop{Reason: a.settle(c.finishReason, c.calls), Native: c.finishReason}
 		if i == 0 {
 			a.resp.Output, a.resp.Stop = c.messages, stop
 			continue
@@ -341,21 +340,21 @@ func (a *answer) finish() {
 	}
 	a.resp.Stop.Details = details
 	switch {
-	case a.blocked != "": // nothing of an answer to a refused prompt runs
+	case a.blocked != "": // no call runs if the prompt was blocked
 		a.resp.Stop.Reason = dragoman.StopContentFilter
-		if len(a.found) == 0 {
+		if len(a.candidates) == 0 {
 			a.resp.Stop.Native = a.blocked
 		}
 		wirekit.ForbidCalls(dragoman.StopContentFilter, a.calls)
-	case len(a.found) == 0:
+	case len(a.candidates) == 0:
 		a.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	}
 }
 
-func (a *answer) settle(word string, calls []*dragoman.ToolCall) dragoman.StopReason {
-	reason := stopOf(word)
+func (a *responseDecoder) settle(finish string, calls []*dragoman.ToolCall) dragoman.StopReason {
+	reason := decodeStop(finish)
 	if a.failed {
-		reason = dragoman.StopError // whatever it says: nothing runs beside an error
+		reason = dragoman.StopError // no call runs if there is an error
 	}
 	return wirekit.SettleStop(a.reg, reason, true, calls)
 }

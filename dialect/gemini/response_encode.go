@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeResponse implements [dialect.Codec]. All messages of the output become
-// the content of one candidate; a response that came from this dialect and was
-// not changed is written byte for byte.
+// EncodeResponse implements [dialect.Codec]. All output messages become the
+// content of one candidate. A response of this dialect that was not changed is
+// written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -33,9 +33,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		_, body, lost := c.EncodeError(resp.Error)
 		wirekit.ReportFailed(rep, resp, name)
 		rep.Merge("/error", lost)
-		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
+		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // resp.Error is the value to encode
 	}
-	e := answerEncoder{reg: reg, o: o, rep: rep}
+	e := responseEncoder{reg: reg, o: o, rep: rep}
 	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
 	w.BeginObject()
 	if err := e.candidates(&w, resp); err != nil {
@@ -43,16 +43,16 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e.feedback(&w, resp.Stop)
 	w.Key("usageMetadata")
-	writeUsage(&w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
+	writeUsage(&w, resp.Usage, responseTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
 	e.identity(&w, resp)
-	extra.WriteBut(&w, resp.Extra, name, "", func(f dragoman.Field) bool { return told(f, resp.Stop, &resp.Created) })
+	extra.WriteBut(&w, resp.Extra, name, "", func(f dragoman.Field) bool { return responseFieldWritten(f, resp.Stop, &resp.Created) })
 	w.EndObject()
 	extra.ReportEcho(rep, resp.Extra, name, extra.At(""))
 	return wirekit.Encoded(name, &w, rep, reg, nil)
 }
 
-// replayResponse returns the body of a response that was not changed since it
-// was decoded, with at most another model in it.
+// replayResponse returns the original body of an unchanged response. It only
+// replaces the model.
 func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, bool) {
 	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.Overtaken(resp, wirekit.Barred) {
 		return nil, false
@@ -65,26 +65,26 @@ func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, b
 	return out, err == nil
 }
 
-// standing is the stop to write for an output: one after which calls run does
-// not stand beside a call that must not.
-func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
+// effectiveStop returns the stop to write for an output. If a call must not run, a
+// stop after which calls run is replaced.
+func effectiveStop(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
 		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
 	}
 	return stop
 }
 
-// answerEncoder writes the pieces that a response and a stream share.
-type answerEncoder struct {
+// responseEncoder writes the parts shared by responses and streams.
+type responseEncoder struct {
 	reg *interop.Registry
 	o   dialect.EncodeOptions
 	rep *dragoman.Report
-	// recorded are the records of the message at hand.
+	// recorded holds the records of the current message.
 	recorded *wirekit.Records
 }
 
-// identity writes which model answered, and under which id.
-func (e *answerEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) {
+// identity writes the model, the creation time and the response id.
+func (e *responseEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) {
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("", e.o.Seed)
@@ -101,12 +101,12 @@ func (e *answerEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) {
 	w.StringField("responseId", id)
 }
 
-// told reports whether a member that was kept aside was written already.
-func told(f dragoman.Field, stop dragoman.Stop, created *time.Time) bool {
+// responseFieldWritten reports whether the field f of the extra fields was already written.
+func responseFieldWritten(f dragoman.Field, stop dragoman.Stop, created *time.Time) bool {
 	return f.Path == "/promptFeedback" && feedback(stop) != nil || f.Path == "/createTime" && !created.IsZero()
 }
 
-// feedback is what a refused prompt was told; nil for none.
+// feedback returns the prompt feedback of a blocked prompt, or nil.
 func feedback(s dragoman.Stop) []byte {
 	if s.Details == nil || s.Details.Format != formatFeedback {
 		return nil
@@ -114,7 +114,7 @@ func feedback(s dragoman.Stop) []byte {
 	return s.Details.JSON
 }
 
-func (e *answerEncoder) feedback(w *jsonwire.Writer, s dragoman.Stop) {
+func (e *responseEncoder) feedback(w *jsonwire.Writer, s dragoman.Stop) {
 	if raw := feedback(s); raw != nil {
 		w.RawField("promptFeedback", raw)
 	} else {
@@ -122,8 +122,8 @@ func (e *answerEncoder) feedback(w *jsonwire.Writer, s dragoman.Stop) {
 	}
 }
 
-// candidates writes the answers. A refused prompt has none.
-func (e *answerEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) error {
+// candidates writes the candidates. It writes nothing for a blocked prompt.
+func (e *responseEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) error {
 	if feedback(resp.Stop) != nil && len(resp.Output) == 0 && len(resp.Alternatives) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (e *answerEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) 
 	return nil
 }
 
-func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, index int, out []dragoman.Message, stop dragoman.Stop) error {
+func (e *responseEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, index int, out []dragoman.Message, stop dragoman.Stop) error {
 	path := extra.Choice(index) + "/output"
 	w.BeginObject()
 	w.Key("content")
@@ -155,7 +155,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 	for i := range out {
 		m := &out[i]
 		at := extra.Elem(path, i)
-		e.unsaid(m, at)
+		e.reportMessage(m, at)
 		origin := m.Origin
 		if origin == nil {
 			origin = resp.Origin
@@ -167,7 +167,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 			}
 		}
 	}
-	if len(w.Buf) == empty { // clients look into the first part without asking
+	if len(w.Buf) == empty { // clients read the first part without checking
 		writeText(w, "", false, "", nil)
 	}
 	w.EndArray()
@@ -176,7 +176,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 		extra.WriteBut(w, out[i].Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/role" || i > 0 })
 	}
 	w.EndObject()
-	e.finish(w, index, stop, standing(stop, out), resp.Origin, countCalls(out))
+	e.finish(w, index, stop, effectiveStop(stop, out), resp.Origin, countCalls(out))
 	w.IntField("index", int64(index))
 	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(index))
 	w.EndObject()
@@ -190,23 +190,23 @@ func countCalls(out []dragoman.Message) (n int) {
 	return n
 }
 
-// finish writes why a candidate ended: with s, where that stands in place of what
-// was told.
-func (e *answerEncoder) finish(w *jsonwire.Writer, index int, told, s dragoman.Stop, origin *dragoman.Origin, calls int) {
+// finish writes the finish reason s. original is the stop before effectiveStop
+// replaced it.
+func (e *responseEncoder) finish(w *jsonwire.Writer, index int, original, s dragoman.Stop, origin *dragoman.Origin, calls int) {
 	own := origin != nil && origin.Dialect == name
-	word, exact := wordOf(s, own, calls)
+	reason, exact := encodeStop(s, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, word)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, reason)
 	} else {
-		wirekit.ReportBarred(e.rep, told, s, word, extra.Choice(index))
+		wirekit.ReportBarred(e.rep, original, s, reason, extra.Choice(index))
 	}
 	if s.Sequence != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not tell which stop sequence was written")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not report which stop sequence matched")
 	}
-	writeWord(w, "finishReason", word)
+	writeEnum(w, "finishReason", reason)
 }
 
-func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+func (e *responseEncoder) reportMessage(m *dragoman.Message, at extra.Path) {
 	extra.Report(e.rep, m.Extra, name, at)
 	wirekit.ReportSpeaker(e.rep, m, at)
 	if m.Phase != "" {
@@ -214,9 +214,9 @@ func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
 	}
 }
 
-// signature is the opaque state of a part as a client may see it: one that
-// another dialect minted would only be rejected when it comes back.
-func (e *answerEncoder) signature(origin *dragoman.Origin, signature string, at extra.Path) string {
+// signature returns the signature that a client may see. A signature of another
+// dialect would only be rejected when it comes back.
+func (e *responseEncoder) signature(origin *dragoman.Origin, signature string, at extra.Path) string {
 	if signature == "" || origin == nil || origin.Dialect == name {
 		return signature
 	}
@@ -224,14 +224,14 @@ func (e *answerEncoder) signature(origin *dragoman.Origin, signature string, at 
 	return ""
 }
 
-// part writes one part of an answer; what has no form here is reported.
-func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
+// part writes one part of a response, or reports that it has no form here.
+func (e *responseEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
 	switch p := p.(type) {
 	case *dragoman.Text:
 		writeText(w, p.Text, false, e.signature(origin, p.Signature, at), p.Extra)
 		extra.Report(e.rep, p.Extra, name, at)
 	case *dragoman.Refusal:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "refusal written as text")
 		writeText(w, p.Text, false, "", nil)
 		extra.Report(e.rep, p.Extra, name, at)
 	case *dragoman.Data:
@@ -242,7 +242,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		return e.call(w, origin, p, at)
 	case *dragoman.Media:
 		if p.Base64 == "" && p.Text == "" && p.URL == "" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(p.Media))
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; replaced by a note", p.Media)
 			writeText(w, toolwire.Placeholder(p), false, "", nil)
 			return nil
 		}
@@ -250,30 +250,30 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		writeMedia(w, p, jsonwire.Unquote(raw), at, e.rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s has no Gemini form", p.Type, p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(p.Kind()))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in a response", p.Kind())
 	}
 	return nil
 }
 
-func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.Reasoning, at extra.Path) {
+func (e *responseEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.Reasoning, at extra.Path) {
 	if p.Origin != nil {
 		origin = p.Origin
 	}
 	signature := e.signature(origin, p.Signature, at)
-	e.unsaidOfThinking(p, e.recorded.Carried(p), at)
+	e.reportReasoning(p, e.recorded.Carried(p), at)
 	if blockwire.Visible(p) != "" || signature != "" {
 		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
 	}
 }
 
-// unsaidOfThinking reports what thinking says that the API has no member for;
-// carried: its records stand on calls.
-func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, carried bool, at extra.Path) {
+// reportReasoning reports the fields of p that the API cannot express. carried
+// reports that calls carry its records.
+func (e *responseEncoder) reportReasoning(p *dragoman.Reasoning, carried bool, at extra.Path) {
 	if (p.Encrypted != "" || len(p.Details) > 0) && !carried {
 		extra.ReportOpaque(e.rep, at.String())
 	}
@@ -281,11 +281,11 @@ func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, carried bool, at
 	extra.Report(e.rep, p.Extra, name, at)
 }
 
-// call writes a call for a client to run. Its id is left out only where the API
+// call writes a call for the client to run. It omits the id only if the API
 // gave none.
-func (e *answerEncoder) call(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.ToolCall, at extra.Path) error {
+func (e *responseEncoder) call(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.ToolCall, at extra.Path) error {
 	if p.Hosted {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", p.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was executed by its provider", p.Name)
 		return nil
 	}
 	signature, bare := wirekit.ThroughChat(p, e.recorded)

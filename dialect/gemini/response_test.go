@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestQuirkB18_StopBesideCallsMeansToolCalls(t *testing.T) {
+func TestQuirkB18_StopWithCallsMeansToolCalls(t *testing.T) {
 	for _, c := range []struct {
 		finish string
 		want   dragoman.StopReason
@@ -25,7 +25,7 @@ func TestQuirkB18_StopBesideCallsMeansToolCalls(t *testing.T) {
 		{"CONTINUATION", dragoman.StopLength, false},
 		{"SAFETY", dragoman.StopContentFilter, false},
 		{"IMAGE_SAFETY", dragoman.StopContentFilter, false},
-		// Quirk B21 and its kin.
+		// Quirk B21 and similar.
 		{"MALFORMED_FUNCTION_CALL", dragoman.StopMalformedCall, false},
 		{"UNEXPECTED_TOOL_CALL", dragoman.StopMalformedCall, false},
 		{"TOO_MANY_TOOL_CALLS", dragoman.StopMalformedCall, false},
@@ -35,13 +35,13 @@ func TestQuirkB18_StopBesideCallsMeansToolCalls(t *testing.T) {
 		{"FINISH_REASON_UNSPECIFIED", dragoman.StopUnknown, false},
 		{"TELEPATHY", dragoman.StopUnknown, false},
 	} {
-		body := answerOf(c.finish, `{"functionCall":{"name":"f","args":{}}}`)
+		body := responseBody(c.finish, `{"functionCall":{"name":"f","args":{}}}`)
 		for kind, resp := range map[string]*dragoman.Response{"whole": decodeResponse(t, body)} {
 			got := resp.ToolCalls()
 			if resp.Stop.Reason != c.want || resp.Stop.Native != c.finish || len(got) != 1 || (got[0].Problem == nil) != c.runs {
 				t.Errorf("%s %q: stop %+v, call %+v", kind, c.finish, resp.Stop, got[0])
 			}
-			// Whoever writes it anew keeps clients from running the call.
+			// The re-encoded response must keep clients from running the call.
 			enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 			again := decodeResponse(t, string(enc.Body))
 			if err != nil || again.Stop.Reason != c.want {
@@ -49,7 +49,7 @@ func TestQuirkB18_StopBesideCallsMeansToolCalls(t *testing.T) {
 			}
 		}
 		if c.finish == "" {
-			continue // a stream needs one
+			continue // a stream needs a finish reason
 		}
 		resp := collect(t, sseStream(body))
 		if got := resp.ToolCalls(); resp.Stop.Reason != c.want || (got[0].Problem == nil) != c.runs {
@@ -58,7 +58,7 @@ func TestQuirkB18_StopBesideCallsMeansToolCalls(t *testing.T) {
 	}
 }
 
-func TestFinishReasonsMayComeAsNumbers(t *testing.T) {
+func TestNumericFinishReasons(t *testing.T) {
 	body := `{"candidates":[{"content":{"parts":[{"text":"4"}],"role":"model"},"finishReason":1,"safetyRatings":[{"category":8,"probability":1}]}],"modelVersion":"m","responseId":"r"}`
 	resp := decodeResponse(t, body)
 	if resp.Stop.Reason != dragoman.StopEnd || resp.Stop.Native != "1" {
@@ -68,13 +68,13 @@ func TestFinishReasonsMayComeAsNumbers(t *testing.T) {
 	if err != nil || !strings.Contains(string(enc.Body), `"finishReason":1,`) || !strings.Contains(string(enc.Body), `"safetyRatings":[{"category":8,"probability":1}]`) {
 		t.Errorf("%s, %v", enc.Body, err)
 	}
-	// The two servers number the rest differently.
+	// The two servers number the other reasons differently.
 	if resp := decodeResponse(t, strings.Replace(body, `"finishReason":1`, `"finishReason":9`, 1)); resp.Stop.Reason != dragoman.StopUnknown {
 		t.Errorf("%+v", resp.Stop)
 	}
 }
 
-func TestARefusedPromptIsAContentFilter(t *testing.T) {
+func TestBlockedPromptIsContentFilter(t *testing.T) {
 	const body = `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT","safetyRatings":[]},"usageMetadata":{"promptTokenCount":5,"totalTokenCount":5},"modelVersion":"m","responseId":"r"}`
 	whole := decodeResponse(t, body)
 	streamed := collect(t, sseStream(body))
@@ -89,8 +89,8 @@ func TestARefusedPromptIsAContentFilter(t *testing.T) {
 	}
 }
 
-func TestUsageCountsThoughtsAndToolsAndUnknownIsNotZero(t *testing.T) {
-	body := strings.Replace(answerOf("STOP", `{"text":"x"}`), `"modelVersion"`,
+func TestUsageCounts(t *testing.T) {
+	body := strings.Replace(responseBody("STOP", `{"text":"x"}`), `"modelVersion"`,
 		`"usageMetadata":{"promptTokenCount":100,"toolUsePromptTokenCount":7,"cachedContentTokenCount":40,"candidatesTokenCount":10,"thoughtsTokenCount":5,"totalTokenCount":122,"trafficType":"ON_DEMAND","serviceTier":"flex"},"modelVersion"`, 1)
 	resp := decodeResponse(t, body)
 	want := dragoman.Usage{Input: dragoman.Counted(107), CacheRead: dragoman.Counted(40), Output: dragoman.Counted(15), Reasoning: dragoman.Counted(5)}
@@ -106,12 +106,12 @@ func TestUsageCountsThoughtsAndToolsAndUnknownIsNotZero(t *testing.T) {
 	if again := decodeResponse(t, string(enc.Body)); !cmp.Equal(again.Usage, resp.Usage, ignoreSidecars) {
 		t.Errorf("rebuilt: %s", enc.Body)
 	}
-	if u := decodeResponse(t, answerOf("STOP", `{"text":"x"}`)).Usage; u.Input.Known || u.Output.Known {
+	if u := decodeResponse(t, responseBody("STOP", `{"text":"x"}`)).Usage; u.Input.Known || u.Output.Known {
 		t.Errorf("unknown became %+v", u)
 	}
 }
 
-func TestQuirkC31_UsageThatVanishesBetweenChunksStays(t *testing.T) {
+func TestQuirkC31_OmittedUsageIsKept(t *testing.T) {
 	with := func(usage, c string) string {
 		return strings.Replace(c, `"modelVersion"`, `"usageMetadata":`+usage+`,"modelVersion"`, 1)
 	}
@@ -139,12 +139,12 @@ func TestQuirkC31_LastUsageReplacesEarlierCounts(t *testing.T) {
 			`{"promptTokenCount":20,"candidatesTokenCount":12,"thoughtsTokenCount":8,"totalTokenCount":40}`,
 			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(20), Reasoning: dragoman.Counted(8)},
 		},
-		"without thoughts, and adding up": {
+		"without thoughts, adds up": {
 			`{"promptTokenCount":20,"candidatesTokenCount":30,"thoughtsTokenCount":40,"totalTokenCount":90}`,
 			`{"promptTokenCount":20,"candidatesTokenCount":30,"totalTokenCount":50}`,
 			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(30)},
 		},
-		"without tool use, and adding up": {
+		"without tool use, adds up": {
 			`{"promptTokenCount":20,"toolUsePromptTokenCount":100,"candidatesTokenCount":1,"totalTokenCount":121}`,
 			`{"promptTokenCount":20,"candidatesTokenCount":5,"totalTokenCount":25}`,
 			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(5)},
@@ -169,7 +169,7 @@ func TestQuirkC31_LastUsageReplacesEarlierCounts(t *testing.T) {
 	}
 }
 
-func TestFurtherCandidatesAreAlternatives(t *testing.T) {
+func TestOtherCandidatesAreAlternatives(t *testing.T) {
 	body := `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"finishReason":"STOP"},{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP","index":1,"tokenCount":4}],"modelVersion":"m","responseId":"r"}`
 	whole := decodeResponse(t, body)
 	if whole.Text() != "a" || len(whole.Alternatives) != 1 || whole.Alternatives[0].Stop.Reason != dragoman.StopToolCalls {
@@ -184,8 +184,8 @@ func TestFurtherCandidatesAreAlternatives(t *testing.T) {
 	}
 }
 
-func TestQuirkG8_OnlyTheFlagMakesAThought(t *testing.T) {
-	resp := decodeResponse(t, answerOf("STOP", `{"text":"hm","thought":true},{"text":"said","thoughtSignature":"s1"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s2"},{"text":"","thoughtSignature":"s3"},{"text":""}`))
+func TestQuirkG8_ThoughtFlag(t *testing.T) {
+	resp := decodeResponse(t, responseBody("STOP", `{"text":"hm","thought":true},{"text":"said","thoughtSignature":"s1"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s2"},{"text":"","thoughtSignature":"s3"},{"text":""}`))
 	p := resp.Output[0].Parts
 	if len(p) != 4 {
 		t.Fatalf("%d parts", len(p))
@@ -208,7 +208,7 @@ func TestQuirkB11_CallsThatShareAnID(t *testing.T) {
 	same := `{"functionCall":{"id":"1","name":"f","args":{"a":1}}}`
 	other := `{"functionCall":{"id":"1","name":"f","args":{"a":2}}}`
 	for kind, resp := range map[string]*dragoman.Response{
-		"whole":  decodeResponse(t, answerOf("STOP", same+`,`+same+`,`+other)),
+		"whole":  decodeResponse(t, responseBody("STOP", same+`,`+same+`,`+other)),
 		"stream": collect(t, sseStream(chunk("", same), chunk("", same), chunk("STOP", other))),
 	} {
 		calls := resp.ToolCalls()
@@ -218,23 +218,23 @@ func TestQuirkB11_CallsThatShareAnID(t *testing.T) {
 	}
 }
 
-func TestACallThatCanBeReadInTwoWaysMustNotRunAndIsNotPassedOn(t *testing.T) {
+func TestAmbiguousCallIsBlocked(t *testing.T) {
 	for name, part := range map[string]string{
-		"two calls":                `{"functionCall":{"name":"f","args":{}},"functionCall":{"name":"g","args":{}}}`,
-		"two spellings":            `{"functionCall":{"name":"f","args":{}},"function_call":{"name":"g","args":{}}}`,
-		"letters of another case":  `{"functionCall":{"name":"f","args":{}},"FunctionCall":{"name":"g","args":{}}}`,
-		"small letters":            `{"functioncall":{"name":"f","args":{}}}`,
-		"two names":                `{"functionCall":{"name":"f","name":"g","args":{}}}`,
-		"a name in another case":   `{"functionCall":{"name":"f","Name":"g","args":{}}}`,
-		"two arguments":            `{"functionCall":{"name":"f","args":{"a":1},"args":{"a":2}}}`,
-		"arguments that repeat":    `{"functionCall":{"name":"f","args":{"a":1,"a":2}}}`,
-		"a text beside it":         `{"text":"hi","functionCall":{"name":"f","args":{}}}`,
-		"a response beside it":     `{"functionResponse":{"name":"f","response":{}},"functionCall":{"name":"f","args":{}}}`,
-		"a fragment":               `{"functionCall":{"name":"f","willContinue":true}}`,
-		"a call that is no object": `{"functionCall":"f"}`,
+		"two calls":               `{"functionCall":{"name":"f","args":{}},"functionCall":{"name":"g","args":{}}}`,
+		"two spellings":           `{"functionCall":{"name":"f","args":{}},"function_call":{"name":"g","args":{}}}`,
+		"other letter case":       `{"functionCall":{"name":"f","args":{}},"FunctionCall":{"name":"g","args":{}}}`,
+		"lower case":              `{"functioncall":{"name":"f","args":{}}}`,
+		"two names":               `{"functionCall":{"name":"f","name":"g","args":{}}}`,
+		"a name in another case":  `{"functionCall":{"name":"f","Name":"g","args":{}}}`,
+		"two arguments":           `{"functionCall":{"name":"f","args":{"a":1},"args":{"a":2}}}`,
+		"duplicate argument":      `{"functionCall":{"name":"f","args":{"a":1,"a":2}}}`,
+		"text in the same part":   `{"text":"hi","functionCall":{"name":"f","args":{}}}`,
+		"result in the same part": `{"functionResponse":{"name":"f","response":{}},"functionCall":{"name":"f","args":{}}}`,
+		"fragment":                `{"functionCall":{"name":"f","willContinue":true}}`,
+		"not an object":           `{"functionCall":"f"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := answerOf("STOP", part)
+			body := responseBody("STOP", part)
 			resp := decodeResponse(t, body)
 			calls := resp.ToolCalls()
 			if len(calls) != 1 || calls[0].Problem == nil {
@@ -244,25 +244,25 @@ func TestACallThatCanBeReadInTwoWaysMustNotRunAndIsNotPassedOn(t *testing.T) {
 			if len(streamed) != 1 || streamed[0].Problem == nil {
 				t.Fatalf("stream: %+v", streamed)
 			}
-			if name == "a fragment" {
-				return // nobody runs it
+			if name == "fragment" {
+				return // no client runs it
 			}
 			evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(body)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			codectest.Reencoded(t, codec, evs)
-			if name == "arguments that repeat" {
-				return // their owner knows
+			if name == "duplicate argument" {
+				return // the problem is in the arguments only
 			}
 			if resp.Native != nil || resp.Output[0].Native != nil {
-				t.Error("the response is passed on")
+				t.Error("the ambiguous response is passed through")
 			}
 		})
 	}
 }
 
-func TestABodyThatIsNoAnswerIsAnError(t *testing.T) {
+func TestInvalidResponseIsError(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"usageMetadata":{}}`, `{"candidates":7}`, `{"candidates":[7]}`, `{"candidates":[{"content":{"parts":[{"text":7}]}}]}`, `{"candidates":[{"content":[]}]}`, `{"candidates":`} {
 		_, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		var at *dragoman.DecodeError
@@ -277,7 +277,7 @@ func TestABodyThatIsNoAnswerIsAnError(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReadAndWritten(t *testing.T) {
+func TestErrorsRoundTrip(t *testing.T) {
 	const body = `{"error":{"code":429,"message":"Quota exceeded.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`
 	e := codec.DecodeError(429, http.Header{}, []byte(body))
 	if e.Class != dragoman.ErrorRateLimit || e.Type != "RESOURCE_EXHAUSTED" || e.Code != "429" || e.RetryAfter != 34500*time.Millisecond {
@@ -307,7 +307,7 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 	for _, class := range []dragoman.ErrorClass{dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorConflict, dragoman.ErrorRateLimit, dragoman.ErrorOverloaded, dragoman.ErrorTimeout, dragoman.ErrorServer, dragoman.ErrorBadRequest} {
 		status, out, _ := codec.EncodeError(&dragoman.APIError{Class: class, Message: "m", RetryAfter: 2 * time.Second})
 		if again := codec.DecodeError(status, nil, out); again.Class != class || again.Message != "m" || again.RetryAfter != 2*time.Second {
-			t.Errorf("%s came back as %+v", class, again)
+			t.Errorf("%s decoded as %+v", class, again)
 		}
 	}
 	if status, out, _ := codec.EncodeError(nil); status != 500 || len(out) == 0 {
@@ -315,20 +315,20 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestAnErrorInAnAnswerForbidsItsCalls(t *testing.T) {
+func TestErrorInResponseBlocksCalls(t *testing.T) {
 	resp := decodeResponse(t, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP"}],"error":{"code":500,"message":"x","status":"INTERNAL"}}`)
 	if resp.Error == nil || resp.Stop.Reason != dragoman.StopError || resp.ToolCalls()[0].Problem == nil || resp.Native != nil {
 		t.Errorf("%+v", resp)
 	}
 }
 
-func TestAnAnswerOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
+func TestForeignResponseIsStrictlyValid(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "msg_1", Model: "claude", Origin: foreign, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
 		Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)},
 		Output: []dragoman.Message{
-			said(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm", Signature: "secret"}, &dragoman.Text{Text: "a"}),
-			said(dragoman.RoleAssistant, call("toolu_1", "f", `{"a": 1}`)),
+			newMessage(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm", Signature: "secret"}, &dragoman.Text{Text: "a"}),
+			newMessage(dragoman.RoleAssistant, call("toolu_1", "f", `{"a": 1}`)),
 		},
 	}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -344,7 +344,7 @@ func TestAnAnswerOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	}
 }
 
-func TestQuirkB21_AMalformedCallIsNoSuccessAndLeavesTheOthersAlone(t *testing.T) {
+func TestQuirkB21_MalformedCallAffectsOnlyItsCandidate(t *testing.T) {
 	for _, word := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"} {
 		resp := decodeResponse(t, `{"candidates":[{"finishReason":"`+word+`","finishMessage":"print(f("},{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP","index":1}]}`)
 		if resp.Stop.Reason != dragoman.StopMalformedCall || resp.Stop.Native != word || len(resp.Output) != 0 {

@@ -10,15 +10,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSchemaDepth is how deep a closed schema is read; below it stays as it is.
+// maxSchemaDepth is the depth to which a closed schema is converted. Deeper
+// levels stay unchanged.
 const maxSchemaDepth = 64
 
-// fromClosedSchema writes a schema of Gemini's closed subset as the JSON Schema
-// it means: types in small letters, nullable as a type, numbers as numbers, the
-// numbers of types as their names (quirks A9, A10, A21). A schema that is JSON
-// Schema already is returned as it is; so is what is no schema. A type that is
-// none is left out and reported once, at the place of the schema; rep may be
-// nil.
+// fromClosedSchema converts a schema of the closed subset to JSON Schema:
+// type names in lower case, nullable as a type, quoted numbers as numbers,
+// numeric types as names (quirks A9, A10, A21). It returns src unchanged if
+// that is already JSON Schema or not a schema. An unknown type is omitted and
+// reported once, at the path of the schema. rep may be nil.
 func fromClosedSchema(src json.RawMessage, at string, rep *dragoman.Report) json.RawMessage {
 	t := closedSchema{at: at, rep: rep}
 	t.schema(src, 0)
@@ -28,17 +28,17 @@ func fromClosedSchema(src json.RawMessage, at string, rep *dragoman.Report) json
 	return t.w.Buf
 }
 
-// closedSchema translates one schema.
+// closedSchema converts one schema.
 type closedSchema struct {
-	w       jsonwire.Writer
-	changed bool
-	at      string
-	rep     *dragoman.Report
-	strange bool // it was reported that a type is none
+	w            jsonwire.Writer
+	changed      bool
+	at           string
+	rep          *dragoman.Report
+	reportedType bool // an unknown type was reported
 }
 
-// member is a keyword and its value.
-type member struct {
+// keyword is a keyword and its value.
+type keyword struct {
 	key string
 	raw []byte
 }
@@ -49,11 +49,11 @@ func (t *closedSchema) schema(raw []byte, depth int) {
 		t.w.Raw(raw)
 		return
 	}
-	var members []member
+	var keywords []keyword
 	typ, nullable := "", false
 	choice := false
 	for key := range rd.Object() {
-		m := member{string(jsonwire.Camel(key)), nil}
+		m := keyword{string(jsonwire.Camel(key)), nil}
 		t.changed = t.changed || m.key != string(key)
 		m.raw = rd.Raw()
 		switch m.key {
@@ -64,26 +64,27 @@ func (t *closedSchema) schema(raw []byte, depth int) {
 		case "anyOf":
 			choice = true
 		}
-		members = append(members, m)
+		keywords = append(keywords, m)
 	}
 	t.w.BeginObject()
-	for _, m := range members {
+	for _, m := range keywords {
 		if m.key == "$ref" && nullable {
 			t.nullableRef(m.raw, choice)
 			continue
 		}
-		t.member(m, typ, nullable, depth)
+		t.keyword(m, typ, nullable, depth)
 	}
 	t.w.EndObject()
 }
 
-// nullableRef writes a reference beside which null is allowed: a type of its own
-// has no place there. Beside a choice there is no room for another.
+// nullableRef writes a reference that may be null. $ref cannot have a type next
+// to it, so it becomes an anyOf. If the schema already has an anyOf, null is
+// dropped.
 func (t *closedSchema) nullableRef(ref []byte, choice bool) {
 	w := &t.w
 	t.changed = true
 	if choice {
-		t.rep.Add(dragoman.Dropped, dragoman.Warn, t.at, "null beside a reference and a choice")
+		t.rep.Add(dragoman.Dropped, dragoman.Warn, t.at, "null next to a $ref and an anyOf")
 		w.RawField("$ref", ref)
 		return
 	}
@@ -98,7 +99,7 @@ func (t *closedSchema) nullableRef(ref []byte, choice bool) {
 	w.EndArray()
 }
 
-func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
+func (t *closedSchema) keyword(m keyword, typ string, nullable bool, depth int) {
 	w := &t.w
 	switch m.key {
 	case "nullable":
@@ -106,7 +107,7 @@ func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
 	case "type":
 		t.typ(m, typ, nullable)
 	case "format":
-		if jsonwire.Unquote(m.raw) == "enum" { // says what the list of values says
+		if jsonwire.Unquote(m.raw) == "enum" { // redundant: enum lists the values
 			t.changed = true
 			return
 		}
@@ -138,16 +139,17 @@ func (t *closedSchema) member(m member, typ string, nullable bool, depth int) {
 	}
 }
 
-// schemaTypes are the names of types, by the numbers that the JSON of protocol
-// buffers may have in place of them.
+// schemaTypes returns the type names, indexed by the numbers that protobuf JSON
+// may use instead.
 func schemaTypes() []string {
 	return []string{unspecified, "string", "number", "integer", "boolean", "array", "object", "null"}
 }
 
-// unspecified is the type of what has none.
+// unspecified is the type name for "no type".
 const unspecified = "type_unspecified"
 
-// typeName is the name of a type; empty where it is no word and no number.
+// typeName returns the name of a type; empty if raw is neither a string nor a
+// number.
 func (t *closedSchema) typeName(raw []byte) string {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return strings.ToLower(jsonwire.Unquote(raw))
@@ -156,14 +158,14 @@ func (t *closedSchema) typeName(raw []byte) string {
 	if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && n < len(types) {
 		return types[n]
 	}
-	if !t.strange {
-		t.strange = true
-		t.rep.Addf(dragoman.Dropped, dragoman.Warn, t.at, "a type %.20s, which is the number of none", raw)
+	if !t.reportedType {
+		t.reportedType = true
+		t.rep.Addf(dragoman.Dropped, dragoman.Warn, t.at, "unknown numeric type %.20s", raw)
 	}
 	return unspecified
 }
 
-func (t *closedSchema) typ(m member, typ string, nullable bool) {
+func (t *closedSchema) typ(m keyword, typ string, nullable bool) {
 	w := &t.w
 	switch {
 	case typ == "" || typ == unspecified:
@@ -185,7 +187,7 @@ func (t *closedSchema) typ(m member, typ string, nullable bool) {
 	}
 }
 
-// enum writes the values. Those of a number stand in strings on the wire.
+// enum writes the allowed values. The wire quotes the values of a numeric type.
 func (t *closedSchema) enum(raw []byte, typ string, nullable bool) {
 	rd := jsonwire.NewReader(raw)
 	if rd.Kind() != '[' {
@@ -240,7 +242,8 @@ func (t *closedSchema) anyOf(raw []byte, nullable bool, depth int) {
 	t.w.EndArray()
 }
 
-// number takes a number out of the string that proto's int64 comes in.
+// number unquotes a number that protobuf JSON wrote as a string, as it does for
+// int64.
 func (t *closedSchema) number(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '"' {
 		return raw

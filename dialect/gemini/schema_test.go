@@ -8,28 +8,27 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-func TestQuirkA9_AReferenceThatMayBeNullStaysSo(t *testing.T) {
+func TestQuirkA9_NullableReference(t *testing.T) {
 	got := fromClosedSchema(json.RawMessage(`{"$ref":"#/$defs/A","nullable":true,"description":"d"}`), "", nil)
 	if want := `{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}],"description":"d"}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	var rep dragoman.Report
 	fromClosedSchema(json.RawMessage(`{"$ref":"#/$defs/A","nullable":true,"anyOf":[{"type":"STRING"}]}`), "/x", &rep)
-	if !strings.Contains(rep.String(), "/x: null beside") {
-		t.Errorf("lost in silence: %s", rep)
+	if !strings.Contains(rep.String(), "/x: null next to") {
+		t.Errorf("the loss is not reported: %s", rep)
 	}
 }
 
-func TestQuirkA21_AJSONSchemaIsReadUnchanged(t *testing.T) {
+func TestQuirkA21_JSONSchemaIsUnchanged(t *testing.T) {
 	plain := json.RawMessage(`{"type": "object",  "properties": {}}`)
 	if got := fromClosedSchema(plain, "", nil); string(got) != string(plain) {
-		t.Errorf("what is JSON Schema already became %s", got)
+		t.Errorf("JSON Schema was changed to %s", got)
 	}
 }
 
-// The JSON of protocol buffers may have the number of a value in place of its
-// name.
-func TestQuirkA21_TheNumberOfATypeIsReadAsItsName(t *testing.T) {
+// Protobuf JSON may use the number of an enum value instead of its name.
+func TestQuirkA21_NumericTypes(t *testing.T) {
 	var rep dragoman.Report
 	got := fromClosedSchema(json.RawMessage(`{"type":6,"properties":{"s":{"type":1,"nullable":true},"n":{"type":2},"i":{"type":3,"enum":["1"]},
 		"b":{"type":4},"l":{"type":5,"items":{"type":0}},"z":{"type":7}}}`), "/x", &rep)

@@ -8,7 +8,8 @@ import (
 
 type setting = wirekit.Setting[*requestDecoder, *requestEncoder]
 
-// settings are the fields of a request in camel case, in the order in which they are written.
+// settings lists the fields of a request in camel case, in the order in which
+// they are written.
 var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, Same: jsonwire.Camel}, []setting{
 	{Field: "model", Canonical: wirekit.Model, Decode: (*requestDecoder).model, Encode: (*requestEncoder).model, Superseded: always},
 	{Canonical: wirekit.Stream, Encode: (*requestEncoder).stream},
@@ -33,16 +34,16 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, Same: jsonw
 	}},
 	{Field: "serviceTier", Canonical: wirekit.ServiceTier, Decode: (*requestDecoder).serviceTier, Encode: (*requestEncoder).serviceTier},
 	{Field: "store", Canonical: wirekit.Store, Encode: (*requestEncoder).store},
-	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint: the target caches by itself")},
+	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint: the target caches automatically")},
 	{Canonical: wirekit.CacheKey, Lost: wirekit.LostInfo("the API has no cache key")},
-	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("the API takes no metadata")},
-	{Canonical: wirekit.User, Lost: wirekit.LostInfo("the API takes no user")},
+	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("the API does not accept metadata")},
+	{Canonical: wirekit.User, Lost: wirekit.LostInfo("the API does not accept a user")},
 	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("the API has no such parameter")},
 })
 
 func always(*requestEncoder, []byte) bool { return true }
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	toolFields = jsonwire.Known{"functionDeclarations": {
 		"name": nil, "description": nil, "parameters": nil, "parametersJsonSchema": nil, "response": nil, "responseJsonSchema": nil,
@@ -62,16 +63,16 @@ var (
 
 func (d *requestDecoder) model() {
 	d.req.Model = d.r.String()
-	d.keep("", "model", []byte(`""`)) // a mark that the body names it
+	d.keep("", "model", []byte(`""`)) // records that the body names the model
 }
 
 func (e *requestEncoder) stream() {
 	if e.req.Stream {
-		e.rep.Add(dragoman.Moved, dragoman.Info, "/stream", "whether to stream stands in the URL, not in the body")
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/stream", "streaming is selected in the URL, not in the body")
 	}
 }
 
-// stop reads a list of stop sequences, or one without the list.
+// stop reads a list of stop sequences, or a single one without the list.
 func (d *requestDecoder) stop() {
 	s := &d.req.Sampling
 	for range elements(d.r) {
@@ -85,7 +86,7 @@ func (d *requestDecoder) stop() {
 func (e *requestEncoder) stop() {
 	stop := e.req.Sampling.Stop
 	if most := e.limits.MaxStopSequences; len(stop) > most && !e.own() {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "the API takes %d stop sequences", most)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "the API accepts %d stop sequences", most)
 		stop = stop[:most]
 	}
 	if len(stop) > 0 {
@@ -104,7 +105,7 @@ func (d *requestDecoder) serviceTier() {
 	}
 }
 
-// serviceTier writes how urgent the request is.
+// serviceTier writes the service tier.
 func (e *requestEncoder) serviceTier() {
 	tier := e.req.ServiceTier
 	switch tier {
@@ -121,8 +122,8 @@ func (e *requestEncoder) serviceTier() {
 	e.w.StringField("serviceTier", tier)
 }
 
-// store writes whether the server stores the request, for a client of this dialect: only one
-// of the API's two servers knows the field.
+// store writes the store field if the request came from this dialect: only one
+// of the API's two servers knows it.
 func (e *requestEncoder) store() {
 	v := e.req.Store
 	switch {
@@ -130,8 +131,8 @@ func (e *requestEncoder) store() {
 	case e.own():
 		e.w.BoolField("store", *v)
 	case *v:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/store", "what the API keeps is a setting of the project")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/store", "storage is configured per project, not per request")
 	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/store", "what the API keeps is a setting of the project")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/store", "storage is configured per project, not per request")
 	}
 }

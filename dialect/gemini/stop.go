@@ -5,17 +5,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 )
 
-// stopOf reads a finish reason. The mapping is total: a word in no table is
-// StopUnknown, after which nothing runs (quirk B20). The numbers are those that
-// both of the API's servers agree on.
-func stopOf(word string) dragoman.StopReason {
-	switch word {
+// decodeStop converts a finish reason. Every value has a result: an unknown one is
+// StopUnknown, after which no call runs (quirk B20). Only the numbers on which
+// both of the API's servers agree are known.
+func decodeStop(reason string) dragoman.StopReason {
+	switch reason {
 	case "":
 		return dragoman.StopNone
 	case "STOP", "1", "stop":
 		return dragoman.StopEnd
 	case "MAX_TOKENS", "2", "length",
-		// The request must be sent again before the answer is whole.
+		// The response is complete only after another request.
 		"CONTINUATION":
 		return dragoman.StopLength
 	case "SAFETY", "3", "RECITATION", "4", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "JAILBREAK",
@@ -30,15 +30,15 @@ func stopOf(word string) dragoman.StopReason {
 	}
 }
 
-// forbids reports whether a finish reason is one after which nothing runs.
-func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
+// blocksCalls reports whether a finish reason keeps calls from running.
+func blocksCalls(reason string) bool { return reason != "" && !decodeStop(reason).Runs() }
 
-// wordOf writes a stop: in the word this dialect gave it where that still says
-// so, else in the nearest one there is. exact is false when the word says
-// something else. Beside calls, a stop after which nothing runs never becomes
-// STOP.
-func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
-	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
+// encodeStop returns the finish reason to write for a stop: the native one if it
+// still means the same, otherwise the nearest. exact is false if the result
+// means something else. If there are calls, a stop that blocks them never
+// becomes STOP.
+func encodeStop(s dragoman.Stop, own bool, calls int) (reason string, exact bool) {
+	if own && s.Native != "" && stopreason.Derive(decodeStop(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
 	switch s.Reason {
@@ -61,7 +61,7 @@ func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
 		return "MALFORMED_FUNCTION_CALL", true
 	case dragoman.StopError:
 		return "OTHER", true
-	default: // cancelled, compaction, unknown
+	default: // canceled, compaction, unknown
 		return "OTHER", false
 	}
 }

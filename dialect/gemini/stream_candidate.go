@@ -14,66 +14,67 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// streamed is one candidate being streamed.
-type streamed struct {
-	d     *streamDecoder
-	index int
-	parts stream.Parts
-	word  string
+// streamCandidate is the state of one streamed candidate.
+type streamCandidate struct {
+	d            *streamDecoder
+	index        int
+	parts        stream.Parts
+	finishReason string
 
-	// open is the text or thought that the next chunk may go on with.
+	// open is the text or thought that the next chunk may continue.
 	open *stream.Part
-	// renoted: it was reported that what stands beside a text changed.
-	renoted bool
-	calls   []*streamedCall // in order of arrival
-	byID    map[string]*streamedCall
-	// building is the call whose arguments still come in pieces.
+	// changeReported reports that a changed extra field of a text was reported.
+	changeReported bool
+	calls          []*streamedCall // in order of arrival
+	byID           map[string]*streamedCall
+	// building is the call whose arguments are still arriving.
 	building *streamedCall
-	// last are the calls without an id of the chunk before, by their position.
+	// last and now hold the calls without an id of the previous and the current
+	// chunk, by position.
 	last, now map[int]sentCall
 }
 
-// sentCall is a call as a chunk sent it. A digest stands for its bytes, which
-// would have to be kept of every candidate.
+// sentCall identifies a call of a chunk. It holds a digest, so that the bytes
+// of the calls need not be stored for every candidate.
 type sentCall struct {
-	sum  [sha256.Size]byte
-	told bool // it was reported that it came again
+	sum      [sha256.Size]byte
+	reported bool // the repetition was reported
 }
 
 // streamedCall is a call of a stream.
 type streamedCall struct {
-	id        string
-	name      string
-	args      string
-	pieces    partialArgs
-	inPieces  bool
-	signature string
-	extra     *dragoman.Extra
-	problem   *dragoman.CallProblem
-	part      *stream.Part
-	wrapped   bool // the tool will get other arguments than those of the wire
-	repeated  bool // it was reported that it came again
+	id         string
+	name       string
+	args       string
+	fragments  partialArgs
+	fragmented bool
+	signature  string
+	extra      *dragoman.Extra
+	problem    *dragoman.CallProblem
+	part       *stream.Part
+	wrapped    bool // the registry changes the arguments before the tool gets them
+	repeated   bool // the repetition was reported
 }
 
-// What is wrong with a member of a call that says what runs.
+// Errors for call fields of the wrong type.
 var (
-	errNameType   = errors.New("name must be a string")
-	errPiecesType = errors.New("partialArgs must be a list")
-	errGoesOnType = errors.New("willContinue must be true or false")
+	errNameType      = errors.New("name must be a string")
+	errFragmentsType = errors.New("partialArgs must be a list")
+	errContinueType  = errors.New("willContinue must be true or false")
 )
 
 var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
 
-func (c *streamed) path() extra.Path { return extra.Elem("/candidates", c.index) }
+func (c *streamCandidate) path() extra.Path { return extra.Elem("/candidates", c.index) }
 
-// finish takes a finish reason.
-func (c *streamed) finish(word string) {
-	c.d.held.Wait = true // for the end, which says it again
-	c.word = laterWord(c.word, word)
+// finish records a finish reason.
+func (c *streamCandidate) finish(reason string) {
+	c.d.held.Wait = true // wait for the end, which repeats it
+	c.finishReason = mergeFinishReasons(c.finishReason, reason)
 }
 
-// content takes the parts that a chunk brings.
-func (c *streamed) content(raw []byte) error {
+// content decodes the parts of a chunk.
+func (c *streamCandidate) content(raw []byte) error {
 	r := &c.d.inner
 	r.Reset(raw)
 	if r.Null() {
@@ -81,9 +82,9 @@ func (c *streamed) content(raw []byte) error {
 	}
 	c.now = nil
 	var failed error
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
-		c.d.once(&seen, contentMembers, key)
+		c.d.checkDuplicate(&seen, contentFields, key)
 		switch string(key) {
 		case "parts":
 			for i := range r.Array() {
@@ -95,13 +96,13 @@ func (c *streamed) content(raw []byte) error {
 					failed = jsonwire.PlaceAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
 				}
 			}
-		case "role": // the model's
+		case "role": // always "model"
 			r.Skip()
 		default:
 			if r.Null() {
 				continue
 			}
-			c.d.strays.Add("/content/", key)
+			c.d.unknownFields.Add("/content/", key)
 			c.d.held.Field(candidatePath(c.index)+"/content", key, r.Raw())
 		}
 	}
@@ -112,7 +113,7 @@ func (c *streamed) content(raw []byte) error {
 	return failed
 }
 
-func (c *streamed) part(raw []byte, pos int) error {
+func (c *streamCandidate) part(raw []byte, pos int) error {
 	p, err := c.d.open(raw)
 	if err != nil {
 		return err
@@ -126,10 +127,10 @@ func (c *streamed) part(raw []byte, pos int) error {
 	case p.isText():
 		return c.text(&p, pos)
 	}
-	if err := c.d.room(); err != nil {
+	if err := c.d.addPart(); err != nil {
 		return err
 	}
-	c.d.pass(len(raw))
+	c.d.charge(len(raw))
 	whole, err := c.d.part(bytes.Clone(raw), c.path().Elem("content/parts", pos), 0, c.index)
 	if err != nil {
 		return err
@@ -139,53 +140,53 @@ func (c *streamed) part(raw []byte, pos int) error {
 	return nil
 }
 
-// header is that of the message, for its first part.
-func (c *streamed) header() *dragoman.Message {
+// header returns the message header for the first part, and nil after that.
+func (c *streamCandidate) header() *dragoman.Message {
 	if c.parts.Count() > 0 {
 		return nil
 	}
 	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: c.d.origin}
 }
 
-func (c *streamed) closeText() {
+func (c *streamCandidate) closeText() {
 	c.open.End()
 	c.open = nil
 }
 
-// text takes a text or a thought. It goes on with the one before it, unless
-// either is signed: a signature belongs to the very part it came with (quirks
-// B16, C30). That of a thought ends the thought that it came behind, as it does
-// elsewhere (quirk C22).
-func (c *streamed) text(p *rawPart, pos int) error {
-	said, err := c.d.said(p)
+// text decodes a text or a thought. It continues the part before it unless one
+// of the two is signed: a signature belongs to exactly the part it came with
+// (quirks B16, C30). The signature of a thought ends the open thought, as in
+// other dialects (quirk C22).
+func (c *streamCandidate) text(p *rawPart, pos int) error {
+	text, err := c.d.textOf(p)
 	if err != nil {
 		return err
 	}
-	if said == "" && p.signature == "" && !noted(p.extra) {
-		return nil // the API ends streams with one
+	if text == "" && p.signature == "" && !hasSetFields(p.extra) {
+		return nil // the API ends streams with an empty text
 	}
 	kind := codes.KindText
 	if p.thought {
 		kind = codes.KindReasoning
 	}
 	if c.open != nil && pos == 0 && p.signature == "" && c.open.Value.Kind() == kind {
-		c.open.Append(said)
-		c.note(p)
+		c.open.Append(text)
+		c.addFields(p)
 		return nil
 	}
 	if c.signs(p, pos) {
-		c.open.Append(said)
-		c.note(p)
-		c.d.pass(len(p.signature))
+		c.open.Append(text)
+		c.addFields(p)
+		c.d.charge(len(p.signature))
 		c.open.Value.(*dragoman.Reasoning).Signature = p.signature
 		c.closeText()
 		return nil
 	}
-	if err := c.d.room(); err != nil {
+	if err := c.d.addPart(); err != nil {
 		return err
 	}
 	c.closeText()
-	c.d.pass(len(p.signature))
+	c.d.charge(len(p.signature))
 	var skeleton, value dragoman.Part
 	ex := c.d.copied(p.extra)
 	if p.thought {
@@ -194,7 +195,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 		skeleton, value = &dragoman.Text{Signature: p.signature}, &dragoman.Text{Signature: p.signature, Extra: ex}
 	}
 	part := c.parts.Start(0, c.header(), skeleton, value)
-	part.Append(said)
+	part.Append(text)
 	if p.signature != "" {
 		part.End()
 		return nil
@@ -203,55 +204,54 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	return nil
 }
 
-// signs reports whether a part is the signed end of the thought that is open.
-func (c *streamed) signs(p *rawPart, pos int) bool {
+// signs reports whether a part is the signed end of the open thought.
+func (c *streamCandidate) signs(p *rawPart, pos int) bool {
 	return c.open != nil && pos == 0 && p.thought && p.signature != "" && c.open.Value.Kind() == codes.KindReasoning
 }
 
-// note keeps what stands beside a text that goes on. Where it is not what stood
-// beside the text before, the later one counts.
-func (c *streamed) note(p *rawPart) {
-	kept := notes(c.open.Value)
+// addFields stores the extra fields of a part that continues a text. A later value
+// of a field replaces the earlier one.
+func (c *streamCandidate) addFields(p *rawPart) {
+	kept := extraOf(c.open.Value)
 	for _, f := range p.extra.For(name) {
 		key := extra.Name(f.Path)
-		if old, ok := extra.Replaces(*kept, "", key); ok && !bytes.Equal(old, f.Value) && !c.renoted {
-			c.renoted = true
-			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().String(), "%.40s beside a text, in place of which another came with a later piece", key)
+		if old, ok := extra.Replaces(*kept, "", key); ok && !bytes.Equal(old, f.Value) && !c.changeReported {
+			c.changeReported = true
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().String(), "%.40s of a text; a later chunk replaces it", key)
 		}
 		c.d.bound.Take(extra.AddCopy(kept, name, "", key, f.Value))
 	}
 }
 
-// notes is where a text or a thought keeps what stands beside it.
-func notes(p dragoman.Part) **dragoman.Extra {
+// extraOf returns the extra fields of a text or a thought.
+func extraOf(p dragoman.Part) **dragoman.Extra {
 	if r, ok := p.(*dragoman.Reasoning); ok {
 		return &r.Extra
 	}
 	return &p.(*dragoman.Text).Extra
 }
 
-// copied is what was kept of a part, in memory of its own.
+// copied returns a copy of the extra fields of a part.
 func (d *streamDecoder) copied(e *dragoman.Extra) *dragoman.Extra {
 	var out *dragoman.Extra
 	for _, f := range e.For(name) {
-		d.pass(extra.AddCopy(&out, name, "", extra.Name(f.Path), f.Value))
+		d.charge(extra.AddCopy(&out, name, "", extra.Name(f.Path), f.Value))
 	}
 	return out
 }
 
-// fragment is what a part says of a call.
+// fragment holds the fields of a functionCall.
 type fragment struct {
-	id, name string
-	args     string
-	hasArgs  bool
-	goesOn   bool
-	members  int
-	extra    *dragoman.Extra // in memory of the event
+	id, name   string
+	args       string
+	hasArgs    bool
+	continues  bool
+	fieldCount int
+	extra      *dragoman.Extra // aliases the event
 }
 
-// call takes a part of a call: a whole one, or a piece of one (quirks C27,
-// C28).
-func (c *streamed) call(p *rawPart, pos int) error {
+// call decodes a part that holds a call or a fragment of one (quirks C27, C28).
+func (c *streamCandidate) call(p *rawPart, pos int) error {
 	k := c.building
 	f, bad, err := c.fragment(p)
 	if err != nil {
@@ -259,8 +259,8 @@ func (c *streamed) call(p *rawPart, pos int) error {
 	}
 	switch {
 	case f.name == "" && k != nil:
-	case f.members == 0 && bad == nil && p.repeated == "" && p.kinds == 0 && p.kind == "functionCall":
-		return nil // the end of a call that has none (quirk B24)
+	case f.fieldCount == 0 && bad == nil && p.repeated == "" && p.kinds == 0 && p.kind == "functionCall":
+		return nil // the end marker of a call, and no call is open (quirk B24)
 	default:
 		if c.resent(p, &f, pos) {
 			return nil
@@ -271,58 +271,59 @@ func (c *streamed) call(p *rawPart, pos int) error {
 	}
 	c.d.touched = append(c.d.touched, k)
 	c.take(k, p, &f, bad)
-	if f.goesOn {
+	if f.continues {
 		c.building = k
 		return nil
 	}
 	c.building = nil
-	c.show(k)
+	c.emitArguments(k)
 	return nil
 }
 
-// fragment reads the call of a part. Pieces of arguments go to the call that is
-// being built, or to the one that this part begins; bad is why they cannot.
-func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
+// fragment reads the call of a part without its partialArgs, which
+// [streamCandidate.applyFragments] reads. bad is the reason why the call must not run.
+func (c *streamCandidate) fragment(p *rawPart) (f fragment, bad, err error) {
 	r := &c.d.calls
 	r.Reset(p.data)
 	if r.Kind() != '{' && r.Err() == nil {
 		return f, wirekit.ErrNotObject, nil
 	}
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
-		f.members++
+		f.fieldCount++
 		camel := jsonwire.Camel(key)
-		c.d.once(&seen, callMembers, camel)
-		switch member := string(camel); {
+		c.d.checkDuplicate(&seen, streamCallFields, camel)
+		switch field := string(camel); {
 		case r.Kind() == 'n':
 			r.Skip()
-		case member == "id" && r.Kind() == '"':
+		case field == "id" && r.Kind() == '"':
 			f.id = r.String()
-		case member == "id":
-			r.Skip() // a number is no id (requirement I8)
-		case member == "name" && r.Kind() == '"':
+		case field == "id":
+			r.Skip() // a number is not an id (requirement I8)
+		case field == "name" && r.Kind() == '"':
 			f.name = r.String()
-		case member == "args":
+		case field == "args":
 			f.hasArgs = true
 			if r.Kind() == '"' {
 				f.args = r.String()
 			} else {
 				f.args = string(r.Raw())
 			}
-		case member == "willContinue" && (r.Kind() == 't' || r.Kind() == 'f'):
-			f.goesOn = r.Bool()
-		case member == "partialArgs" && r.Kind() != '[':
+		case field == "willContinue" && (r.Kind() == 't' || r.Kind() == 'f'):
+			f.continues = r.Bool()
+		case field == "partialArgs" && r.Kind() != '[':
 			r.Skip()
-			bad = errPiecesType
-		case member == "partialArgs":
-			r.Skip() // taken when it is known whose they are
-		case member == "name":
+			bad = errFragmentsType
+		case field == "partialArgs":
+			r.Skip() // read later, when the call they belong to is known
+		case field == "name":
 			r.Skip()
 			bad = errNameType
-		case member == "willContinue":
-			// Nobody knows whether it goes on: what follows without a name is its own.
+		case field == "willContinue":
+			// It is unknown whether the call continues, so what follows without
+			// a name belongs to it.
 			extra.Add(&f.extra, name, "", camel, r.Raw())
-			f.goesOn, bad = true, errGoesOnType
+			f.continues, bad = true, errContinueType
 		default:
 			extra.Add(&f.extra, name, "", key, r.Raw())
 		}
@@ -330,17 +331,17 @@ func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
 	return f, bad, r.Err()
 }
 
-// resent reports whether a part without an id is the one that stood in the same
-// place of the chunk before, sent again (quirk C27).
-func (c *streamed) resent(p *rawPart, f *fragment, pos int) bool {
-	if f.id != "" || f.goesOn {
+// resent reports whether a part without an id repeats the part at the same
+// position of the previous chunk (quirk C27).
+func (c *streamCandidate) resent(p *rawPart, f *fragment, pos int) bool {
+	if f.id != "" || f.continues {
 		return false
 	}
 	sent := sentCall{sum: sha256.Sum256(p.raw)}
 	before, again := c.last[pos]
 	if again = again && before.sum == sent.sum; again {
-		if sent.told = true; !before.told {
-			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().Elem("content/parts", pos).String(), "a call of %.80q that the chunk before brought already", f.name)
+		if sent.reported = true; !before.reported {
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().Elem("content/parts", pos).String(), "call of %.80q repeats the call in the previous chunk", f.name)
 		}
 	}
 	if c.now == nil {
@@ -350,15 +351,15 @@ func (c *streamed) resent(p *rawPart, f *fragment, pos int) bool {
 	return again
 }
 
-// begin opens a call; nil for an exact repeat of one (quirk B11).
-func (c *streamed) begin(f *fragment) (*streamedCall, error) {
-	if c.building != nil { // a call begins before the last one ended
-		c.spoil(c.building, half())
-		c.show(c.building)
+// begin starts a call. It returns nil for an exact repeat (quirk B11).
+func (c *streamCandidate) begin(f *fragment) (*streamedCall, error) {
+	if c.building != nil { // the previous call did not end
+		c.block(c.building, truncatedCall())
+		c.emitArguments(c.building)
 		c.building = nil
 	}
 	if first := c.byID[f.id]; f.id != "" && first != nil {
-		if first.name == f.name && first.args == f.args && !first.inPieces && !f.goesOn {
+		if first.name == f.name && first.args == f.args && !first.fragmented && !f.continues {
 			if !first.repeated {
 				first.repeated = true
 				c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.path().String(), "call %.64q is repeated exactly", f.id)
@@ -366,12 +367,12 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 			return nil, nil
 		}
 	}
-	if err := c.d.room(); err != nil {
+	if err := c.d.addPart(); err != nil {
 		return nil, err
 	}
 	c.closeText()
 	c.d.bound.Take(len(f.id) + len(f.name))
-	k := &streamedCall{id: f.id, name: f.name, pieces: partialArgs{bound: &c.d.bound}}
+	k := &streamedCall{id: f.id, name: f.name, fragments: partialArgs{bound: &c.d.bound}}
 	value := &dragoman.ToolCall{ID: f.id, Name: f.name}
 	c.identify(k, value)
 	skeleton := *value
@@ -387,9 +388,9 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	return k, nil
 }
 
-// identify gives a call its id: its own, unless it has none or another call has
-// it (quirks B10, B11).
-func (c *streamed) identify(k *streamedCall, value *dragoman.ToolCall) {
+// identify sets the id of a call. It synthesizes one if the id is missing or
+// another call has the same id (quirks B10, B11).
+func (c *streamCandidate) identify(k *streamedCall, value *dragoman.ToolCall) {
 	place := []int{c.index, len(c.calls)}
 	switch {
 	case k.id == "":
@@ -406,8 +407,8 @@ func (c *streamed) identify(k *streamedCall, value *dragoman.ToolCall) {
 	c.byID[value.ID] = k
 }
 
-// take adds what a part says to its call.
-func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
+// take adds a fragment to its call.
+func (c *streamCandidate) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	if p.signature != "" {
 		c.d.bound.Take(len(p.signature) - len(k.signature))
 		k.signature = p.signature
@@ -420,25 +421,25 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	}
 	switch {
 	case p.repeated != "":
-		c.spoil(k, wirekit.RepeatedMember(p.repeated))
+		c.block(k, wirekit.RepeatedMember(p.repeated))
 	case p.kinds > 0 || p.kind != "functionCall":
-		c.spoil(k, wirekit.RepeatedMember("functionCall")) // it is something else, too
+		c.block(k, wirekit.RepeatedMember("functionCall")) // the part is also something else
 	case bad != nil:
-		c.spoil(k, &dragoman.CallProblem{Code: codes.ProblemUnreadable, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
+		c.block(k, &dragoman.CallProblem{Code: codes.ProblemUnreadable, Message: "the call cannot be decoded: " + bad.Error(), Offset: -1})
 	case f.id != "" && f.id != k.id:
-		c.spoil(k, &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the id of the call changed while it was streamed", Offset: -1})
+		c.block(k, &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the id of the call changed while it was streamed", Offset: -1})
 	}
 	if f.hasArgs {
-		if k.args != "" || k.inPieces {
-			c.spoil(k, badPiece(errArgTwice))
+		if k.args != "" || k.fragmented {
+			c.block(k, badFragment(errArgDuplicate))
 		}
 		c.setArgs(k, f.args)
 	}
-	c.pieces(k, p)
+	c.applyFragments(k, p)
 }
 
-// pieces takes the pieces of arguments that a part brings.
-func (c *streamed) pieces(k *streamedCall, p *rawPart) {
+// applyFragments applies the partialArgs of a part.
+func (c *streamCandidate) applyFragments(k *streamedCall, p *rawPart) {
 	if !bytes.Contains(p.data, []byte("rgs")) { // partialArgs, partial_args: most parts have neither
 		return
 	}
@@ -452,72 +453,72 @@ func (c *streamed) pieces(k *streamedCall, p *rawPart) {
 			r.Skip()
 			continue
 		}
-		if r.Kind() != '[' { // nobody knows what they are
-			c.spoil(k, badPiece(errArgList))
+		if r.Kind() != '[' { // unknown form
+			c.block(k, badFragment(errArgList))
 			r.Skip()
 			continue
 		}
-		if k.inPieces = true; k.args != "" && k.args != "{}" {
-			c.spoil(k, badPiece(errArgTwice))
+		if k.fragmented = true; k.args != "" && k.args != "{}" {
+			c.block(k, badFragment(errArgDuplicate))
 		}
 		for range r.Array() {
-			if err := k.pieces.add(r); err != nil {
-				c.spoil(k, badPiece(err))
+			if err := k.fragments.add(r); err != nil {
+				c.block(k, badFragment(err))
 			}
-			if k.pieces.strange {
-				c.d.untold.Addf(c.d.rep, dragoman.Dropped, dragoman.Info, c.path().String(), "members that nobody knows, beside pieces of arguments")
+			if k.fragments.hasUnknown {
+				c.d.pendingLosses.Addf(c.d.rep, dragoman.Dropped, dragoman.Info, c.path().String(), "unknown fields in partialArgs")
 			}
 		}
 	}
 	if err := r.Err(); err != nil {
-		c.spoil(k, badPiece(err))
+		c.block(k, badFragment(err))
 	}
 }
 
-// spoil says that a call must not run; the first reason counts.
-func (c *streamed) spoil(k *streamedCall, problem *dragoman.CallProblem) {
+// block marks a call as one that must not run. Only the first problem counts.
+func (c *streamCandidate) block(k *streamedCall, problem *dragoman.CallProblem) {
 	if k.problem == nil {
 		k.problem = problem
-		c.d.untold.Addf(c.d.rep, dragoman.Lowered, dragoman.Warn, c.path().String(), "%s", problem.Message)
+		c.d.pendingLosses.Addf(c.d.rep, dragoman.Lowered, dragoman.Warn, c.path().String(), "%s", problem.Message)
 	}
 }
 
-// half is the problem of a call whose end never came.
-func half() *dragoman.CallProblem {
+// truncatedCall returns the problem of a call that did not end.
+func truncatedCall() *dragoman.CallProblem {
 	return &dragoman.CallProblem{
 		Code: codes.ProblemTruncated, Offset: -1,
-		Message: "the stream went on before the call was complete; make it again",
+		Message: "the stream continued before the call was complete; make the call again",
 	}
 }
 
-// show tells of the arguments of a call that is complete.
-func (c *streamed) show(k *streamedCall) {
-	if k.inPieces {
-		if p := k.pieces.wanting(); p != nil {
-			c.spoil(k, p)
+// emitArguments emits the arguments of a complete call.
+func (c *streamCandidate) emitArguments(k *streamedCall) {
+	if k.fragmented {
+		if p := k.fragments.problem(); p != nil {
+			c.block(k, p)
 		}
-		c.setArgs(k, k.pieces.text())
-		k.pieces.drop()
+		c.setArgs(k, k.fragments.text())
+		k.fragments.drop()
 	}
 	if !k.wrapped {
 		k.part.Tell(k.args)
 	}
 }
 
-// setArgs keeps the arguments of a call in place of those it had.
-func (c *streamed) setArgs(k *streamedCall, args string) {
+// setArgs replaces the arguments of a call.
+func (c *streamCandidate) setArgs(k *streamedCall, args string) {
 	c.d.bound.Take(len(args) - len(k.args))
 	k.args = args
 }
 
-// end closes the candidate and derives its stop.
-func (c *streamed) end(terminal bool) dragoman.Stop {
+// end ends the candidate and returns its stop.
+func (c *streamCandidate) end(terminal bool) dragoman.Stop {
 	c.closeText()
 	if k := c.building; k != nil {
 		if k.problem == nil {
-			k.problem = half()
+			k.problem = truncatedCall()
 		}
-		c.show(k)
+		c.emitArguments(k)
 		c.building = nil
 	}
 	calls := make([]*dragoman.ToolCall, len(c.calls))
@@ -526,15 +527,15 @@ func (c *streamed) end(terminal bool) dragoman.Stop {
 		v.Arguments, v.Signature, v.Extra, v.Problem = k.args, k.signature, k.extra, k.problem
 		c.d.reg.Settle(v, c.path(), c.d.rep)
 		if !terminal && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
+			v.Problem = &dragoman.CallProblem{Code: codes.ProblemTruncated, Message: "the stream ended before the call was complete", Offset: -1}
 		}
 		calls[i] = v
 	}
-	reason := stopOf(c.word)
+	reason := decodeStop(c.finishReason)
 	if c.d.blocked != "" {
 		reason = dragoman.StopContentFilter
 	}
-	stop := dragoman.Stop{Reason: wirekit.SettleStop(c.d.reg, reason, terminal, calls), Native: c.word}
+	stop := dragoman.Stop{Reason: wirekit.SettleStop(c.d.reg, reason, terminal, calls), Native: c.finishReason}
 	c.parts.EndAll()
 	return stop
 }

@@ -30,9 +30,10 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	return d
 }
 
-// streamDecoder folds chunks into events. The stream has no marker of its end:
-// a finish reason is one, but more may follow it, as servers finish every step
-// of their own tools. So calls are complete only when the stream is.
+// streamDecoder converts chunks to events. The stream has no end marker. A
+// finish reason is one only if nothing follows it, and servers send one after
+// every step of their own tools. So calls are complete only at the end of the
+// stream.
 type streamDecoder struct {
 	wirekit.StreamReading
 	partDecoder
@@ -42,27 +43,27 @@ type streamDecoder struct {
 	inner  jsonwire.Reader // reads contents
 	calls  jsonwire.Reader // reads calls
 
-	resp       dragoman.Response // id, model, … as far as known
-	started    bool
-	candidates []*streamed // by index; nil where none was seen
-	begun      int         // parts of all candidates
-	counters   counters
-	blocked    string           // why the prompt was refused
-	details    *dragoman.Native // in the words of the server
-	none       wirekit.NotAStream
-	late       wirekit.Late   // what comes behind the end
-	strays     wirekit.Strays // members of the event at hand that nobody collects
-	unknown    wirekit.Unknown
-	untold     wirekit.Untold
-	emit       func(dragoman.Event) error
-	fields     []dragoman.Field // members of the candidate at hand
+	resp          dragoman.Response // id, model, … if already known
+	started       bool
+	candidates    []*streamCandidate // by index; nil if not seen
+	partCount     int                // number of parts of all candidates
+	counters      counters
+	blocked       string           // why the prompt was blocked
+	details       *dragoman.Native // the prompt feedback
+	notStream     wirekit.NotAStream
+	late          wirekit.Late   // events after the end
+	unknownFields wirekit.Strays // unknown fields of the current event that no part stores
+	unknown       wirekit.Unknown
+	pendingLosses wirekit.Untold
+	emit          func(dragoman.Event) error
+	fields        []dragoman.Field // unknown fields of the current candidate
 
-	repeated string          // a known field that the event at hand has twice
-	touched  []*streamedCall // by the event at hand
+	repeated string          // a known field that occurs twice in the current event
+	touched  []*streamedCall // calls that the current event changed
 
-	held stream.Held // the events of the event at hand
+	held stream.Held // output events of the current event
 	hold func(dragoman.Event) error
-	// bound limits what is kept of all events.
+	// bound limits the bytes stored for the whole stream.
 	bound stream.Bound
 }
 
@@ -73,7 +74,7 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
 	err := d.wrap(d.frames.feed(p, d.event))
-	d.none.Fed(p)
+	d.notStream.Fed(p)
 	if d.Failed == nil {
 		d.Failed = err
 	}
@@ -108,25 +109,25 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// cut returns the error of a stream without an end.
+// cut returns the error for a stream without an end.
 func (d *streamDecoder) cut() *dragoman.APIError {
 	if d.Failed == nil {
-		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+		if e := d.notStream.Failure(Codec{}.DecodeError); e != nil {
 			return e
 		}
 	}
 	return d.Cut("an event", "its finish reason")
 }
 
-// finished reports whether every candidate that began has its finish reason, or
-// the prompt was refused.
+// finished reports whether every candidate has its finish reason, or the prompt
+// was blocked.
 func (d *streamDecoder) finished() bool {
 	seen := d.blocked != ""
 	for _, c := range d.candidates {
 		if c == nil {
 			continue
 		}
-		if c.word == "" && d.blocked == "" {
+		if c.finishReason == "" && d.blocked == "" {
 			return false
 		}
 		seen = true
@@ -136,7 +137,7 @@ func (d *streamDecoder) finished() bool {
 
 func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
-// keep keeps a member of the whole answer that we do not model.
+// keep stores an unknown field of the response.
 func (d *streamDecoder) keep(prefix string, key, raw []byte) {
 	if old, known := extra.Replaces(d.resp.Extra, prefix, key); !known || !bytes.Equal(old, raw) {
 		d.held.Field(prefix, key, raw)
@@ -144,29 +145,29 @@ func (d *streamDecoder) keep(prefix string, key, raw []byte) {
 	d.bound.Take(extra.AddCopy(&d.resp.Extra, name, prefix, key, raw))
 }
 
-// pass counts n bytes of a part that is told at once: who collects the stream
-// keeps them, and we do not.
-func (d *streamDecoder) pass(n int) {
+// charge charges n bytes of a part that is emitted at once. The decoder does not
+// store them, but a collector of the stream does.
+func (d *streamDecoder) charge(n int) {
 	if !d.o.DeltasOnly {
 		d.bound.Take(n)
 	}
 }
 
-// room counts a part that begins.
-func (d *streamDecoder) room() error {
-	if d.begun >= stream.MaxParts {
+// addPart counts a new part.
+func (d *streamDecoder) addPart() error {
+	if d.partCount >= stream.MaxParts {
 		return errManyParts
 	}
-	d.begun++
+	d.partCount++
 	return nil
 }
 
-// event takes one event.
+// event decodes one event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
 	if ev.HasData {
-		d.none.Event()
+		d.notStream.Event()
 	}
 	if d.Ended { // nothing counts after the end (quirk C12)
 		d.late.Event(ev, d.rep)
@@ -176,20 +177,20 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
 	d.repeated, d.ambiguous, d.touched = "", false, d.touched[:0]
-	d.strays.Reset()
-	err := d.says(ev)
+	d.unknownFields.Reset()
+	err := d.decode(ev)
 	if err == nil {
 		err = d.bound.Err()
 	}
-	if d.repeated != "" { // two readers could see two calls
+	if d.repeated != "" { // two readers could see different calls
 		for _, k := range d.touched {
 			k.problem = wirekit.RepeatedMember(d.repeated)
 		}
 	}
-	loss := d.unknown.Members([]byte("candidates"), &d.strays)
+	loss := d.unknown.Members([]byte("candidates"), &d.unknownFields)
 	var chunk *dragoman.Chunk
 	if torn := d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data); d.o.NoNative || torn {
-		d.untold.Lose(loss, d.rep)
+		d.pendingLosses.Lose(loss, d.rep)
 	} else {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
 	}
@@ -202,7 +203,8 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	return nil
 }
 
-// carrier returns a delta for the unknown fields of an event that has no other.
+// carrier returns a delta for the unknown fields of an event that emits nothing
+// else.
 func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	for _, c := range slices.Backward(d.candidates) {
 		if c != nil {
@@ -214,22 +216,22 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// once takes the next key of an object, in camel case, and reports whether it
-// stands there again.
-func (d *streamDecoder) once(seen *members, known []string, camel []byte) (again bool) {
-	again = seen.twice(known, camel)
+// checkDuplicate records the next key of an object, in camel case. It reports whether the
+// key is a duplicate.
+func (d *streamDecoder) checkDuplicate(seen *seenFields, known []string, camel []byte) (again bool) {
+	again = seen.duplicate(known, camel)
 	if again && d.repeated == "" {
 		d.repeated = string(camel)
 	}
 	return again
 }
 
-// says takes what an event says.
-func (d *streamDecoder) says(ev sse.Event) error {
+// decode decodes the data of an event.
+func (d *streamDecoder) decode(ev sse.Event) error {
 	switch {
 	case !ev.HasData, len(ev.Data) == 0: // keep-alives
 		return nil
-	case string(ev.Data) == "[DONE]": // of other APIs, but some servers send it
+	case string(ev.Data) == "[DONE]": // from other APIs; some servers send it
 		if d.finished() {
 			d.end()
 		}
@@ -252,10 +254,10 @@ func (d *streamDecoder) chunk(data []byte) error {
 	}
 	failed := false
 	var wrong error
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		again := d.once(&seen, responseMembers, camel)
+		again := d.checkDuplicate(&seen, responseFields, camel)
 		switch string(camel) {
 		case "candidates":
 			for i := range r.Array() {
@@ -287,7 +289,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 			failed = r.Kind() != 'n' || failed
 			r.Skip()
 		default:
-			if again { // in other letters: it is not kept
+			if again { // another letter case: not stored
 				r.Skip()
 				continue
 			}
@@ -300,13 +302,13 @@ func (d *streamDecoder) chunk(data []byte) error {
 	if wrong != nil {
 		return wrong
 	}
-	if failed { // an error inside a 200 (quirk C14)
+	if failed { // an error in a response with status 200 (quirk C14)
 		d.breakOff(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
 	}
 	return nil
 }
 
-// feedback takes what was said of the prompt.
+// feedback decodes the prompt feedback.
 func (d *streamDecoder) feedback(raw []byte) {
 	reason := blockReason(raw)
 	if reason == "" {
@@ -321,7 +323,7 @@ func (d *streamDecoder) feedback(raw []byte) {
 	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: bytes.Clone(raw)}
 }
 
-// start announces the response when anything of it shows.
+// start emits ResponseStart once.
 func (d *streamDecoder) start() {
 	if d.started {
 		return
@@ -330,8 +332,8 @@ func (d *streamDecoder) start() {
 	d.send(&dragoman.ResponseStart{Response: d.resp})
 }
 
-// peekHead reads what ResponseStart tells from the first chunk: the members
-// stand behind the candidates.
+// peekHead reads the fields of ResponseStart from the first chunk, because they
+// follow the candidates.
 func (d *streamDecoder) peekHead(data []byte) {
 	r := &d.inner
 	r.Reset(data)
@@ -349,8 +351,7 @@ func (d *streamDecoder) peekHead(data []byte) {
 	}
 }
 
-// candidate takes what a chunk says of one candidate. Its index stands behind
-// the content.
+// candidate decodes one candidate of a chunk. Its index follows its content.
 func (d *streamDecoder) candidate(pos int) error {
 	r := &d.reader
 	if r.Null() {
@@ -361,16 +362,16 @@ func (d *streamDecoder) candidate(pos int) error {
 	var start int64
 	finish := ""
 	d.fields = d.fields[:0]
-	var seen members
+	var seen seenFields
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		again := d.once(&seen, candidateMembers, camel)
+		again := d.checkDuplicate(&seen, candidateFields, camel)
 		switch string(camel) {
 		case "content":
 			content = r.Raw()
 			start = r.Offset() - int64(len(content))
 		case "finishReason":
-			finish = laterWord(finish, word(r))
+			finish = mergeFinishReasons(finish, enumName(r))
 		case "index":
 			if r.Kind() == 'n' {
 				r.Skip()
@@ -409,20 +410,20 @@ func (d *streamDecoder) candidate(pos int) error {
 	return nil
 }
 
-func (d *streamDecoder) at(index int) *streamed {
+func (d *streamDecoder) at(index int) *streamCandidate {
 	for len(d.candidates) <= index {
 		d.candidates = append(d.candidates, nil)
 	}
 	if d.candidates[index] == nil {
 		d.start()
-		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly, Bound: &d.bound}}
+		c := &streamCandidate{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly, Bound: &d.bound}}
 		c.parts.Use(d.hold)
 		d.candidates[index] = c
 	}
 	return d.candidates[index]
 }
 
-// end closes a stream that came to its end.
+// end finishes a stream that is complete.
 func (d *streamDecoder) end() {
 	d.Ended = true
 	d.start()
@@ -455,8 +456,8 @@ func (d *streamDecoder) end() {
 	d.send(ev)
 }
 
-// breakOff closes a stream that failed: open parts end with what arrived, and
-// no call of it may run.
+// breakOff finishes a stream that failed. Open parts end with what arrived, and
+// no call may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()

@@ -23,42 +23,45 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o)
 	return &streamEncoder{
-		answerEncoder: answerEncoder{reg: reg, o: o, rep: new(dragoman.Report)},
-		array:         c.Array,
-		parts:         map[[2]int]*sentPart{},
+		responseEncoder: responseEncoder{reg: reg, o: o, rep: new(dragoman.Report)},
+		array:           c.Array,
+		parts:           map[[2]int]*sentPart{},
 	}
 }
 
-// streamEncoder writes chunks. A text goes out as it comes, a call when it is
-// whole: the wire has no fragments of calls that every client reads.
+// streamEncoder writes chunks. Texts are written as they arrive. A call is
+// written when it is complete, because not every client reads fragments of
+// calls.
 type streamEncoder struct {
 	final wirekit.FinalFields
-	answerEncoder
+	responseEncoder
 	w    jsonwire.Writer
 	head dragoman.Response
-	// array: the stream is one JSON array, which was opened.
+	// array selects the JSON array framing; opened reports that its bracket was
+	// written.
 	array, opened bool
 
 	parts  map[[2]int]*sentPart
 	places extra.Places
-	calls  map[int]int // calls begun, by candidate
-	// barred: candidates with a call that must not run, though a client could
-	// take what it got of it for one that may; the reason to end them with.
-	barred wirekit.Barrings
-	done   bool
-	untold wirekit.Untold
-	fields wirekit.PendingFields
+	calls  map[int]int // calls started, by candidate
+	// blockedCalls tracks, per candidate, the calls that must not run although a
+	// client could read them as calls that may, and the stop reason to end the
+	// candidate with.
+	blockedCalls  wirekit.Barrings
+	done          bool
+	pendingLosses wirekit.Untold
+	fields        wirekit.PendingFields
 	records
 }
 
-// sentPart is what the client was told of a part.
+// sentPart is the state of a part that was announced to the client.
 type sentPart struct {
 	part dragoman.Part
 	at   extra.Path
 	sent stream.Sent // of its text
-	// signed: a text that its signature belongs to, so that it is written whole.
-	signed bool
-	mute   bool
+	// signed reports a text with a signature. It is written in one chunk.
+	signed     bool
+	suppressed bool
 }
 
 // Report implements [dialect.StreamEncoder].
@@ -72,7 +75,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	var err error
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.untold.Chunk(ev, name, e.o, e.rep)
+		e.pendingLosses.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
 		dst = e.take(dst, ev.Extra)
@@ -83,7 +86,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.PartDelta:
 		dst = e.take(dst, ev.Extra)
 		if ev.Text == "" && e.fields.Any() {
-			return e.fieldsAlone(dst, ev.Choice), nil
+			return e.writeFieldsOnly(dst, ev.Choice), nil
 		}
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
@@ -104,28 +107,29 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	return dst, err
 }
 
-// take takes the unknown fields of an event. One that waits at the same path goes
-// into a chunk of its own.
+// take queues the unknown fields of an event. If a field is already queued for
+// the same path, it is first written in a chunk of its own.
 func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
-			dst = e.fieldsAlone(dst, candidateOf(f.Path))
+			dst = e.writeFieldsOnly(dst, candidateOf(f.Path))
 		}
 		e.fields.Add(f)
 	}
 	return dst
 }
 
-// fieldsAlone writes a chunk that has unknown fields and nothing else.
-func (e *streamEncoder) fieldsAlone(dst []byte, choice int) []byte {
+// writeFieldsOnly writes a chunk that has only unknown fields.
+func (e *streamEncoder) writeFieldsOnly(dst []byte, choice int) []byte {
 	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, "", false, "", nil) })
 }
 
-// candidatePath is the path of a candidate. It has the index of the candidate,
-// wherever that stands in its list.
+// candidatePath returns the path of a candidate. It uses the index of the
+// candidate, not its position in the list.
 func candidatePath(i int) string { return "/candidates/" + strconv.Itoa(i) }
 
-// candidateOf is the candidate in the path of a field; 0 for a field of the chunk.
+// candidateOf returns the candidate index in the path of a field; 0 for a field
+// of the chunk.
 func candidateOf(path string) int {
 	rest, _ := strings.CutPrefix(path, "/candidates/")
 	index, _, _ := strings.Cut(rest, "/")
@@ -133,7 +137,7 @@ func candidateOf(path string) int {
 	return n
 }
 
-// write writes one chunk; fill writes the members before those of every chunk.
+// write writes one chunk. fill writes the fields that precede the common ones.
 func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte {
 	if e.head.ID == "" {
 		e.head.ID = wirekit.SyntheticID("", e.o.Seed)
@@ -149,7 +153,7 @@ func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte 
 	return e.frame(dst, w.Buf)
 }
 
-// frame writes a document in the framing of the stream.
+// frame appends a document in the framing of the stream.
 func (e *streamEncoder) frame(dst, doc []byte) []byte {
 	if !e.array {
 		return sse.Append(dst, "", doc)
@@ -189,7 +193,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	p := &sentPart{part: ev.Part, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil {
-		e.unsaid(ev.Header, message)
+		e.reportMessage(ev.Header, message)
 	}
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
@@ -203,8 +207,8 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 		return
 	}
 	if call.Hosted {
-		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", call.Name)
+		p.suppressed = true
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was executed by its provider", call.Name)
 		return
 	}
 	if e.calls == nil {
@@ -215,7 +219,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute || ev.Text == "" || p.signed || p.part.Kind() == codes.KindToolCall {
+	if p == nil || p.suppressed || ev.Text == "" || p.signed || p.part.Kind() == codes.KindToolCall {
 		return dst
 	}
 	p.sent.Add(ev.Text)
@@ -223,7 +227,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 }
 
 // text writes a fragment of a text or a thought.
-func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signature string, beside *dragoman.Extra) []byte {
+func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signature string, fields *dragoman.Extra) []byte {
 	thought := false
 	switch p.part.(type) {
 	case *dragoman.Reasoning:
@@ -232,13 +236,13 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signatur
 	default:
 		return dst
 	}
-	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, text, thought, signature, beside) })
+	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, text, thought, signature, fields) })
 }
 
-// partEnd writes what the deltas left out: parts may come whole.
+// partEnd writes what the deltas left out. A part may arrive without deltas.
 func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute {
+	if p == nil || p.suppressed {
 		return dst, nil
 	}
 	switch part := ev.Part.(type) {
@@ -246,7 +250,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		extra.Report(e.rep, part.Extra, name, p.at)
 		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.Refusal:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "a refusal written as text")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "refusal written as text")
 		extra.Report(e.rep, part.Extra, name, p.at)
 		return e.rest(dst, ev.Choice, p, part.Text, "", nil), nil
 	case *dragoman.Reasoning:
@@ -254,13 +258,13 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		if part.Origin != nil {
 			origin = part.Origin
 		}
-		e.unsaidOfThinking(part, e.records.hold(ev.Choice, part, p.at), p.at)
+		e.reportReasoning(part, e.records.hold(ev.Choice, part, p.at), p.at)
 		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
 	var whole jsonwire.Writer
-	err := e.answerEncoder.part(&whole, e.head.Origin, ev.Part, p.at)
+	err := e.responseEncoder.part(&whole, e.head.Origin, ev.Part, p.at)
 	if err == nil {
 		err = whole.Err()
 	}
@@ -272,7 +276,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 
 // callEnd writes a call.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	e.barred.Of(choice).Call(c, wirekit.Barred)
+	e.blockedCalls.Of(choice).Call(c, wirekit.Barred)
 	e.recorded = e.records.with(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
@@ -281,22 +285,22 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 	return dst, err
 }
 
-// rest writes what the deltas left out of a part's text, what stands beside it,
-// and the signature that ends it, as the API does: with an empty text where nothing
-// is left.
-func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string, beside *dragoman.Extra) []byte {
+// rest writes the remaining text of a part, its extra fields and its signature.
+// Like the API, it uses an empty text if none is left.
+func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string, fields *dragoman.Extra) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "the final text differs from the streamed text; the client has the streamed one")
 		rest = ""
 	}
-	if rest == "" && signature == "" && !noted(beside) {
+	if rest == "" && signature == "" && !hasSetFields(fields) {
 		return dst
 	}
-	return e.text(dst, choice, p, rest, signature, beside)
+	return e.text(dst, choice, p, rest, signature, fields)
 }
 
-// responseEnd writes the last chunk: why each candidate ended, and what it cost.
+// responseEnd writes the last chunk: the finish reason of each candidate and
+// the usage.
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte {
 	e.done = true
 	e.records.report(e.rep)
@@ -309,29 +313,29 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 			w.Key("candidates")
 			w.BeginArray()
 			for i, stop := range stops {
-				e.lastOf(w, i, stop, resp)
+				e.endCandidate(w, i, stop, resp)
 			}
 			w.EndArray()
 		}
 		e.feedback(w, ev.Stop)
 		w.Key("usageMetadata")
 		tier := orElse(resp.ServiceTier, e.head.ServiceTier)
-		writeUsage(w, ev.Usage, answerTiers().Answer(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
+		writeUsage(w, ev.Usage, responseTiers().Answer(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
 		extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool {
-			return told(f, ev.Stop, &e.head.Created) || e.fields.Known(f.Path) && (e.fields.Has(f.Path) || e.fields.Written(f))
+			return responseFieldWritten(f, ev.Stop, &e.head.Created) || e.fields.Known(f.Path) && (e.fields.Has(f.Path) || e.fields.Written(f))
 		})
 	})
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
-	return e.shut(dst)
+	return e.closeArray(dst)
 }
 
-// standing is the stop to write for a candidate.
-func (e *streamEncoder) standing(i int, stop dragoman.Stop) dragoman.Stop {
-	return e.barred.Of(i).Standing(stop)
+// effectiveStop returns the stop to write for a candidate.
+func (e *streamEncoder) effectiveStop(i int, stop dragoman.Stop) dragoman.Stop {
+	return e.blockedCalls.Of(i).Standing(stop)
 }
 
-// lastOf writes the end of one candidate.
-func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, resp *dragoman.Response) {
+// endCandidate writes the final chunk of one candidate.
+func (e *streamEncoder) endCandidate(w *jsonwire.Writer, i int, stop dragoman.Stop, resp *dragoman.Response) {
 	if i > 0 {
 		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
 	}
@@ -345,7 +349,7 @@ func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, re
 	w.StringField("role", wireModel)
 	e.fields.Write(w, candidatePath(i)+"/content")
 	w.EndObject()
-	e.finish(w, i, stop, e.standing(i, stop), resp.Origin, e.calls[i])
+	e.finish(w, i, stop, e.effectiveStop(i, stop), resp.Origin, e.calls[i])
 	w.IntField("index", int64(i))
 	e.fields.Write(w, candidatePath(i))
 	extra.WriteBut(w, resp.Extra, name, candidatePath(i), e.fields.Written)
@@ -359,28 +363,28 @@ func orElse(a, b string) string {
 	return a
 }
 
-// shut ends the array.
-func (e *streamEncoder) shut(dst []byte) []byte {
+// closeArray ends the array.
+func (e *streamEncoder) closeArray(dst []byte) []byte {
 	if !e.array {
 		return dst
 	}
 	return append(dst, "]\n"...)
 }
 
-// failure writes an error after the stream began. An error is the end, and there
-// is only one (quirk J3).
+// failure writes an error after the stream began. It ends the stream, and only
+// one is written (quirk J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.done = true
 	e.records.report(e.rep)
 	if raw := nativeError(err); len(raw) > 0 && raw[0] == '{' {
-		return e.shut(e.frame(dst, raw))
+		return e.closeArray(e.frame(dst, raw))
 	}
-	typ, code := wordsOf(err)
+	typ, code := statusOf(err)
 	w := &e.w
 	w.Buf = w.Buf[:0]
 	writeError(w, err, typ, code)
-	wirekit.ReportError(e.rep, err, errorSaid(typ, code), "/error")
-	return e.shut(e.frame(dst, w.Buf))
+	wirekit.ReportError(e.rep, err, writtenError(typ, code), "/error")
+	return e.closeArray(e.frame(dst, w.Buf))
 }
 
 // Close implements [dialect.StreamEncoder].

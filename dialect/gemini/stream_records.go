@@ -6,22 +6,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// records are signatures of calls that a stream told in the reasoning before
+// records holds the signatures of calls that arrived in the reasoning before
 // them (quirk B17), by candidate.
 type records struct {
 	known map[int]*wirekit.Records
 	held  []heldRecord
 }
 
-// heldRecord is reasoning of which it is not known yet whether its calls come.
+// heldRecord is reasoning whose calls may still arrive.
 type heldRecord struct {
 	choice int
 	part   *dragoman.Reasoning
 	at     extra.Path
 }
 
-// hold keeps reasoning whose records are signatures of calls, and reports whether
-// it did.
+// hold stores reasoning whose details are signatures of calls. It reports
+// whether it did.
 func (r *records) hold(choice int, p *dragoman.Reasoning, at extra.Path) bool {
 	if len(p.Details) == 0 {
 		return false
@@ -41,7 +41,8 @@ func (r *records) hold(choice int, p *dragoman.Reasoning, at extra.Path) bool {
 	return true
 }
 
-// with takes a call that ended and returns what may have its signature.
+// with records a finished call and returns the records that may contain its
+// signature.
 func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
 	known := r.known[choice]
 	if known != nil {
@@ -50,7 +51,8 @@ func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
 	return known
 }
 
-// report reports, at the end, the records whose calls never came.
+// report reports the records whose calls did not arrive. It is called at the
+// end of the stream.
 func (r *records) report(rep *dragoman.Report) {
 	for _, h := range r.held {
 		if !r.known[h.choice].Carried(h.part) {

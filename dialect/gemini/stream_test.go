@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// richStream has one of everything.
+// richStream has a part of every kind.
 var richStream = []byte(sseStream(
 	chunk("", `{"text":"Let me","thought":true}`), chunk("", `{"text":" look.","thought":true}`),
 	chunk("", `{"text":"Hel"}`), chunk("", `{"text":"lo"}`), chunk("", `{"text":"","thoughtSignature":"c0"}`),
@@ -30,7 +30,7 @@ var richStream = []byte(sseStream(
 	chunk("", `{"functionCall":{}}`),
 	`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":29,"candidatesTokenCount":15,"thoughtsTokenCount":40,"totalTokenCount":84},"modelVersion":"gemini-3.8-flash","responseId":"r1"}`))
 
-// asArray is a stream of events as one array, as the API writes it.
+// asArray returns a stream of events in the API's array framing.
 func asArray(stream []byte) []byte {
 	var docs []string
 	for line := range strings.Lines(string(stream)) {
@@ -41,7 +41,7 @@ func asArray(stream []byte) []byte {
 	return []byte("[" + strings.Join(docs, "\n,\r\n") + "\n]\n")
 }
 
-func TestQuirkC29_AStreamMayBeAnArray(t *testing.T) {
+func TestQuirkC29_ArrayStream(t *testing.T) {
 	array := asArray(richStream)
 	want := collect(t, string(richStream))
 	if diff := cmp.Diff(want, collect(t, string(array)), ignoreSidecars); diff != "" {
@@ -55,7 +55,7 @@ func TestQuirkC29_AStreamMayBeAnArray(t *testing.T) {
 		var got []dragoman.Event
 		got, _, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, codectest.Pieces(array, size)...)
 		if diff := cmp.Diff(evs, got, ignoreSidecars); diff != "" || err != nil {
-			t.Fatalf("pieces of %d: %v %s", size, err, diff)
+			t.Fatalf("chunks of %d: %v %s", size, err, diff)
 		}
 	}
 	list := gemini.Codec{Array: true}
@@ -77,7 +77,7 @@ func TestQuirkC29_AStreamMayBeAnArray(t *testing.T) {
 	}
 }
 
-// texts is what a response says, and which calls it makes, in any order.
+// texts returns the text, the stop reason and the sorted calls of a response.
 func texts(r *dragoman.Response) []string {
 	out := []string{r.Text(), string(r.Stop.Reason)}
 	for _, c := range r.ToolCalls() {
@@ -87,7 +87,7 @@ func texts(r *dragoman.Response) []string {
 	return out
 }
 
-func TestAStreamOfAnArrayThatBreaksIsIncomplete(t *testing.T) {
+func TestTruncatedArrayStreamIsIncomplete(t *testing.T) {
 	whole := string(asArray([]byte(sseStream(chunk("", `{"text":"a"}`), chunk("STOP", `{"text":"b"}`)))))
 	for cut := range len(whole) {
 		evs, err := drain(dialect.DecodeOptions{}, []byte(whole[:cut]))
@@ -104,7 +104,7 @@ func TestAStreamOfAnArrayThatBreaksIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestQuirkC27_EveryCallIsItsOwnAndOneThatIsSentAgainIsNot(t *testing.T) {
+func TestQuirkC27_CallsWithoutID(t *testing.T) {
 	f := func(n int) string { return fmt.Sprintf(`{"functionCall":{"name":"f","args":{"n":%d}}}`, n) }
 	resp := collect(t, sseStream(chunk("", f(1)), chunk("", f(2)), chunk("STOP", f(3)+","+f(1))))
 	var got []string
@@ -130,9 +130,9 @@ func TestQuirkC27_EveryCallIsItsOwnAndOneThatIsSentAgainIsNot(t *testing.T) {
 	}
 }
 
-func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
-	piece := func(goesOn bool, pieces string) string {
-		return chunk("", fmt.Sprintf(`{"functionCall":{"partialArgs":[%s],"willContinue":%v}}`, pieces, goesOn))
+func TestQuirkC28_PartialArgs(t *testing.T) {
+	piece := func(continues bool, pieces string) string {
+		return chunk("", fmt.Sprintf(`{"functionCall":{"partialArgs":[%s],"willContinue":%v}}`, pieces, continues))
 	}
 	begin, end, stop := chunk("", `{"functionCall":{"name":"f","willContinue":true},"thoughtSignature":"s"}`), chunk("", `{"functionCall":{}}`), chunk("STOP", `{"text":""}`)
 	for _, c := range []struct {
@@ -142,33 +142,33 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 		code   string
 	}{
 		{"none", []string{begin, end}, ``, ""},
-		{"a string in fragments", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x","willContinue":true}`), piece(true, `{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"xy"}`, ""},
-		{"an end of its own", []string{begin, piece(false, `{"jsonPath":"$.a","numberValue":3}`)}, `{"a":3}`, ""},
-		{"all kinds", []string{begin, piece(true, `{"jsonPath":"$.n","numberValue":1.50},{"jsonPath":"$.b","boolValue":false},{"jsonPath":"$.z","nullValue":"NULL_VALUE"},{"jsonPath":"$.s","stringValue":""}`), end}, `{"n":1.50,"b":false,"z":null,"s":""}`, ""},
-		{"deep and listed", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true},{"jsonPath":"$.o['a.b'].l[0]","nullValue":null}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
-		{"a pair of surrogates", []string{begin, piece(true, `{"jsonPath":"$['\\ud83d\\ude00\\u0021']","stringValue":"x"}`), end}, `{"😀!":"x"}`, ""},
-		{"half a pair", []string{begin, piece(true, `{"jsonPath":"$['\\ud83dx']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
-		{"the other half", []string{begin, piece(true, `{"jsonPath":"$['\\ude00\\ud83d']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
-		{"a hole", []string{begin, piece(true, `{"jsonPath":"$.b[2]","numberValue":1},{"jsonPath":"$.b[0]","numberValue":1}`), end}, `{"b":[1,null,1]}`, codes.ProblemInvalidJSON},
-		{"a string that stays open", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/home/me/tm","willContinue":true}`), end}, `{"p":"/home/me/tm"}`, codes.ProblemTruncated},
-		{"a string left open for another", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/ho","willContinue":true},{"jsonPath":"$.q","boolValue":true}`), end}, `{"p":"/ho","q":true}`, codes.ProblemTruncated},
-		{"a path twice", []string{begin, piece(true, `{"jsonPath":"$.a","jsonPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
-		{"a path in other letters", []string{begin, piece(true, `{"jsonPath":"$.a","JSONPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
-		{"a kind of its own", []string{begin, piece(true, `{"jsonPath":"$.a","structValue":{"b":1}}`), end}, ``, codes.ProblemInvalidJSON},
-		{"a text that is null", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null}`), end}, ``, codes.ProblemInvalidJSON},
-		{"a number that is null", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":null}`), end}, ``, codes.ProblemInvalidJSON},
-		{"null beside a number", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null,"numberValue":7}`), end}, `{"a":7}`, ""},
-		{"a null that is none", []string{begin, piece(true, `{"jsonPath":"$.a","nullValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
-		{"no list", []string{begin, chunk("", `{"functionCall":{"partialArgs":{"jsonPath":"$.a","stringValue":"x"}}}`)}, ``, codes.ProblemUnreadable},
+		{"string in fragments", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x","willContinue":true}`), piece(true, `{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"xy"}`, ""},
+		{"ends with a value", []string{begin, piece(false, `{"jsonPath":"$.a","numberValue":3}`)}, `{"a":3}`, ""},
+		{"all value kinds", []string{begin, piece(true, `{"jsonPath":"$.n","numberValue":1.50},{"jsonPath":"$.b","boolValue":false},{"jsonPath":"$.z","nullValue":"NULL_VALUE"},{"jsonPath":"$.s","stringValue":""}`), end}, `{"n":1.50,"b":false,"z":null,"s":""}`, ""},
+		{"nested", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true},{"jsonPath":"$.o['a.b'].l[0]","nullValue":null}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
+		{"surrogate pair", []string{begin, piece(true, `{"jsonPath":"$['\\ud83d\\ude00\\u0021']","stringValue":"x"}`), end}, `{"😀!":"x"}`, ""},
+		{"high surrogate only", []string{begin, piece(true, `{"jsonPath":"$['\\ud83dx']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"low surrogate first", []string{begin, piece(true, `{"jsonPath":"$['\\ude00\\ud83d']","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"missing list element", []string{begin, piece(true, `{"jsonPath":"$.b[2]","numberValue":1},{"jsonPath":"$.b[0]","numberValue":1}`), end}, `{"b":[1,null,1]}`, codes.ProblemInvalidJSON},
+		{"unfinished string", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/home/me/tm","willContinue":true}`), end}, `{"p":"/home/me/tm"}`, codes.ProblemTruncated},
+		{"unfinished string before another value", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/ho","willContinue":true},{"jsonPath":"$.q","boolValue":true}`), end}, `{"p":"/ho","q":true}`, codes.ProblemTruncated},
+		{"duplicate path", []string{begin, piece(true, `{"jsonPath":"$.a","jsonPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"path in another letter case", []string{begin, piece(true, `{"jsonPath":"$.a","JSONPath":"$.b","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"unknown value kind", []string{begin, piece(true, `{"jsonPath":"$.a","structValue":{"b":1}}`), end}, ``, codes.ProblemInvalidJSON},
+		{"null string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null}`), end}, ``, codes.ProblemInvalidJSON},
+		{"null number", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":null}`), end}, ``, codes.ProblemInvalidJSON},
+		{"null string and a number", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null,"numberValue":7}`), end}, `{"a":7}`, ""},
+		{"invalid null", []string{begin, piece(true, `{"jsonPath":"$.a","nullValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"not a list", []string{begin, chunk("", `{"functionCall":{"partialArgs":{"jsonPath":"$.a","stringValue":"x"}}}`)}, ``, codes.ProblemUnreadable},
 		{"snake case", []string{begin, chunk("", `{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"x"}]}}`)}, `{"a":"x"}`, ""},
-		{"a value twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, codes.ProblemInvalidJSON},
-		{"a string that had ended", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
-		{"through a string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
-		{"a billion", []string{begin, piece(true, `{"jsonPath":"$.a[1000000000]","stringValue":"x"}`), end}, `{"a":null}`, codes.ProblemInvalidJSON},
-		{"no path", []string{begin, piece(true, `{"jsonPath":"a","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
-		{"many values at once", []string{begin, piece(true, `{"jsonPath":"$..a","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
+		{"value set twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, codes.ProblemInvalidJSON},
+		{"finished string continued", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
+		{"path through a string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`), end}, `{"a":"x"}`, codes.ProblemInvalidJSON},
+		{"index too large", []string{begin, piece(true, `{"jsonPath":"$.a[1000000000]","stringValue":"x"}`), end}, `{"a":null}`, codes.ProblemInvalidJSON},
+		{"invalid path", []string{begin, piece(true, `{"jsonPath":"a","stringValue":"x"}`), end}, ``, codes.ProblemInvalidJSON},
+		{"path with several values", []string{begin, piece(true, `{"jsonPath":"$..a","stringValue":"x"}`), end}, `{}`, codes.ProblemInvalidJSON},
 		{"no end", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"}`)}, `{"a":"x"}`, codes.ProblemTruncated},
-		{"no end before the next", []string{begin, chunk("", `{"functionCall":{"name":"g","args":{}}}`)}, ``, codes.ProblemTruncated},
+		{"no end before the next call", []string{begin, chunk("", `{"functionCall":{"name":"g","args":{}}}`)}, ``, codes.ProblemTruncated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp := collect(t, sseStream(append(c.chunks, stop)...))
@@ -185,13 +185,13 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 			}
 			evs, _ := drain(dialect.DecodeOptions{}, []byte(sseStream(append(c.chunks, stop)...)))
 			if out, _ := play(t, dialect.EncodeOptions{}, evs...); !strings.HasSuffix(finishes(out), "OTHER") && !strings.HasSuffix(finishes(out), "MAX_TOKENS") {
-				t.Errorf("a client runs it: %s", out)
+				t.Errorf("a client would run it: %s", out)
 			}
 		})
 	}
 }
 
-// finishes are the reasons that a stream gives for its end.
+// finishes lists the finish reasons of a stream.
 func finishes(stream string) string {
 	var out []string
 	for _, m := range regexp.MustCompile(`"finishReason":"(\w+)"`).FindAllStringSubmatch(stream, -1) {
@@ -200,7 +200,7 @@ func finishes(stream string) string {
 	return strings.Join(out, " ")
 }
 
-func TestQuirkC28_ManyPiecesTakeBoundedMemory(t *testing.T) {
+func TestQuirkC28_PartialArgsMemoryIsBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"functionCall":{"name":"f","partialArgs":[`)
 	for i := range 40 {
@@ -216,16 +216,16 @@ func TestQuirkC28_ManyPiecesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-func TestQuirkC22_TheSignedEndOfAThoughtIsPartOfIt(t *testing.T) {
+func TestQuirkC22_SignedEndOfThought(t *testing.T) {
 	for name, tc := range map[string]struct {
 		chunks []string
 		want   []string // text and signature of each thought
 	}{
-		"nothing but the signature": {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
-		"with the last words":       {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
-		"another thought follows":   {[]string{`{"text":"a","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`, `{"text":"b","thought":true}`}, []string{"a", "s", "b", ""}},
-		"in one chunk":              {[]string{`{"text":"a","thought":true},{"text":"b","thought":true,"thoughtSignature":"s"}`}, []string{"a", "", "b", "s"}},
-		"of a text":                 {[]string{`{"text":"a","thought":true}`, `{"text":"","thoughtSignature":"s"}`}, []string{"a", ""}},
+		"only the signature":      {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
+		"with text":               {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
+		"another thought follows": {[]string{`{"text":"a","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`, `{"text":"b","thought":true}`}, []string{"a", "s", "b", ""}},
+		"in one chunk":            {[]string{`{"text":"a","thought":true},{"text":"b","thought":true,"thoughtSignature":"s"}`}, []string{"a", "", "b", "s"}},
+		"of a text":               {[]string{`{"text":"a","thought":true}`, `{"text":"","thoughtSignature":"s"}`}, []string{"a", ""}},
 	} {
 		var chunks []string
 		for _, parts := range tc.chunks {
@@ -246,7 +246,7 @@ func TestQuirkC22_TheSignedEndOfAThoughtIsPartOfIt(t *testing.T) {
 	}
 }
 
-func TestQuirkC30_ASignatureStaysOnThePartItCameWith(t *testing.T) {
+func TestQuirkC30_SignatureStaysOnItsPart(t *testing.T) {
 	resp := collect(t, string(richStream))
 	var got []string
 	for _, p := range resp.Output[0].Parts {
@@ -272,7 +272,7 @@ func TestQuirkC30_ASignatureStaysOnThePartItCameWith(t *testing.T) {
 	}
 }
 
-func TestQuirkC13_AStreamWithoutAFinishReasonIsIncomplete(t *testing.T) {
+func TestQuirkC13_NoFinishReasonIsIncomplete(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(chunk("", `{"functionCall":{"name":"f","args":{}}}`))))
 	if !errors.Is(err, dragoman.ErrIncompleteStream) {
 		t.Fatal(err)
@@ -283,12 +283,12 @@ func TestQuirkC13_AStreamWithoutAFinishReasonIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestAFinishReasonInTheMiddleIsNotTheEnd(t *testing.T) {
+func TestEarlyFinishReasonIsNotTheEnd(t *testing.T) {
 	resp := collect(t, sseStream(chunk("STOP", `{"text":"a"}`), chunk("", `{"text":"b"}`), chunk("STOP", `{"functionCall":{"name":"f","args":{}}}`)))
 	if resp.Text() != "ab" || resp.Stop.Reason != dragoman.StopToolCalls {
 		t.Errorf("%q, %+v", resp.Text(), resp.Stop)
 	}
-	// But one after which nothing runs is not taken back.
+	// But a finish reason that blocks calls is never replaced.
 	stream := sseStream(chunk("SAFETY", `{"functionCall":{"name":"f","args":{}}}`), chunk("STOP", `{"text":""}`))
 	resp = collect(t, stream)
 	if resp.Stop.Reason != dragoman.StopContentFilter || resp.ToolCalls()[0].Problem == nil {
@@ -300,7 +300,7 @@ func TestAFinishReasonInTheMiddleIsNotTheEnd(t *testing.T) {
 	}
 }
 
-func TestQuirkC14_AnErrorInAStreamEndsIt(t *testing.T) {
+func TestQuirkC14_ErrorEndsStream(t *testing.T) {
 	failure := `{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`
 	for _, stream := range []string{
 		sseStream(chunk("", `{"text":"a"}`), failure),
@@ -318,12 +318,12 @@ func TestQuirkC14_AnErrorInAStreamEndsIt(t *testing.T) {
 		}
 		out, _ := play(t, dialect.EncodeOptions{}, evs...)
 		if strings.Count(out, `"error"`) != 1 {
-			t.Errorf("%q told as %q", stream, out)
+			t.Errorf("%q written as %q", stream, out)
 		}
 	}
 }
 
-func TestEveryWayOfCuttingAStreamGivesTheSameEvents(t *testing.T) {
+func TestStreamCutsGiveSameEvents(t *testing.T) {
 	want, err := drain(dialect.DecodeOptions{}, richStream)
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestEveryWayOfCuttingAStreamGivesTheSameEvents(t *testing.T) {
 	}
 }
 
-func TestAStreamIsReencoded(t *testing.T) {
+func TestStreamReencode(t *testing.T) {
 	evs, err := drain(dialect.DecodeOptions{}, richStream)
 	if err != nil {
 		t.Fatal(err)
@@ -369,7 +369,7 @@ func TestUnknownFieldsAreReencoded(t *testing.T) {
 	}
 }
 
-func TestAFreeformToolStreamsAsText(t *testing.T) {
+func TestFreeformToolStreamsAsText(t *testing.T) {
 	req := ask(dragoman.UserText("go"))
 	req.Tools = []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "patch"}}
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -395,7 +395,7 @@ func collectWith(t *testing.T, reg *interop.Registry, stream string) *dragoman.R
 	return resp
 }
 
-func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
+func TestForeignStreamIsStrictlyValid(t *testing.T) {
 	k := call("toolu_1", "f", `{"a":1}`)
 	evs := []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Model: "claude", Origin: foreign}},
@@ -420,7 +420,7 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	if err := checkWire([]byte(out)); err != nil {
 		t.Error(err)
 	}
-	// Left open, it ends with an error.
+	// An unfinished stream ends with an error.
 	out, _ = play(t, dialect.EncodeOptions{}, evs[:4]...)
 	if !strings.HasSuffix(out, `data: {"error":{"code":500,"message":"the stream ended before the response was complete","status":"INTERNAL"}}`+"\n\n") {
 		t.Error(out)
@@ -432,8 +432,9 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	}
 }
 
-// An error without a word is still the one that the native chunk told.
-func TestAnErrorThatSaysNothingIsNotToldTwice(t *testing.T) {
+// An error without a message is still the error that the native chunk
+// contained.
+func TestEmptyErrorIsWrittenOnce(t *testing.T) {
 	for _, stream := range []string{`[{"error":{}}]`, `[{"error":{}},{"error":{}}]`, "data: {\"error\":{}}\n\n", `[{"error":{"message":"no"}}]`} {
 		evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
 		if err != nil {

@@ -34,7 +34,7 @@ func (e *requestEncoder) thinking() {
 		w.BoolField("includeThoughts", false)
 	default:
 		if s.Summary != "auto" {
-			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/summary", "%q written as thoughts included", s.Summary)
+			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/summary", "summary %q written as includeThoughts", s.Summary)
 		}
 		w.BoolField("includeThoughts", true)
 	}
@@ -44,9 +44,9 @@ func (e *requestEncoder) thinking() {
 	w.EndObject()
 }
 
-// effort is how much the model may think, in the words of the target: models
-// before Gemini 3 take a budget, those since a level, and the newer ones cannot
-// be told not to think (quirk G10).
+// effort returns the amount of thinking in the form of the target. Models
+// before Gemini 3 accept a budget, later ones a level. The newest cannot
+// disable thinking (quirk G10).
 func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, level string) {
 	number := func(n int64) *int64 { return &n }
 	lower := func(path, format string, args ...any) {
@@ -58,14 +58,14 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 	case off && (budgets || e.own()):
 		return number(0), ""
 	case off:
-		lower("/reasoning", "no thinking written as the least there is")
+		lower("/reasoning", "disabled thinking written as the minimal level")
 		return nil, "minimal"
 	case s.BudgetTokens != nil && (s.Effort == "" || budgets):
 		return number(*s.BudgetTokens), ""
 	case s.BudgetTokens != nil:
-		lower("/reasoning/budget_tokens", "a budget beside the effort %q, of which the API takes one", s.Effort)
+		lower("/reasoning/budget_tokens", "budget dropped in favor of effort %q; the API accepts only one", s.Effort)
 	case s.Mode == codes.ReasoningBudget && s.Effort == "":
-		lower("/reasoning/mode", "a budget without a number left to the model")
+		lower("/reasoning/mode", "a budget without a number is left to the model")
 		return number(-1), ""
 	}
 	switch s.Effort {
@@ -82,7 +82,7 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 	case "none":
 		level = "minimal"
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort %.40q", s.Effort)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort level %.40q", s.Effort)
 		return nil, ""
 	}
 	if !budgets {

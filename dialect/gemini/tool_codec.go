@@ -15,13 +15,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Gemini speaks the JSON of protocol buffers: every member may come in
-// lowerCamelCase or in snake_case, and is written in the first. Its tool
-// objects are a function declaration, and the functionCall and functionResponse
-// inside a part; what stands beside those in the part is the dialect's.
+// Gemini uses protobuf JSON: every field may arrive in lowerCamelCase or in
+// snake_case and is written in lowerCamelCase. Its tool objects are a function
+// declaration, and the functionCall and functionResponse inside a part. The
+// dialect handles the other fields of the part.
 
 // formatTool is an element of a request's tools: any number of function
-// declarations, and the provider's own tools, in one object.
+// declarations and hosted tools in one object.
 const formatTool dragoman.Format = "gemini.generate_content.tool"
 
 // toolCodec reads and writes the tool objects of generateContent.
@@ -40,10 +40,11 @@ var (
 	_ toolwire.Shaper     = toolCodec{}
 )
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs lists the codecs of a registry that the dialect creates itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
-// ToolCodec returns the codec of the dialect's tool objects, for a registry.
+// ToolCodec returns the codec of the dialect's tool objects, for use in a
+// registry.
 func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
@@ -54,7 +55,7 @@ func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format {
 
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	switch {
-	case o.Type != "" || o.Kinds["function"] == '{' || o.Kinds["toolUse"] == '{': // the call of another dialect
+	case o.Type != "" || o.Kinds["function"] == '{' || o.Kinds["toolUse"] == '{': // a call of another dialect
 		return ""
 	case o.Kinds["name"] == '"' && o.Has("args") && !o.Has("functionCall") && !o.Has("function_call"):
 		return toolformat.GeminiFunctionCall
@@ -109,8 +110,8 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	return writeResult(v, w, res, id, at, rep)
 }
 
-// ToolFormat tells a declaration, which has a name, from an element of
-// the tools.
+// ToolFormat distinguishes a function declaration, which has a name, from an
+// element of the tools.
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	rd := jsonwire.NewReader(obj)
 	if rd.Kind() != '{' {
@@ -125,25 +126,25 @@ func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	return formatTool
 }
 
-// readTool reads an element of the tools. Whatever is no declaration is
-// the provider's own, one tool for each member: they are written apart (quirk
-// A44).
+// readTool reads an element of the tools. Every field other than
+// functionDeclarations becomes a hosted tool of its own, because they are
+// written separately (quirk A44).
 func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
 	rd := jsonwire.NewReader(obj)
 	var specs []dragoman.ToolSpec
 	var failed error
 	for key := range rd.Object() {
-		member := string(jsonwire.Camel(key))
+		field := string(jsonwire.Camel(key))
 		switch {
 		case rd.Kind() == 'n':
 			rd.Skip()
-		case member == "functionDeclarations":
+		case field == "functionDeclarations":
 			declaration := func(i int) {
 				raw := rd.Raw()
 				if rd.Err() != nil {
 					return
 				}
-				inner, err := v.ReadTool(toolformat.GeminiFunction, raw, at.Elem(member, i), rep)
+				inner, err := v.ReadTool(toolformat.GeminiFunction, raw, at.Elem(field, i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}
@@ -157,7 +158,7 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 				declaration(i)
 			}
 		default:
-			specs = append(specs, hostedTool(string(key), member, rd.Raw()))
+			specs = append(specs, hostedTool(string(key), field, rd.Raw()))
 		}
 	}
 	if err := rd.End(); err != nil {
@@ -166,24 +167,25 @@ func readTool(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dragoman
 	return specs, failed
 }
 
-// hostedTool is a tool that the provider runs. Its source holds it alone.
-func hostedTool(key, member string, value []byte) dragoman.ToolSpec {
+// hostedTool returns a tool that the provider runs. Its source holds only this
+// tool.
+func hostedTool(key, field string, value []byte) dragoman.ToolSpec {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.QuotedKey(key)
 	w.Known(value)
 	w.EndObject()
-	format := dragoman.Format(string(dialectname.Gemini) + "." + member)
+	format := dragoman.Format(string(dialectname.Gemini) + "." + field)
 	s := dragoman.ToolSpec{
-		Kind: codes.ToolHosted, Name: member,
+		Kind: codes.ToolHosted, Name: field,
 		Source: &dragoman.ToolSource{Format: format, JSON: w.Buf},
 	}
 	s.Source.Mirror = s.Fingerprint()
 	return s
 }
 
-// readFunction reads a declaration. Of the two forms of a schema that the
-// API wants one of, JSON Schema is read.
+// readFunction reads a function declaration. The API accepts one of two schema
+// forms; if both are present, JSON Schema is used.
 func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Gemini
 	var closed, closedOutput json.RawMessage
@@ -212,8 +214,8 @@ func readFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep 
 	s.OutputSchema = eitherSchema(s.OutputSchema, closedOutput, "response", at, rep)
 }
 
-// eitherSchema is the schema that a declaration has, in whichever form;
-// name is the member of the closed one.
+// eitherSchema returns the schema of a declaration in either form. name is the
+// field of the closed form.
 func eitherSchema(open, closed json.RawMessage, name string, at extra.Path, rep *dragoman.Report) json.RawMessage {
 	switch {
 	case closed == nil:
@@ -221,7 +223,7 @@ func eitherSchema(open, closed json.RawMessage, name string, at extra.Path, rep 
 	case open == nil:
 		return fromClosedSchema(closed, at.String()+"/"+name, rep)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+"/"+name, "%sJsonSchema stands beside it, where the API wants one of the two", name)
+		rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+"/"+name, "%sJsonSchema is also set; the API accepts only one of the two", name)
 		return open
 	}
 }
@@ -234,8 +236,8 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	if !ok {
 		return false
 	}
-	if takesNothing(low.Schema) {
-		rep.Losses = unwritten(rep.Losses, first, at.String()+"/parameters")
+	if hasNoArguments(low.Schema) {
+		rep.Losses = dropSchemaLosses(rep.Losses, first, at.String()+"/parameters")
 	}
 	if s.Strict == codes.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
@@ -243,8 +245,8 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	toolwire.ReportUnsaid(s, toolwire.ToolSays{OutputSchema: true}, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringField("description", low.Description) // the API's document demands one
-	if !takesNothing(low.Schema) {                // quirk A20
+	w.StringField("description", low.Description) // the API document requires one
+	if !hasNoArguments(low.Schema) {              // quirk A20
 		w.RawField(schemaField("parameters", closed), low.Schema)
 	}
 	if s.OutputSchema != nil {
@@ -254,15 +256,15 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	return true
 }
 
-// unwritten takes out of the losses since first what was added to a schema, or
-// taken from it as empty, that is not sent at all, because it takes nothing.
-func unwritten(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
+// dropSchemaLosses removes losses since first that describe additions to, or empty
+// properties of, a schema that is not sent because the tool has no arguments.
+func dropSchemaLosses(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
 	return append(losses[:first], slices.DeleteFunc(losses[first:], func(l dragoman.Loss) bool {
 		return l.Severity == dragoman.Info && (l.Kind == dragoman.Synthesized && l.Path == at || l.Kind == dragoman.Dropped && l.Path == at+"/properties")
 	})...)
 }
 
-// schemaField is the name of the member that holds a schema.
+// schemaField returns the name of the field that holds a schema.
 func schemaField(name string, closed bool) string {
 	if closed {
 		return name
@@ -271,9 +273,9 @@ func schemaField(name string, closed bool) string {
 }
 
 func writeOutput(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, closed bool, at extra.Path, rep *dragoman.Report) {
-	profile := openAnswers
+	profile := openOutput
 	if closed {
-		profile = closedAnswers
+		profile = closedOutput
 	}
 	low, err := v.Adapt(s.OutputSchema, profile)
 	if err != nil {
@@ -284,9 +286,9 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, clos
 	w.RawField(schemaField("response", closed), low.Schema)
 }
 
-// takesNothing reports whether a schema is that of a tool without arguments:
-// the API dislikes an object of no properties.
-func takesNothing(parameters json.RawMessage) bool {
+// hasNoArguments reports whether a schema describes a tool without arguments.
+// The API handles an object schema without properties badly.
+func hasNoArguments(parameters json.RawMessage) bool {
 	rd := jsonwire.Borrow(parameters)
 	defer rd.Return()
 	if rd.Kind() != '{' {
@@ -311,7 +313,7 @@ func takesNothing(parameters json.RawMessage) bool {
 	return rd.Err() == nil
 }
 
-// callFields are the fields that say what a call runs.
+// callFields lists the fields that decide what a call runs.
 var callFields = []string{"id", "name", "args", "partialArgs", "willContinue"}
 
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
@@ -337,7 +339,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 				markIncomplete(c)
 			case 'f', 'n', 0:
 				rd.Skip()
-			default: // nobody knows whether all of it is here
+			default: // unknown whether the call is complete
 				cr.Unreadable("", "willContinue", "true or false")
 			}
 		default:
@@ -351,13 +353,13 @@ func markIncomplete(c *dragoman.ToolCall) {
 	if c.Problem == nil {
 		c.Problem = &dragoman.CallProblem{
 			Code: codes.ProblemTruncated, Offset: -1,
-			Message: "the call came in fragments, of which some are missing; make it again",
+			Message: "the call arrived in fragments and some are missing; make the call again",
 		}
 	}
 }
 
-// writeCall writes a functionCall. A call without an id is written
-// without one: the API pairs it by its name and place (quirk B15).
+// writeCall writes a functionCall. A call without an id is written without one:
+// the API pairs it by name and position (quirk B15).
 func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
 	const d = dialectname.Gemini
 	w.BeginObject()
@@ -373,18 +375,19 @@ func writeCall(v toolwire.View, w *jsonwire.Writer, c *dragoman.ToolCall, id, na
 }
 
 // reportInexact reports a number in a request that the API changes, because it
-// keeps all of them as doubles. In an answer clients read what is written.
-func reportInexact(v toolwire.View, raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+// stores all numbers as doubles. Clients of a response read the number that is
+// written.
+func reportInexact(v toolwire.View, raw []byte, at extra.Path, field string, rep *dragoman.Report) {
 	if v.Answer() {
 		return
 	}
 	if n := jsonwire.Inexact(raw); n != nil {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+member, "%.40s is beyond 2^53: the API keeps numbers as doubles and may change it", n)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+field, "%.40s is beyond 2^53: the API stores numbers as doubles and may change it", n)
 	}
 }
 
-// writeResult writes a functionResponse. It returns the media that has
-// to stand beside it.
+// writeResult writes a functionResponse. It returns the media that has to be
+// written next to it.
 func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	const d = dialectname.Gemini
 	w.BeginObject()
@@ -403,7 +406,7 @@ func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 		media = writeResponse(w, res, at, rep)
 	}
 	reportInexact(v, w.Buf[start:], at, "/content", rep)
-	spill, media = besideResult(v, media)
+	spill, media = splitMedia(v, media)
 	if len(media) > 0 {
 		w.Key("parts")
 		w.BeginArray()
@@ -415,26 +418,27 @@ func writeResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 	extra.Write(w, res.Extra, d, "")
 	w.EndObject()
 	if res.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches automatically")
 	}
 	return spill
 }
 
-// besideResult parts media into what stands beside a result and what stands in
-// it: the API takes few types there, and each must be told (quirk D13).
-func besideResult(v toolwire.View, media []dragoman.Part) (beside, inside []dragoman.Part) {
+// splitMedia splits media into what is written next to a result and what fits
+// inside. The API accepts few types inside, and each must have a MIME type
+// (quirk D13).
+func splitMedia(v toolwire.View, media []dragoman.Part) (after, inside []dragoman.Part) {
 	for _, p := range media {
 		m, ok := p.(*dragoman.Media)
 		if v.Caps().NoResultMedia || ok && !inResult(m) {
-			beside = append(beside, p)
+			after = append(after, p)
 		} else {
 			inside = append(inside, p)
 		}
 	}
-	return beside, inside
+	return after, inside
 }
 
-// inResult reports whether a result takes media of this type.
+// inResult reports whether a result can contain media of this type.
 func inResult(m *dragoman.Media) bool {
 	switch m.MIME {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
@@ -450,7 +454,7 @@ func writeResultPart(v toolwire.View, w *jsonwire.Writer, p dragoman.Part, at ex
 	m, ok := p.(*dragoman.Media)
 	if !ok {
 		o := p.(*dragoman.Opaque)
-		writeMembers(w, o.JSON)
+		writeFields(w, o.JSON)
 		return
 	}
 	writeMediaField(w, m, at, rep)
@@ -458,8 +462,8 @@ func writeResultPart(v toolwire.View, w *jsonwire.Writer, p dragoman.Part, at ex
 	extra.Report(rep, m.Extra, dialectname.Gemini, at)
 }
 
-// writeMembers writes the members of an object into the one that w is writing.
-func writeMembers(w *jsonwire.Writer, obj []byte) {
+// writeFields writes the fields of obj into the object that w is writing.
+func writeFields(w *jsonwire.Writer, obj []byte) {
 	rd := jsonwire.NewReader(obj)
 	for key := range rd.Object() {
 		w.QuotedKey(string(key))
@@ -467,31 +471,31 @@ func writeMembers(w *jsonwire.Writer, obj []byte) {
 	}
 }
 
-// writeResponse writes the object of a result, by the API's convention:
-// "output" for what came out, "error" for what went wrong; any other object is
-// the output itself (quirks D11, D12, D16). It returns what is no text.
+// writeResponse writes the response object of a result. By the API's convention
+// "output" holds the output and "error" an error; any other object is the
+// output itself (quirks D11, D12, D16). It returns the parts that are not text.
 func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (media []dragoman.Part) {
 	key := "output"
 	if res.Outcome == codes.OutcomeError {
 		key = "error"
 	}
-	var said []dragoman.Part
+	var texts []dragoman.Part
 	for i, p := range res.Content {
 		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text:
-			said = append(said, p)
+			texts = append(texts, p)
 			extra.ReportState(rep, p.Signature, at)
 			extra.Report(rep, p.Extra, dialectname.Gemini, at)
 			if p.Cache != nil {
-				rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+				rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 			}
 		case *dragoman.Data:
-			said = append(said, p)
+			texts = append(texts, p)
 		case *dragoman.Media:
 			if unsendable(p) {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(p.Media))
-				said = append(said, &dragoman.Text{Text: toolwire.Placeholder(p)})
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; replaced by a note", p.Media)
+				texts = append(texts, &dragoman.Text{Text: toolwire.Placeholder(p)})
 				continue
 			}
 			media = append(media, p)
@@ -500,32 +504,32 @@ func writeResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, 
 				media = append(media, p)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a result", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part of dialect %s has no form in a result", p.Type, p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a result", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no form in a result", p.Kind())
 		}
 	}
 	switch {
-	case len(said) == 0:
-		writeKeyed(w, key, []byte(`""`)) // the member is required
-	case len(said) > 1:
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts of a result written as one", len(said))
-		writeKeyed(w, key, toolwire.Quote(joinSaid(said)))
+	case len(texts) == 0:
+		writeKeyed(w, key, []byte(`""`)) // the field is required
+	case len(texts) > 1:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts of a result joined into one", len(texts))
+		writeKeyed(w, key, toolwire.Quote(joinTexts(texts)))
 	default:
-		writeSaid(w, key, said[0], res.Outcome == codes.OutcomeUnknown, at, rep)
+		writeSole(w, key, texts[0], res.Outcome == codes.OutcomeUnknown, at, rep)
 	}
 	return media
 }
 
-// writeSaid writes the only text or value of a result. bare says that an object
-// stands for itself, as nobody says whether the tool failed.
-func writeSaid(w *jsonwire.Writer, key string, p dragoman.Part, bare bool, at extra.Path, rep *dragoman.Report) {
+// writeSole writes the only text or value of a result. bare reports that an
+// object is written without a key, because the outcome of the tool is unknown.
+func writeSole(w *jsonwire.Writer, key string, p dragoman.Part, bare bool, at extra.Path, rep *dragoman.Report) {
 	d, ok := p.(*dragoman.Data)
 	switch {
 	case !ok:
 		writeKeyed(w, key, toolwire.Quote(p.(*dragoman.Text).Text))
 	case bytes.Contains(d.JSON, []byte(`"$ref"`)) || bytes.Contains(d.JSON, []byte(`"$defs"`)):
-		// The API would look for what they point at.
+		// The API would try to resolve the reference.
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "data with a $ref written as text")
 		writeKeyed(w, key, toolwire.Quote(string(d.JSON)))
 	case bare && jsonwire.NewReader(d.JSON).Kind() == '{' && soleKey(d.JSON) == "":
@@ -541,7 +545,7 @@ func writeKeyed(w *jsonwire.Writer, key string, value []byte) {
 	w.EndObject()
 }
 
-func joinSaid(parts []dragoman.Part) string {
+func joinTexts(parts []dragoman.Part) string {
 	texts := make([]string, len(parts))
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -554,8 +558,8 @@ func joinSaid(parts []dragoman.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// soleKey returns "output" or "error" for an object that has nothing but that
-// member, so that it follows the convention; else nothing.
+// soleKey returns "output" or "error" if that is the only field of obj, so that
+// obj follows the convention; otherwise it returns an empty string.
 func soleKey(obj []byte) string {
 	rd := jsonwire.NewReader(obj)
 	sole, n := "", 0
@@ -605,14 +609,14 @@ func readResultPart(raw []byte) dragoman.Part {
 	return &dragoman.Opaque{Dialect: dialectname.Gemini, JSON: raw}
 }
 
-// readResponse reads the object of a result. Without the API's own keys
-// the whole object is the output, and whether the tool failed is unknown.
+// readResponse reads the response object of a result. Without one of the API's
+// keys the whole object is the output, and the outcome is unknown.
 func readResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	switch rd.Kind() {
 	case 'n':
 		rd.Skip()
 		return
-	case '"': // not of the API, but it says what it is
+	case '"': // not valid for the API, but unambiguous
 		res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
 		return
 	}
@@ -639,7 +643,7 @@ func readResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 	}
 }
 
-// soleValue is the value of an object's only member.
+// soleValue returns the value of the only field of obj.
 func soleValue(obj []byte) (value json.RawMessage) {
 	rd := jsonwire.NewReader(obj)
 	for range rd.Object() {
@@ -648,14 +652,13 @@ func soleValue(obj []byte) (value json.RawMessage) {
 	return value
 }
 
-// unsendable reports whether media has no content, nor a place that the API
-// could fetch it from.
+// unsendable reports whether media has neither content nor a URL.
 func unsendable(m *dragoman.Media) bool {
 	return m.Base64 == "" && m.Text == "" && m.URL == ""
 }
 
-// partOfCall reads a part that holds a call. ok is false for any other object, and for a
-// part that also holds something else or repeats a field.
+// partOfCall reads a part that holds a call. ok is false for any other object,
+// and for a part that holds something else too or repeats a field.
 func partOfCall(obj json.RawMessage) (s toolwire.CallShape, ok bool) {
 	rd := jsonwire.NewReader(obj)
 	if rd.Kind() != '{' {

@@ -8,35 +8,36 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// counters hold the numbers of the usage objects of a response. The usage of a
-// chunk is a running total, so a later one replaces the counts before it. Chunks
-// also leave counts out or write zero for them: one whose counts do not add up to
-// its total is merged field by field, and zero never replaces a count (quirk C31).
+// counters accumulates the usage objects of a response. The usage of a chunk is
+// a running total, so a later one replaces the counts before it. Chunks also
+// omit counts or write zero for them. An object whose counts do not add up to
+// its total is therefore merged field by field, and zero never replaces a count
+// (quirk C31).
 type counters struct {
 	counts
 
 	tier  string
 	extra *dragoman.Extra
-	bound *stream.Bound // of a stream; nil for a whole answer
+	bound *stream.Bound // limits a stream; nil for a complete response
 }
 
-// counts are the numbers of one usage object.
+// counts holds the numbers of one usage object.
 type counts struct {
 	prompt, tools, cached, candidates, thoughts, total dragoman.Count
 }
 
-// whole reports whether an object counts an output and adds up to its total, so
-// that a count it leaves out is zero.
+// whole reports whether an object has output counts that add up to its total,
+// so that a missing count is zero.
 func (c *counts) whole() bool {
 	output := wirekit.Sum(c.candidates.N, c.thoughts.N)
 	return c.total.Known && output > 0 && wirekit.Sum(wirekit.Sum(c.prompt.N, c.tools.N), output) == c.total.N
 }
 
-// merge takes the counts of a later object.
+// merge applies the counts of a later object.
 func (c *counts) merge(later counts) {
 	if later.whole() {
 		if !later.cached.Known && later.prompt.N >= c.cached.N {
-			later.cached = c.cached // a part of the prompt, which is not in the sum
+			later.cached = c.cached // part of the prompt, so not in the sum
 		}
 		*c = later
 		return
@@ -55,12 +56,12 @@ func (c *counts) merge(later counts) {
 	}
 }
 
-// keep keeps a member that is no canonical count.
+// keep stores a field that has no canonical count.
 func (c *counters) keep(key, raw []byte) {
 	c.bound.Take(extra.AddCopy(&c.extra, name, "", key, raw))
 }
 
-// read takes a usage object.
+// read decodes a usage object.
 func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 	if !wirekit.HasCounts(r, []byte("usageMetadata"), rep) {
 		return
@@ -98,8 +99,8 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 	c.merge(now)
 }
 
-// usage gives the canonical counts: what the tools of the provider read is input
-// too, and thoughts are output (quirk J12).
+// usage returns the canonical counts. Tokens read by hosted tools count as
+// input, thoughts as output (quirk J12).
 func (c *counters) usage() dragoman.Usage {
 	u := dragoman.Usage{CacheRead: c.cached, Reasoning: c.thoughts}
 	if c.prompt.Known {
@@ -108,7 +109,7 @@ func (c *counters) usage() dragoman.Usage {
 	if c.candidates.Known || c.thoughts.Known {
 		u.Output = dragoman.Counted(wirekit.Sum(c.candidates.N, c.thoughts.N))
 	}
-	if c.total.Known && (!u.Input.Known || c.total.N != wirekit.Sum(u.Input.N, u.Output.N)) { // else it says nothing new
+	if c.total.Known && (!u.Input.Known || c.total.N != wirekit.Sum(u.Input.N, u.Output.N)) { // otherwise redundant
 		extra.Add(&c.extra, name, "", []byte("totalTokenCount"), digits(c.total.N))
 	}
 	if c.tools.Known {
@@ -124,8 +125,8 @@ func digits(n int64) []byte {
 	return w.Buf
 }
 
-// answerTiers are the words of answers for how urgently they were made.
-func answerTiers() wirekit.Tiers {
+// responseTiers maps the service tiers of responses.
+func responseTiers() wirekit.Tiers {
 	return wirekit.Tiers{Dialect: name, Ordinary: "standard", Known: func(tier string) bool {
 		switch tier {
 		case "standard", "flex", "priority":
@@ -136,14 +137,14 @@ func answerTiers() wirekit.Tiers {
 	}}
 }
 
-// writeUsage writes the usage object. What is unknown is left out, and so is a
-// count of nothing that the API would leave out. The total is that of the counts
-// that are written, unless the API told one that says more.
+// writeUsage writes the usage object. It omits unknown counts, and zero counts
+// that the API would omit. The total is the sum of the written counts, unless
+// the API reported one that differs.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
 	u = wirekit.AddUp(u, rep)
 	var tools, total int64
 	counted := false
-	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok { // it is written with the extras
+	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok { // written with the extra fields
 		tools = jsonwire.NewReader(raw).Int()
 		total, counted = tools, true
 	}
@@ -172,6 +173,6 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman
 	w.EndObject()
 	extra.ReportEcho(rep, u.Extra, name, extra.At("/usage"))
 	if u.CacheWrite.Known && u.CacheWrite.N > 0 {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "the API tells nothing of what was written to a cache")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "the API does not report cache writes")
 	}
 }

@@ -18,7 +18,7 @@ func (c Codec) Wire() *wire.Wire {
 	return &described
 }
 
-// messagesAt says where requests have their messages.
+// messagesAt locates the messages of a request.
 var messagesAt = wirekit.Conversation{Field: "contents"}
 
 const keyHeader = "X-Goog-Api-Key"
@@ -57,7 +57,7 @@ func describe(own, other framing.Framing) wire.Wire {
 		Stream: wire.Stream{
 			Framing: own, OtherFraming: other,
 			HasContent: hasContent,
-			// No event says that it is the last one.
+			// No event marks the end of the stream.
 			End:   wire.End{Field: wire.NewField("finishReason"), Path: []any{"candidates", 0}, Content: true},
 			Usage: wire.NewField("usageMetadata"),
 		},
@@ -78,7 +78,7 @@ func describe(own, other framing.Framing) wire.Wire {
 	}
 }
 
-// vertex is the place of a model on Google Cloud: a project and a location.
+// vertex describes where a model is on Google Cloud: project and location.
 var vertex = wire.Place{
 	Settings: []wire.PlaceSetting{
 		{Name: "project", Env: []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"}},
@@ -101,8 +101,8 @@ var vertex = wire.Place{
 	},
 }
 
-// routes returns the paths of the Gemini API and of Vertex. The AI SDK takes a name with a
-// slash for one with its kind in front ("tunedModels/mine").
+// routes returns the paths of the Gemini API and of Vertex. The AI SDK sends a
+// model name with a slash as one with its kind in front ("tunedModels/mine").
 func routes() (out []wire.Route) {
 	for _, root := range []string{"/v1beta/models/", "/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
 		out = append(out, wire.Route{Path: root + "{rest...}", Read: readURL})
@@ -132,8 +132,8 @@ func readURL(path, rest string, query url.Values) (wire.Call, bool) {
 	return c, true
 }
 
-// modelPath takes the kind off a model's name: models/… is the default, tunedModels/… is
-// part of the path.
+// modelPath removes the kind from a model name: models/… is the default,
+// tunedModels/… is part of the path.
 func modelPath(model, path string) (string, string) {
 	model = strings.TrimPrefix(model, "models/")
 	if kind, rest, ok := strings.Cut(model, "/"); ok && kind == "tunedModels" {
@@ -142,8 +142,8 @@ func modelPath(model, path string) (string, string) {
 	return model, path
 }
 
-// counted returns the request whose tokens are to be counted, which is the body or a field
-// of it.
+// counted returns the request whose tokens are counted: the body itself, or a
+// field of it.
 func counted(body []byte) []byte {
 	var outer struct {
 		Request json.RawMessage `json:"generateContentRequest"`
@@ -154,7 +154,7 @@ func counted(body []byte) []byte {
 	return body
 }
 
-// wrapTool puts a function declaration into the object of a tool.
+// wrapTool wraps a function declaration in a tool object.
 func wrapTool(tool json.RawMessage) json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(tool, &m) == nil && m["name"] != nil {
@@ -163,7 +163,7 @@ func wrapTool(tool json.RawMessage) json.RawMessage {
 	return tool
 }
 
-// model is a model as the Gemini API lists it.
+// model is a model in the list of the Gemini API.
 type model struct {
 	Name        string   `json:"name"`
 	DisplayName string   `json:"displayName"`
@@ -212,7 +212,7 @@ var signs = wire.Signs{
 	}}}},
 }
 
-// sameModel returns the name with the kind in front, or without it.
+// sameModel returns the name with the kind prefix added or removed.
 func sameModel(model string) []string {
 	if plain, ok := strings.CutPrefix(model, "models/"); ok {
 		return []string{plain}

@@ -271,7 +271,7 @@ var coveredBy = map[string]*regexp.Regexp{
 	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
 	"reasoning state":       regexp.MustCompile(`(?i)reasoning|thinking|signature|encrypted`),
 	"signature":             regexp.MustCompile(`(?i)signature`),
-	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|run by its`),
+	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|has no (Gemini )?form|(run|executed) by its`),
 	"hosted tool":           regexp.MustCompile(`(?i)run by its own provider`),
 	"tool kind":             regexp.MustCompile(`(?i)freeform`),
 	"tool grammar":          regexp.MustCompile(`(?i)grammar`),
@@ -302,7 +302,7 @@ var coveredBy = map[string]*regexp.Regexp{
 // inURL matches the losses for a model that is in the request URL. The request body
 // and, in Bedrock, the response do not name it. Cohere responses do not name
 // the model either.
-var inURL = regexp.MustCompile(`the model stands in the URL|names no model; the URL|do not name their model`)
+var inURL = regexp.MustCompile(`the model is in the URL|name no model; the request URL|do not name their model`)
 
 // withoutMovedModel removes the model from the losses of the table if the
 // report states that it is in the URL.
@@ -320,7 +320,7 @@ func (res cellResult) withoutMovedModel() cellResult {
 var borrowedCall = regexp.MustCompile(`freeform input written|tool "list_orders" written as`)
 
 // atTheAPI matches a loss that happens in the API and is not visible in the bytes.
-var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API keeps numbers as doubles`)
+var atTheAPI = regexp.MustCompile(`is beyond 2\^53: the API stores numbers as doubles`)
 
 // judgeReading checks the report of decoding a body in its own dialect: it must have no
 // losses, except synthesized ids if the wire lacks them, and the parsed error

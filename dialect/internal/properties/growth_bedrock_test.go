@@ -83,7 +83,7 @@ var bedrockGrowth = []growthException{
 		},
 	},
 	{
-		starts: "the message that opens a conversation without any",
+		starts: "the message synthesized to open an empty conversation",
 		shows: func() (growth, dialect.EncodeOptions) {
 			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},

@@ -64,7 +64,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 	dialectname.Anthropic: {
 		{starts: "cache markers", shows: fiveMarkers, forgive: forgiveMarkers},
 		{
-			starts: "the message that opens a conversation without any",
+			starts: "the message synthesized to open an empty conversation",
 			shows: func() (growth, dialect.EncodeOptions) {
 				return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 			},

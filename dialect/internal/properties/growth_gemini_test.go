@@ -13,7 +13,7 @@ import (
 // geminiGrowth lists the exceptions of Gemini.
 var geminiGrowth = []growthException{
 	{
-		starts: "the content that opens a conversation without any",
+		starts: "the content synthesized to open an empty conversation",
 		shows: func() (growth, dialect.EncodeOptions) {
 			return growing(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
 		},

@@ -183,7 +183,7 @@ func TestQuirkJ7_MistypedAnthropicTextsAreReported(t *testing.T) {
 			`{"type":"content_block_delta","index":0,"delta":`+delta+`}`, `{"type":"content_block_delta","index":0,"delta":`+delta+`}`,
 			`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
 		_, _, rep := converted(t, crosstest.CodecOf(dialectname.Anthropic), crosstest.CodecOf(dialectname.OpenAIChat), body)
-		if n := strings.Count(rep.String(), "/content/0: "); n != 1 || !strings.Contains(rep.String(), "which is no string") {
+		if n := strings.Count(rep.String(), "/content/0: "); n != 1 || !strings.Contains(rep.String(), "is not a string") {
 			t.Errorf("%s: %d losses\n%s", delta, n, rep)
 		}
 	}

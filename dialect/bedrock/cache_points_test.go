@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Most models on Bedrock answer 400 to a cache point, wherever it stands.
-func TestQuirkD31_AModelThatRefusesCachePointsGetsNone(t *testing.T) {
+// Most models on Bedrock answer 400 to a cache point at any position.
+func TestQuirkD31_NoCacheBreakpointsDropsCachePoints(t *testing.T) {
 	const body = `{"toolConfig":{"tools":[{"cachePoint":{"type":"default"}},{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{"type":"default"}},
 			{"toolSpec":{"name":"g","inputSchema":{"json":{"type":"object"}}}}]},
 		"system":[{"text":"s"},{"cachePoint":{"type":"default"}}],
@@ -34,13 +34,13 @@ func TestQuirkD31_AModelThatRefusesCachePointsGetsNone(t *testing.T) {
 	for _, at := range []string{"/tools/0", "/tools/1", "/instructions/0", "/messages/0/parts/0", "/messages/0/parts/1", "/messages/2/parts/1", "/cache"} {
 		has(t, enc.Report, dragoman.Dropped, at)
 	}
-	// Who says nothing of the model gets its request as it came.
+	// Without capabilities the request keeps its bytes.
 	if req = decode(t, body); !bytes.Equal(must(codec.EncodeRequest(req, dialect.EncodeOptions{})), []byte(body)) {
-		t.Error("a request that was not changed is written anew")
+		t.Error("an unchanged request is re-encoded")
 	}
 }
 
-func TestQuirkD31_ACachePointInsideAResultIsWrittenBehindIt(t *testing.T) {
+func TestQuirkD31_CachePointMovesAfterResult(t *testing.T) {
 	const before = `{"messages":[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"1","name":"f","input":{}}}]},{"role":"user","content":[`
 	for _, point := range []string{`{"cachePoint":{"type":"default"}}`, `{"cachePoint":{"type":"default","ttl":"1h"}}`} {
 		req, rep, err := codec.DecodeRequest([]byte(before+`{"toolResult":{"toolUseId":"1","content":[{"text":"r"},`+point+`]}}]}]}`), dialect.DecodeOptions{})
@@ -67,9 +67,9 @@ func must(enc dialect.Encoded, err error) []byte {
 	return enc.Body
 }
 
-// What a framework leaves on the blocks that it collected from a stream is not
-// sent. What the API itself sends goes back.
-func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
+// Fields that a framework left on blocks collected from a stream are not sent.
+// Fields that the API itself sends are kept.
+func TestQuirkD32_StreamFieldsOfBlocksAreNotSent(t *testing.T) {
 	clean := func(t *testing.T, body []byte) {
 		t.Helper()
 		for _, s := range []string{`"index"`, `"contentBlockIndex"`, `"x-sig"`, `"stray-id"`, "partial_json"} {
@@ -90,7 +90,7 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 		req.Tools = []dragoman.ToolSpec{tool("f")}
 		return req
 	}
-	t.Run("in a request", func(t *testing.T) {
+	t.Run("request", func(t *testing.T) {
 		req, rep, err := codec.DecodeRequest([]byte(`{"messages":[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[`+blocks+`]},`+
 			`{"role":"user","content":[{"toolResult":{"toolUseId":"1","id":"stray-id","content":[{"text":"r"}]},"index":0}]}]}`), dialect.DecodeOptions{})
 		if err != nil || len(rep.Losses) != 7 {
@@ -101,18 +101,18 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 			clean(t, enc.Body)
 		}
 	})
-	t.Run("in an answer", func(t *testing.T) {
-		body := answerOf("tool_use", "["+blocks+"]")
+	t.Run("response", func(t *testing.T) {
+		body := responseBody("tool_use", "["+blocks+"]")
 		resp := decodeResponse(t, body)
 		for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
 			_, enc := encode(t, after(resp), o)
 			clean(t, enc.Body)
 		}
 		if same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-			t.Errorf("a client gets another answer (%v): %s", err, same.Body)
+			t.Errorf("the client gets another response (%v): %s", err, same.Body)
 		}
 	})
-	t.Run("in a stream", func(t *testing.T) {
+	t.Run("stream", func(t *testing.T) {
 		wire := binary(startLine + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"hi"}}}` + "\n" +
 			`{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"1","name":"f","index":1,"signature":"x-sig","later":1}}}}` + "\n" +
 			`{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolUse":{"input":"{\"a\":1}"}}}}` + "\n" + endLines("tool_use"))
@@ -129,7 +129,7 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 			clean(t, enc.Body)
 		}
 		if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(lines(t, out), "x-sig") || !strings.Contains(lines(t, out), `"later":1`) {
-			t.Errorf("a client gets %s", lines(t, out))
+			t.Errorf("the client gets %s", lines(t, out))
 		}
 	})
 }

@@ -5,32 +5,33 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/extra"
 )
 
-// openCalls are the calls of the model's last turn that no result answered yet.
+// openCalls holds the calls of the last model turn that have no result yet.
 type openCalls struct {
 	calls []*dragoman.ToolCall
 	taken []bool
-	// Each queue holds positions in order; what was taken leaves at its head.
+	// Each queue holds positions in order. Taken calls are removed at its head.
 	byID   map[string][]int
 	byName map[[2]string][]int
 	all    []int
-	// speaking says that the turn may still go on.
-	speaking bool
+	// inModelTurn reports whether the model turn may continue with the next
+	// message.
+	inModelTurn bool
 }
 
-// pair gives the results of a content the calls they answer: by id where a call
-// has it, else the first open call of the same name, else the first (quirk
-// B15).
+// pair assigns a call to each result of a content: the call with the same id,
+// otherwise the first open call with the same name, otherwise the first open
+// call (quirk B15).
 func (o *openCalls) pair(m *dragoman.Message, at extra.Path, rep *dragoman.Report) {
 	if m.Role == dragoman.RoleAssistant {
-		if !o.speaking {
-			*o = openCalls{speaking: true}
+		if !o.inModelTurn {
+			*o = openCalls{inModelTurn: true}
 		}
 		for _, c := range m.ToolCalls() {
 			o.add(c)
 		}
 		return
 	}
-	o.speaking = false
+	o.inModelTurn = false
 	if len(o.calls) == 0 {
 		return
 	}
@@ -48,7 +49,7 @@ func (o *openCalls) pair(m *dragoman.Message, at extra.Path, rep *dragoman.Repor
 		}
 	}
 	for _, i := range late {
-		o.answer(m.Parts[i].(*dragoman.ToolResult), at.Elem("parts", i), rep)
+		o.pairByName(m.Parts[i].(*dragoman.ToolResult), at.Elem("parts", i), rep)
 	}
 }
 
@@ -62,9 +63,10 @@ func (o *openCalls) add(c *dragoman.ToolCall) {
 	o.byID[c.ID], o.byName[name] = append(o.byID[c.ID], i), append(o.byName[name], i)
 }
 
-// answer pairs a result whose id, if it has one, no call has. An id is then the
-// client's own, and the call it means has none.
-func (o *openCalls) answer(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+// pairByName pairs a result whose id is empty or matches no call. Such an id was
+// made by the client for a call without an id, so only calls with a synthetic
+// id match it.
+func (o *openCalls) pairByName(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	fits := func(c *dragoman.ToolCall) bool { return res.CallID == "" || c.Synthetic }
 	name := [2]string{res.Namespace, res.Name}
 	o.byName[name] = o.rest(o.byName[name])
@@ -79,10 +81,10 @@ func (o *openCalls) answer(res *dragoman.ToolResult, at extra.Path, rep *dragoma
 	if res.CallID = c.ID; res.Name == "" {
 		res.Namespace, res.Name = c.Namespace, c.Name
 	}
-	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "a result without the id of a call answers call %q", c.ID)
+	rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "result without a matching call id assigned to call %q", c.ID)
 }
 
-// rest leaves out what was taken at the head of a queue.
+// rest returns queue without the taken calls at its head.
 func (o *openCalls) rest(queue []int) []int {
 	for len(queue) > 0 && o.taken[queue[0]] {
 		queue = queue[1:]
@@ -90,7 +92,7 @@ func (o *openCalls) rest(queue []int) []int {
 	return queue
 }
 
-// take takes the first open call of a queue, if it fits.
+// take takes the first open call of queue if it fits.
 func (o *openCalls) take(queue []int, fits func(*dragoman.ToolCall) bool) *dragoman.ToolCall {
 	queue = o.rest(queue)
 	if len(queue) == 0 || fits != nil && !fits(o.calls[queue[0]]) {

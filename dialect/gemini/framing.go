@@ -6,32 +6,34 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/sse"
 )
 
-// frames splits the bytes of a stream into events, in whichever of the two
-// framings they come: server-sent events, or one JSON array whose elements are
-// the events (quirk C29).
+// frames splits the bytes of a stream into events. It accepts both framings of
+// the API: server-sent events, or one JSON array whose elements are the events
+// (quirk C29).
 type frames struct {
 	// max bounds the bytes of one event.
 	max    int
 	events sse.Parser
 	array  arrayParser
-	// head is what came before the first byte that tells the framing.
+	// head holds the bytes received before the first byte that identifies the
+	// framing.
 	head  []byte
 	known bool
 	list  bool
 }
 
-// headMost is how much white space is waited through for the first byte.
-const headMost = 4 << 10
+// maxHead is the number of bytes of white space that frames buffers while it
+// waits for the first byte of content.
+const maxHead = 4 << 10
 
-// feed takes the next bytes and calls emit for every event they complete.
+// feed parses the next bytes and calls emit for every event they complete.
 func (f *frames) feed(p []byte, emit func(sse.Event) error) error {
 	if !f.known {
 		f.head = append(f.head, p...)
-		begun := bytes.TrimLeft(bytes.TrimPrefix(f.head, []byte("\xef\xbb\xbf")), " \t\r\n")
-		if len(begun) == 0 && len(f.head) < headMost || bytes.HasPrefix([]byte("\xef\xbb\xbf"), begun) && len(begun) > 0 {
+		started := bytes.TrimLeft(bytes.TrimPrefix(f.head, []byte("\xef\xbb\xbf")), " \t\r\n")
+		if len(started) == 0 && len(f.head) < maxHead || bytes.HasPrefix([]byte("\xef\xbb\xbf"), started) && len(started) > 0 {
 			return nil
 		}
-		f.settle(begun)
+		f.setFraming(started)
 		p, f.head = f.head, nil
 	}
 	if f.list {
@@ -40,16 +42,16 @@ func (f *frames) feed(p []byte, emit func(sse.Event) error) error {
 	return f.events.Feed(p, emit)
 }
 
-func (f *frames) settle(begun []byte) {
-	f.known, f.list = true, len(begun) > 0 && begun[0] == '['
+func (f *frames) setFraming(started []byte) {
+	f.known, f.list = true, len(started) > 0 && started[0] == '['
 	f.events.Max, f.array.max = f.max, f.max
 }
 
-// close delivers what the end of the stream left unfinished.
+// close emits the event that the end of the stream left unfinished.
 func (f *frames) close(emit func(sse.Event) error) error {
 	if !f.known {
 		p := f.head
-		f.settle(nil)
+		f.setFraming(nil)
 		if err := f.events.Feed(p, emit); err != nil {
 			return err
 		}
@@ -60,27 +62,28 @@ func (f *frames) close(emit func(sse.Event) error) error {
 	return f.events.Close(emit)
 }
 
-// arrayParser splits a JSON array into its elements. The bytes of an event are
-// those of its element and of what stands before it; the end of the array is an
-// event without data.
+// arrayParser splits a JSON array into its elements. The raw bytes of an event
+// are its element and everything between it and the element before. The end of
+// the array is an event without data.
 type arrayParser struct {
 	max  int
-	buf  []byte // bytes of the event being read, looked at up to scan
+	buf  []byte // bytes of the event being read; those before scan are parsed
 	scan int
-	elem int // where its element begins; -1 before it
-	// opened: the bracket of the array was seen; closed: the one at its end.
+	elem int // start of the element in buf; -1 before it
+	// opened and closed record whether the brackets of the array were read.
 	opened, closed bool
 	depth          int
 	quoted, escape bool
-	begun          bool
+	started        bool
 }
 
 func (a *arrayParser) feed(p []byte, emit func(sse.Event) error) error {
-	if !a.begun {
-		a.begun, a.elem = true, -1
+	if !a.started {
+		a.started, a.elem = true, -1
 	}
 	if need := len(a.buf) + len(p); need > cap(a.buf) {
-		// Double, where append would grow a long event by a quarter at a time.
+		// Double the buffer; append would grow a long event by a quarter at a
+		// time.
 		a.buf = append(make([]byte, 0, max(need, 2*cap(a.buf))), a.buf...)
 	}
 	a.buf = append(a.buf, p...)
@@ -116,15 +119,15 @@ func (a *arrayParser) feed(p []byte, emit func(sse.Event) error) error {
 	return nil
 }
 
-// step looks at the next byte. whole says that it, or the byte before it, ends
-// an event, which goes up to end.
+// step parses the next byte. whole reports that this byte, or the one before
+// it, ends an event, which then ends at end.
 func (a *arrayParser) step() (end int, whole bool) {
 	c := a.buf[a.scan]
 	at := a.scan
 	a.scan++
 	switch {
 	case a.closed:
-		return 0, false // nobody's
+		return 0, false // bytes after the array
 	case a.elem < 0:
 		return a.between(c, at)
 	case a.quoted:
@@ -149,7 +152,7 @@ func (a *arrayParser) step() (end int, whole bool) {
 			return at + 1, true
 		}
 	case ',', ' ', '\t', '\r', '\n':
-		if a.depth == 0 { // behind a number or a word
+		if a.depth == 0 { // after a number or a literal
 			a.scan = at
 			return at, true
 		}
@@ -157,7 +160,7 @@ func (a *arrayParser) step() (end int, whole bool) {
 	return 0, false
 }
 
-// between takes a byte that stands outside the elements.
+// between parses a byte outside the elements.
 func (a *arrayParser) between(c byte, at int) (end int, whole bool) {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', 0xef, 0xbb, 0xbf:
@@ -180,7 +183,7 @@ func (a *arrayParser) between(c byte, at int) (end int, whole bool) {
 	return 0, false
 }
 
-// close delivers an element without its end, and the blanks behind the array.
+// close emits an unfinished element, or the white space after the array.
 func (a *arrayParser) close(emit func(sse.Event) error) error {
 	if len(a.buf) == 0 {
 		return nil

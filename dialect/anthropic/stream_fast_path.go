@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// quickDelta reads a fragment of a block as Anthropic's own servers write it, which is
-// nearly all that a stream consists of: its members in their order, and nothing else
-// but white space before the last brace. It reports whether it was one; what is written
-// in any other way is left as it is, to the reader of every way.
+// quickDelta reads a block delta in the form that Anthropic's own servers
+// write, which is nearly all of a stream: its fields in their usual order, and
+// only white space before the last brace. It returns false for any other form,
+// which readAny reads, and then leaves v unchanged except for its text buffer.
 func (v *wireEvent) quickDelta(data []byte) bool {
 	rest, ok := bytes.CutPrefix(data, []byte(`{"type":"content_block_delta","index":`))
 	if !ok {
@@ -34,11 +34,11 @@ func (v *wireEvent) quickDelta(data []byte) bool {
 	v.clear([]byte("content_block_delta"))
 	v.index, v.hasDelta = index, true
 	v.kind = append(v.kind[:0], kind...)
-	v.delta = delta{members: v.delta.members[:0], text: string(v.text), exact: true}
+	v.delta = delta{fields: v.delta.fields[:0], text: string(v.text), exact: true}
 	return true
 }
 
-// quickIndex reads a small number as JSON writes it.
+// quickIndex reads a small JSON number.
 func quickIndex(p []byte) (n int64, rest []byte, ok bool) {
 	i := 0
 	for i < len(p) && p[i] >= '0' && p[i] <= '9' {
@@ -48,7 +48,7 @@ func quickIndex(p []byte) (n int64, rest []byte, ok bool) {
 	return n, p[i:], i == 1 || i > 1 && i < 10 && p[0] != '0'
 }
 
-// quickKind reads the kind of a delta up to the first quote of its text.
+// quickKind reads the kind of a delta up to the opening quote of its text.
 func quickKind(p []byte) (kind string, rest []byte, ok bool) {
 	for _, k := range [...]struct{ kind, begins string }{
 		{"input_json_delta", `input_json_delta","partial_json":"`},
@@ -63,10 +63,10 @@ func quickKind(p []byte) (kind string, rest []byte, ok bool) {
 	return "", nil, false
 }
 
-// quickText appends the text of a string behind its first quote to dst, and returns what
-// stands behind its last. What is escaped by its number is not for it.
+// quickText appends the text of a string, from after its opening quote, to dst.
+// It returns the input after the closing quote. It does not accept \u escapes.
 func quickText(dst, p []byte) (text, rest []byte, ok bool) {
-	start := 0 // of what was not appended yet
+	start := 0 // start of the text that is not appended yet
 	ascii := true
 	for i := 0; i < len(p); i++ {
 		c := p[i]
@@ -92,8 +92,8 @@ func quickText(dst, p []byte) (text, rest []byte, ok bool) {
 	return dst, nil, false
 }
 
-// unescaped is what a letter behind a backslash stands for; 0 where it is not one
-// letter that says it.
+// unescaped returns the character for the letter after a backslash; 0 if the
+// escape is not a single letter.
 func unescaped(c byte) byte {
 	switch c {
 	case '"', '\\', '/':

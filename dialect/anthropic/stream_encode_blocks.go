@@ -29,23 +29,24 @@ func (e *streamEncoder) Signature(dst []byte, p *blockwire.Out, signature string
 	return e.deltaFrame(dst, p, "signature_delta", "signature", signature, nil)
 }
 
-// Redacted implements [blockwire.EventWriter]: such thinking comes whole.
+// Redacted implements [blockwire.EventWriter]. Redacted thinking is written in
+// one event.
 func (e *streamEncoder) Redacted(dst []byte, p *blockwire.Out, r *dragoman.Reasoning) ([]byte, error) {
 	writeReasoning(e.blockFrame(p), r, "")
 	dst = e.flushStart(dst, p)
 	return e.StopBlock(dst, p), nil
 }
 
-// Media implements [blockwire.EventWriter]: a response holds none.
+// Media implements [blockwire.EventWriter]. A response cannot contain media.
 func (e *streamEncoder) Media(dst []byte, _ *blockwire.Out, _ *dragoman.Media) ([]byte, bool) {
 	return dst, false
 }
 
-// Opaque implements [blockwire.EventWriter]. The input of a tool that the provider
-// runs comes in a delta, as clients expect it.
+// Opaque implements [blockwire.EventWriter]. The input of a hosted tool is
+// written as a delta, as clients expect.
 func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque) []byte {
 	if o.Type == "" {
-		e.Rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "a block without a type cannot be streamed")
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "block without a type cannot be streamed")
 		return dst
 	}
 	raw := o.JSON
@@ -60,7 +61,7 @@ func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque)
 			}
 		}
 		if input != nil {
-			raw = withMembers(raw, member{name: "input", raw: []byte("{}")})
+			raw = withFields(raw, field{name: "input", raw: []byte("{}")})
 		}
 	}
 	w := e.blockFrame(p)

@@ -11,13 +11,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// openCall writes the start of a call: the block as it is in a response, but
-// for its input, which comes in deltas.
+// openCall writes the start of a call: the block as in a response, without its
+// input, which is written as deltas.
 func (e *streamEncoder) openCall(dst []byte, p *blockwire.Out, part *dragoman.ToolCall) ([]byte, error) {
 	c := *e.Identified(part, p.At)
 	c.Arguments, c.Payload, c.Problem = "", codes.PayloadObject, nil
 	var block jsonwire.Writer
-	if err := e.Reg.WriteCall(&block, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
+	if err := e.Reg.WriteCall(&block, &c, p.At, new(dragoman.Report)); err != nil { // the end of the call reports the losses
 		return dst, fmt.Errorf("bedrock: %s: %w", p.At, err)
 	}
 	return e.blockStart(dst, p, withoutInner(block.Buf, keyCall, "input")), nil
@@ -34,7 +34,7 @@ func (e *streamEncoder) blockStart(dst []byte, p *blockwire.Out, opening []byte)
 	return e.flush(dst, eventBlockStart)
 }
 
-// withoutInner returns a block without a member of the object in it.
+// withoutInner returns a block without one field of its inner object.
 func withoutInner(raw []byte, key, inner string) []byte {
 	var w jsonwire.Writer
 	r := jsonwire.NewReader(raw)
@@ -63,8 +63,8 @@ func withoutInner(raw []byte, key, inner string) []byte {
 	return w.Buf
 }
 
-// inner returns a member of the object in a block; nil where there is none.
-func inner(raw []byte, key, member string) (value []byte) {
+// inner returns a field of the inner object of a block, or nil.
+func inner(raw []byte, key, field string) (value []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return nil
@@ -75,7 +75,7 @@ func inner(raw []byte, key, member string) (value []byte) {
 			continue
 		}
 		for k := range r.Object() {
-			if string(k) == member {
+			if string(k) == field {
 				value = r.Raw()
 			} else {
 				r.Skip()
@@ -109,8 +109,8 @@ func (e *streamEncoder) Redacted(dst []byte, p *blockwire.Out, r *dragoman.Reaso
 	return e.StopBlock(dst, p), err
 }
 
-// Media implements [blockwire.EventWriter]: it writes an image in one piece; other media has no form in a
-// stream, and a note stands in for it.
+// Media implements [blockwire.EventWriter]. It writes an image in one delta.
+// Other media cannot be streamed and is replaced by a note.
 func (e *streamEncoder) Media(dst []byte, p *blockwire.Out, m *dragoman.Media) ([]byte, bool) {
 	if m.Media != codes.MediaImage || refusesMedia(e.Reg.View(), m) != "" {
 		return dst, false
@@ -128,29 +128,29 @@ func (e *streamEncoder) Media(dst []byte, p *blockwire.Out, m *dragoman.Media) (
 	return e.StopBlock(dst, p), true
 }
 
-// Opaque implements [blockwire.EventWriter]: it writes the block of a tool that the provider runs; others have
-// no form in a stream.
+// Opaque implements [blockwire.EventWriter]. It writes the block of a hosted
+// tool. Other blocks cannot be streamed.
 func (e *streamEncoder) Opaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque) []byte {
 	lost := func(sev dragoman.Severity, format string, args ...any) {
 		e.Rep.Addf(dragoman.Dropped, sev, p.At.String(), format, args...)
 	}
 	if !json.Valid(o.JSON) {
-		lost(dragoman.Serious, "%s that is no JSON", extra.A(o.Type))
+		lost(dragoman.Serious, "%s block that is not valid JSON", o.Type)
 		return dst
 	}
-	key, member := startKey(o.JSON), ""
+	key, field := startKey(o.JSON), ""
 	switch key {
 	case keyCall:
-		member = "input"
+		field = "input"
 	case keyResult:
-		member = "content"
+		field = "content"
 	default:
-		lost(dragoman.Warn, "%s cannot be streamed", extra.A(o.Type))
+		lost(dragoman.Warn, "%s block cannot be streamed", o.Type)
 		return dst
 	}
 	e.Number(p)
-	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, member))
-	value := inner(o.JSON, key, member)
+	dst = e.blockStart(dst, p, withoutInner(o.JSON, key, field))
+	value := inner(o.JSON, key, field)
 	switch {
 	case value == nil:
 	case key == keyResult:

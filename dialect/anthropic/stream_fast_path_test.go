@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// bothWays reads an event quickly, if it can be, and slowly.
+// bothWays reads an event with the fast path, if possible, and with the general
+// reader.
 func bothWays(data string) (quick, slow *wireEvent, isQuick bool, err error) {
 	quick, slow = &wireEvent{}, &wireEvent{}
-	// What was read before must not be seen again.
+	// State of the previous event must not remain.
 	before := []byte(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1},"odd":1}`)
 	_ = quick.readAny(before, nil)
 	_ = slow.readAny(before, nil)
@@ -18,18 +19,18 @@ func bothWays(data string) (quick, slow *wireEvent, isQuick bool, err error) {
 	return quick, slow, isQuick, err
 }
 
-// sameEvent reports whether two readers understood the same.
+// sameEvent reports whether both readers gave the same result.
 func sameEvent(a, b *wireEvent) bool {
 	return string(a.typ) == string(b.typ) && a.index == b.index && string(a.kind) == string(b.kind) &&
-		a.hasDelta == b.hasDelta && a.failure == b.failure && a.twice == b.twice && a.noBlock == b.noBlock &&
+		a.hasDelta == b.hasDelta && a.failure == b.failure && a.duplicate == b.duplicate && a.badStart == b.badStart &&
 		string(a.message)+string(a.opening)+string(a.change)+string(a.usage) == string(b.message)+string(b.opening)+string(b.change)+string(b.usage) &&
-		len(a.rest) == len(b.rest) && reflect.DeepEqual(a.strays, b.strays) && len(a.delta.members) == len(b.delta.members) &&
+		len(a.otherFields) == len(b.otherFields) && reflect.DeepEqual(a.unknownFields, b.unknownFields) && len(a.delta.fields) == len(b.delta.fields) &&
 		a.delta.text == b.delta.text && a.delta.exact == b.delta.exact && a.delta.whole == b.delta.whole &&
-		a.delta.mistyped == b.delta.mistyped && a.delta.member == b.delta.member && string(a.delta.citation) == string(b.delta.citation)
+		a.delta.mistyped == b.delta.mistyped && a.delta.textField == b.delta.textField && string(a.delta.citation) == string(b.delta.citation)
 }
 
-// fragments are deltas as servers write them, and as they do not; quick says which are
-// read quickly.
+// fragments are deltas in the form of servers and in other forms. quick reports
+// which ones the fast path must read.
 var fragments = []struct {
 	data  string
 	quick bool
@@ -57,19 +58,19 @@ var fragments = []struct {
 	{`{"index":0,"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}`, false},
 }
 
-func TestAFragmentIsReadQuicklyAsItIsReadSlowly(t *testing.T) {
+func TestQuickDeltaEqualsGeneralReader(t *testing.T) {
 	for _, f := range fragments {
 		quick, slow, isQuick, err := bothWays(f.data)
 		if isQuick != f.quick {
-			t.Errorf("%s: read quickly: %v", f.data, isQuick)
+			t.Errorf("%s: fast path: %v", f.data, isQuick)
 		}
 		if isQuick && (err != nil || !sameEvent(quick, slow)) {
-			t.Errorf("%s: quickly %+v, slowly %+v, %v", f.data, quick, slow, err)
+			t.Errorf("%s: fast path %+v, general reader %+v, %v", f.data, quick, slow, err)
 		}
 	}
 }
 
-func FuzzAFragmentIsReadQuicklyAsItIsReadSlowly(f *testing.F) {
+func FuzzQuickDeltaEqualsGeneralReader(f *testing.F) {
 	for _, s := range fragments {
 		text := strings.TrimPrefix(s.data, `{"type":"content_block_delta","index":`)
 		f.Add(text)
@@ -77,7 +78,7 @@ func FuzzAFragmentIsReadQuicklyAsItIsReadSlowly(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		data := strings.TrimSpace(`{"type":"content_block_delta","index":` + text)
 		if quick, slow, isQuick, err := bothWays(data); isQuick && (err != nil || !sameEvent(quick, slow)) {
-			t.Errorf("%s: quickly %+v, slowly %+v, %v", data, quick, slow, err)
+			t.Errorf("%s: fast path %+v, general reader %+v, %v", data, quick, slow, err)
 		}
 	})
 }
