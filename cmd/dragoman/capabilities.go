@@ -22,10 +22,10 @@ func (l language) target(model, file string, set []string) (targets.Target, erro
 		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}
 		m, err := c.Open(l.provider + "/" + cmp.Or(model, "unknown"))
 		if err != nil && file == "" {
-			return t, failed("%w", unopened("DRAGOMAN_MODELS", err))
+			return t, failed("%w", nameSource("DRAGOMAN_MODELS", err))
 		}
 		if err != nil {
-			return t, failed("%w", unopened("--model-file", err))
+			return t, failed("%w", nameSource("--model-file", err))
 		}
 		client, ok := m.(*provider.Client)
 		if !ok {
@@ -52,9 +52,9 @@ func setCapability(caps *targets.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
 		if known := capname.Flag.Names(); !slices.Contains(known, name) {
-			return misused("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
+			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
 		}
-		return misused("--capability %w", err)
+		return usageError("--capability %w", err)
 	}
 	return nil
 }
