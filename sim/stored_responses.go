@@ -41,7 +41,7 @@ type responseStore struct {
 	mu    sync.Mutex
 	kept  []*stored // the oldest first
 	bytes int
-	count int // of ids that are not derived from content
+	count int // number of ids that are not derived from content
 }
 
 // stored is a response or a conversation.
@@ -374,7 +374,7 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 		ID      string `json:"id"`
 		Content string `json:"encrypted_content"`
 	}
-	_ = json.Unmarshal(raw, &item) // content of another type is not the simulator's
+	_ = json.Unmarshal(raw, &item) // content of another type is not from the simulator
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(item.Content, sealMark))
 	if err != nil || len(sealed) < 8 || seal(string(sealed[8:])) != item.Content {
 		return nil, serving.OpenAIs(dialects.Stateful(), "invalid_encrypted_content", &dragoman.APIError{
@@ -445,7 +445,7 @@ func (s *server) handleStored(mux *http.ServeMux) {
 func retrieve(w http.ResponseWriter, r *http.Request, e *stored) error {
 	if v := r.URL.Query().Get("stream"); v != "" && v != "false" {
 		return &dragoman.APIError{
-			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only background responses can be streamed again, and the simulator has none; retrieve the response without stream",
+			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only background responses can be streamed again, which the simulator does not have; retrieve the response without stream",
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

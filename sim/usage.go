@@ -2,15 +2,15 @@ package sim
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// bytesPerToken is what a token is here: usage is counted, not estimated, so
-// that the same request always costs the same.
+// bytesPerToken is the size of a token. It is fixed, so that usage is exact and the same
+// request always has the same usage.
 const bytesPerToken = 4
 
-// tokens is the number of tokens that a number of bytes makes.
+// tokens returns the number of tokens in a number of bytes.
 func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
 
-// CountTokens is what a request costs: the bytes of its instructions, messages
-// and tools, four to the token. Media counts as its reference or content does.
+// CountTokens returns the number of input tokens of a request: the bytes of its instructions,
+// messages and tools, divided by four. Media counts by the size of its reference or content.
 func CountTokens(req *dragoman.Request) int64 {
 	if req == nil {
 		return 0
@@ -29,7 +29,7 @@ func CountTokens(req *dragoman.Request) int64 {
 	return tokens(n)
 }
 
-// sizeOf is the number of bytes in parts that a model would read or write.
+// sizeOf returns the number of bytes in parts that a model would read or write.
 func sizeOf(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {
