@@ -32,7 +32,7 @@ func fill(src json.RawMessage, given *values) (out json.RawMessage, ok bool) {
 	if readNotes(root, 0) {
 		if strictWithNotes, err := schema.Compile(appendTree(nil, root), schema.AssertFormats()); err == nil {
 			strict = strictWithNotes
-		} else if root, err = parseTree(src); err != nil { // the schema with the notes is not valid
+		} else if root, err = parseTree(src); err != nil { // the notes make the schema invalid: use it without them
 			return nil, false
 		}
 	}

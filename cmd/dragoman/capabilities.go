@@ -59,11 +59,14 @@ func setCapability(caps *targets.Capabilities, s string) error {
 	return nil
 }
 
-// helpCapabilities lists the capabilities for help texts, in lines.
-func helpCapabilities() string {
+// helpCapabilities lists the capabilities for help texts.
+func helpCapabilities() string { return helpNames(capname.Flag.Names()) }
+
+// helpNames lists names for help texts, in lines of at most 80 characters.
+func helpNames(names []string) string {
 	var b strings.Builder
 	width := 80
-	for i, name := range capname.Flag.Names() {
+	for i, name := range names {
 		if i > 0 {
 			b.WriteByte(',')
 		}

@@ -29,7 +29,7 @@ func newLint() *cobra.Command {
 	var quiet bool
 	var known modelFlags
 	cmd := &cobra.Command{
-		Use:   "lint --for LANGUAGE [FILE]",
+		Use:   "lint --for TARGET [FILE]",
 		Short: "Check which tools a model API would reject or change, and why",
 		Long: `Lint reads tools in any wire language, or in the format that MCP servers list them in:
 one tool, a list of tools, or a whole request. For each tool it prints a verdict to
@@ -51,8 +51,7 @@ to accept. A request that is converted to its own language keeps them unchanged.
 Targets:` + helpLanguages() + `
 
 or a schema surface, which is one place of an API that accepts schemas. Names are then
-judged by the language of the surface:
-` + strings.Join(surfaces(), ", ") + `.
+judged by the language of the surface. The surfaces are:` + helpNames(surfaces()) + `.
 
 --model and --capability describe the model, as in "dragoman convert --help". The default
 model is the one that the request names.`,

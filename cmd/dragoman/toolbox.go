@@ -45,7 +45,7 @@ type toolsFlags struct {
 func (o *toolsFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.file, "tools", "", "a file with tools, or with a request that contains tools (default: the tools that come with dragoman)")
-	f.StringVar(&o.from, "from", "", "the wire language of that file (default: detected)")
+	f.StringVar(&o.from, "from", "", "the wire language of the --tools file (default: detected)")
 	f.StringVar(&o.report, "report", "text", "output format: text or json")
 }
 
