@@ -25,8 +25,8 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// wish is a request of a client to the simulator.
-type wish struct {
+// task is a request of a client to the simulator.
+type task struct {
 	model  string // empty means the planner
 	prompt string
 	tools  bool
@@ -38,7 +38,7 @@ type wish struct {
 }
 
 // name returns the name of the model.
-func (w *wish) name() string { return cmp.Or(w.model, "sim/planner") }
+func (w *task) name() string { return cmp.Or(w.model, "sim/planner") }
 
 // The tool of all clients.
 const (
@@ -63,9 +63,9 @@ func person() map[string]any {
 	}
 }
 
-// users returns the official clients. Each sends a wish to a server.
-func users() map[string]func(ctx context.Context, server string, w wish) (content, error) {
-	return map[string]func(context.Context, string, wish) (content, error){
+// users returns the official clients. Each sends a task to a server.
+func users() map[string]func(ctx context.Context, server string, w task) (content, error) {
+	return map[string]func(context.Context, string, task) (content, error){
 		"openai-go, Chat Completions": askChat,
 		"openai-go, Responses":        askResponses,
 		"anthropic-sdk-go":            askAnthropic,
@@ -83,7 +83,7 @@ func TestOfficialSDKsAreServed(t *testing.T) {
 	for name, ask := range users() {
 		for _, mode := range []string{"whole", "stream"} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
-				complete(t, func(w wish) (content, error) {
+				complete(t, func(w task) (content, error) {
 					w.stream = mode == "stream"
 					return ask(context.Background(), server.URL, w)
 				})
@@ -93,9 +93,9 @@ func TestOfficialSDKsAreServed(t *testing.T) {
 }
 
 // complete runs the typical tasks of a client.
-func complete(t *testing.T, ask func(wish) (content, error)) {
+func complete(t *testing.T, ask func(task) (content, error)) {
 	t.Helper()
-	run := func(w wish) content {
+	run := func(w task) content {
 		t.Helper()
 		s, err := ask(w)
 		if err != nil {
@@ -106,10 +106,10 @@ func complete(t *testing.T, ask func(wish) (content, error)) {
 		}
 		return s
 	}
-	if s := run(wish{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
+	if s := run(task{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
 		t.Errorf("text: %+v", s)
 	}
-	one := wish{prompt: "What's the weather in Oslo?", tools: true}
+	one := task{prompt: "What's the weather in Oslo?", tools: true}
 	s := run(one)
 	if len(s.calls) != 1 || s.calls[0].name != toolName || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || s.calls[0].id == "" {
 		t.Fatalf("a call: %+v", s)
@@ -118,7 +118,7 @@ func complete(t *testing.T, ask func(wish) (content, error)) {
 	if s := run(one); s.text != "get_weather says: 4 °C" || len(s.calls) > 0 {
 		t.Errorf("the result of a call: %+v", s)
 	}
-	two := wish{prompt: "What's the weather in Oslo and Bergen?", tools: true}
+	two := task{prompt: "What's the weather in Oslo and Bergen?", tools: true}
 	s = run(two)
 	if len(s.calls) != 2 || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || sorted(s.calls[1].arguments) != `{"city":"Bergen"}` || s.calls[0].id == s.calls[1].id {
 		t.Fatalf("parallel calls: %+v", s)
@@ -127,7 +127,7 @@ func complete(t *testing.T, ask func(wish) (content, error)) {
 	if s := run(two); s.text != "get_weather says: 4 °C\nget_weather says: 8 °C" {
 		t.Errorf("the results of parallel calls: %+v", s)
 	}
-	if s := run(wish{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
+	if s := run(task{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
 		t.Errorf("structured output: %+v", s)
 	}
 }
@@ -138,7 +138,7 @@ func TestOfficialSDKsGetErrors(t *testing.T) {
 	defer server.Close()
 	for name, ask := range users() {
 		for _, stream := range []bool{false, true} {
-			s, err := ask(context.Background(), server.URL, wish{prompt: "hi", stream: stream})
+			s, err := ask(context.Background(), server.URL, task{prompt: "hi", stream: stream})
 			if err == nil {
 				t.Errorf("%s: %+v", name, s)
 			}
@@ -146,7 +146,7 @@ func TestOfficialSDKsGetErrors(t *testing.T) {
 	}
 }
 
-func askChat(ctx context.Context, server string, w wish) (content, error) {
+func askChat(ctx context.Context, server string, w task) (content, error) {
 	client := openai.NewClient(option.WithBaseURL(server+"/v1/"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	p := openai.ChatCompletionNewParams{
 		Model:    w.name(),
@@ -183,7 +183,7 @@ func askChat(ctx context.Context, server string, w wish) (content, error) {
 	return chatContent(resp), nil
 }
 
-func askResponses(ctx context.Context, server string, w wish) (content, error) {
+func askResponses(ctx context.Context, server string, w task) (content, error) {
 	client := openai.NewClient(option.WithBaseURL(server+"/v1/"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	input := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(w.prompt, responses.EasyInputMessageRoleUser)}
 	for _, c := range w.made {
@@ -214,7 +214,7 @@ func askResponses(ctx context.Context, server string, w wish) (content, error) {
 	return s, nil
 }
 
-func askAnthropic(ctx context.Context, server string, w wish) (content, error) {
+func askAnthropic(ctx context.Context, server string, w task) (content, error) {
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(server), anthropicoption.WithAPIKey("any"), anthropicoption.WithMaxRetries(0))
 	p := anthropic.MessageNewParams{
 		Model: w.name(), MaxTokens: 1000,
@@ -247,7 +247,7 @@ func askAnthropic(ctx context.Context, server string, w wish) (content, error) {
 	return anthropicContent(m), nil
 }
 
-func askGemini(ctx context.Context, server string, w wish) (content, error) {
+func askGemini(ctx context.Context, server string, w task) (content, error) {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
 		APIKey: "any", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server},
 	})
@@ -262,16 +262,16 @@ func askGemini(ctx context.Context, server string, w wish) (content, error) {
 		}}}}
 	}
 	if w.made != nil {
-		asked, got := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
+		callMessage, got := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
 		for i, c := range w.made {
 			var args map[string]any
 			if err := json.Unmarshal([]byte(c.arguments), &args); err != nil {
 				return content{}, err
 			}
-			asked.Parts = append(asked.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: c.id, Name: c.name, Args: args}})
+			callMessage.Parts = append(callMessage.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: c.id, Name: c.name, Args: args}})
 			got.Parts = append(got.Parts, &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: c.id, Name: c.name, Response: map[string]any{"output": w.results[i]}}})
 		}
-		contents = append(contents, asked, got)
+		contents = append(contents, callMessage, got)
 	}
 	if w.schema != nil {
 		config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", w.schema
@@ -295,7 +295,7 @@ func askGemini(ctx context.Context, server string, w wish) (content, error) {
 	return s, nil
 }
 
-func askOllama(ctx context.Context, server string, w wish) (content, error) {
+func askOllama(ctx context.Context, server string, w task) (content, error) {
 	base, err := url.Parse(server)
 	if err != nil {
 		return content{}, err
@@ -309,15 +309,15 @@ func askOllama(ctx context.Context, server string, w wish) (content, error) {
 		req.Tools = api.Tools{{Type: "function", Function: f}}
 	}
 	if w.made != nil {
-		asked := api.Message{Role: "assistant"}
+		callMessage := api.Message{Role: "assistant"}
 		for _, c := range w.made {
 			k := api.ToolCall{ID: c.id, Function: api.ToolCallFunction{Name: c.name}}
 			if err := json.Unmarshal([]byte(c.arguments), &k.Function.Arguments); err != nil {
 				return content{}, err
 			}
-			asked.ToolCalls = append(asked.ToolCalls, k)
+			callMessage.ToolCalls = append(callMessage.ToolCalls, k)
 		}
-		req.Messages = append(req.Messages, asked)
+		req.Messages = append(req.Messages, callMessage)
 		for i, c := range w.made {
 			req.Messages = append(req.Messages, api.Message{Role: "tool", Content: w.results[i], ToolName: c.name, ToolCallID: c.id})
 		}
@@ -332,7 +332,7 @@ func askOllama(ctx context.Context, server string, w wish) (content, error) {
 	return s, err
 }
 
-func askBedrock(ctx context.Context, server string, w wish) (content, error) {
+func askBedrock(ctx context.Context, server string, w task) (content, error) {
 	client := bedrockruntime.New(bedrockruntime.Options{
 		Region: "none", BaseEndpoint: aws.String(server), Retryer: aws.NopRetryer{},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -341,20 +341,20 @@ func askBedrock(ctx context.Context, server string, w wish) (content, error) {
 	})
 	messages := []types.Message{{Role: types.ConversationRoleUser, Content: []types.ContentBlock{&types.ContentBlockMemberText{Value: w.prompt}}}}
 	if w.made != nil {
-		asked, got := types.Message{Role: types.ConversationRoleAssistant}, types.Message{Role: types.ConversationRoleUser}
+		callMessage, got := types.Message{Role: types.ConversationRoleAssistant}, types.Message{Role: types.ConversationRoleUser}
 		for i, c := range w.made {
 			var args map[string]any
 			if err := json.Unmarshal([]byte(c.arguments), &args); err != nil {
 				return content{}, err
 			}
-			asked.Content = append(asked.Content, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
+			callMessage.Content = append(callMessage.Content, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
 				ToolUseId: aws.String(c.id), Name: aws.String(c.name), Input: document.NewLazyDocument(args),
 			}})
 			got.Content = append(got.Content, &types.ContentBlockMemberToolResult{Value: types.ToolResultBlock{
 				ToolUseId: aws.String(c.id), Content: []types.ToolResultContentBlock{&types.ToolResultContentBlockMemberText{Value: w.results[i]}},
 			}})
 		}
-		messages = append(messages, asked, got)
+		messages = append(messages, callMessage, got)
 	}
 	var tools *types.ToolConfiguration
 	if w.tools {

@@ -60,7 +60,7 @@ aliases:
 }
 
 // throughGateway runs a test for every client of the gateway, with every upstream, streamed and not.
-func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish) (content, error))) {
+func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(task) (content, error))) {
 	url := newGateway(t)
 	for name, ask := range users() {
 		if strings.Contains(name, "Bedrock") {
@@ -69,7 +69,7 @@ func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish)
 		for _, up := range upstreams {
 			for _, mode := range []string{"whole", "stream"} {
 				t.Run(name+" to "+up+"/"+mode, func(t *testing.T) {
-					f(t, up, func(w wish) (content, error) {
+					f(t, up, func(w task) (content, error) {
 						w.stream = mode == "stream"
 						return ask(context.Background(), url, w)
 					})
@@ -80,8 +80,8 @@ func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish)
 }
 
 func TestG1_OfficialSDKsReachEveryModel(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (content, error)) {
-		complete(t, func(w wish) (content, error) {
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
+		complete(t, func(w task) (content, error) {
 			w.model = up + "/sim/planner"
 			return ask(w)
 		})
@@ -89,7 +89,7 @@ func TestG1_OfficialSDKsReachEveryModel(t *testing.T) {
 }
 
 func TestG2_OfficialSDKsGetTypedErrors(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (content, error)) {
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
 		for _, tc := range []struct {
 			model  string
 			status int
@@ -99,7 +99,7 @@ func TestG2_OfficialSDKsGetTypedErrors(t *testing.T) {
 			{"no-such-model", 404, "there is no model"},
 			{up + "-429", 429, "the simulator was asked for this error"},
 		} {
-			_, err := ask(wish{model: tc.model, prompt: "Hello!"})
+			_, err := ask(task{model: tc.model, prompt: "Hello!"})
 			if status, message := errorOf(err); status != tc.status || !strings.Contains(message, tc.says) {
 				t.Errorf("%s: %d %q, %v", tc.model, status, message, err)
 			}
@@ -108,8 +108,8 @@ func TestG2_OfficialSDKsGetTypedErrors(t *testing.T) {
 }
 
 func TestG2_OfficialSDKsDetectBrokenResponses(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (content, error)) {
-		_, err := ask(wish{model: up + "-cut", prompt: "Hello!"})
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
+		_, err := ask(task{model: up + "-cut", prompt: "Hello!"})
 		if err == nil {
 			t.Fatal("the SDK accepts a broken response")
 		}

@@ -151,12 +151,12 @@ func (s *content) ollama(r api.ChatResponse) error {
 // Bedrock: aws-sdk-go-v2/service/bedrockruntime.
 
 func bedrockClient(c canned) *bedrockruntime.Client {
-	nobody := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
 	})
 	return bedrockruntime.New(bedrockruntime.Options{
 		Region: "none", BaseEndpoint: aws.String("http://none"),
-		Credentials: nobody, HTTPClient: c.client(), Retryer: aws.NopRetryer{},
+		Credentials: credentials, HTTPClient: c.client(), Retryer: aws.NopRetryer{},
 	})
 }
 

@@ -199,21 +199,21 @@ func (f *filler) promptText(s *object, name string) (any, bool) {
 	if v, ok := f.useText(f.given.take(textKinds(s, name)...), s); ok {
 		return v, true
 	}
-	if m := behindPreposition.FindStringSubmatch(f.given.text); m != nil && !shaped && !isStopWord(strings.ToLower(m[1])) && f.fits(s, m[1]) {
+	if m := afterPreposition.FindStringSubmatch(f.given.text); m != nil && !shaped && !isStopWord(strings.ToLower(m[1])) && f.fits(s, m[1]) {
 		return m[1], true
 	}
 	return nil, false
 }
 
 var (
-	behindPreposition = regexp.MustCompile(`(?i)\b(?:in|for|of|at|from|about|named|called)\s+(?:the\s+|a\s+|an\s+)?([\p{L}\p{N}_-]+)\s*[.!?]?\s*$`)
-	behindFor         = regexp.MustCompile(`(?is)\b(?:for|about|that says|saying)\s+(.+)$`)
+	afterPreposition = regexp.MustCompile(`(?i)\b(?:in|for|of|at|from|about|named|called)\s+(?:the\s+|a\s+|an\s+)?([\p{L}\p{N}_-]+)\s*[.!?]?\s*$`)
+	afterFor         = regexp.MustCompile(`(?is)\b(?:for|about|that says|saying)\s+(.+)$`)
 )
 
 // sentence returns the topic of a text: the part after "for" or "about", or all of it,
 // without the final punctuation.
 func sentence(text string) string {
-	if m := behindFor.FindStringSubmatch(text); m != nil {
+	if m := afterFor.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
 	return strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), ".!?"))

@@ -104,14 +104,14 @@ func TestQuirkJ3_StrictClientsAcceptErrors(t *testing.T) {
 	server := serve(t, sim.Config{Scenario: played})
 	for _, c := range emitters() {
 		for _, stream := range []bool{false, true} {
-			for _, asked := range []struct{ model, prompt string }{
+			for _, bad := range []struct{ model, prompt string }{
 				{"sim/scenario", "slow"}, {"sim/scenario", "overload"}, {"sim/scenario", "policy"}, {"sim/scenario", "no turn"}, {"gpt-5", "hi"}, {"sim/planner?x=y", "hi"},
 			} {
-				req := ask(asked.prompt)
-				req.Model, req.Stream = asked.model, stream
+				req := ask(bad.prompt)
+				req.Model, req.Stream = bad.model, stream
 				status, header, body := c.emitted(t, server.URL, req)
 				if err := emitcheck.Error(c.Dialect(), status, header, body); err != nil {
-					t.Errorf("%s, %s: %v\n%s", c.Dialect(), asked.prompt, err, body)
+					t.Errorf("%s, %s: %v\n%s", c.Dialect(), bad.prompt, err, body)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func (c *candidate) hasWord(w string) bool {
 // The limits of what is analyzed: the number of tools, and the size of their descriptions.
 const (
 	maxCandidateTools = 4 << 10
-	maxSaidOfTool     = 8 << 10
+	maxToolText       = 8 << 10
 )
 
 // candidatesOf returns the tools that the request's tool choice allows.
@@ -57,7 +57,7 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 		}
 		c := &candidate{
 			spec: t, words: wordsOf(t.Name), name: wordSet{}, same: same,
-			description: setOf(stems(head(t.Description, maxSaidOfTool))), parameters: setOf(parameterStems(t.Parameters)),
+			description: setOf(stems(head(t.Description, maxToolText))), parameters: setOf(parameterStems(t.Parameters)),
 		}
 		for _, w := range wordsOf(t.Namespace + " " + t.Name) {
 			c.name[stem(w)] = true
@@ -131,18 +131,18 @@ func parameterStems(src json.RawMessage) []string {
 	}
 	var b strings.Builder
 	for _, name := range properties.keys {
-		if b.Len() > maxSaidOfTool {
+		if b.Len() > maxToolText {
 			break
 		}
 		b.WriteString(name + " ")
 		list, _ := at(properties.get(name), "enum").([]any)
 		for _, e := range list {
-			if word, ok := e.(string); ok && b.Len() <= maxSaidOfTool {
+			if word, ok := e.(string); ok && b.Len() <= maxToolText {
 				b.WriteString(word + " ")
 			}
 		}
 	}
-	return stems(head(b.String(), maxSaidOfTool))
+	return stems(head(b.String(), maxToolText))
 }
 
 // parsedText is a text split into words, once for all tools.

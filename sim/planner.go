@@ -153,11 +153,11 @@ func userText(text string) string {
 		if m == nil {
 			break
 		}
-		_, behind, ok := strings.Cut(rest, "</"+m[1]+">")
+		_, after, ok := strings.Cut(rest, "</"+m[1]+">")
 		if !ok {
 			break
 		}
-		rest = strings.TrimSpace(behind)
+		rest = strings.TrimSpace(after)
 	}
 	if len(rest) > 2 && rest[0] == '"' && strings.IndexByte(rest[1:], '"') == len(rest)-2 {
 		rest = rest[1 : len(rest)-1] // opencode puts quotes around the whole prompt

@@ -110,7 +110,7 @@ func (r *Recorder) fail(err error) {
 type recordedBody struct {
 	io.ReadCloser
 	mu       sync.Mutex
-	kept     []byte
+	copied   []byte
 	done     bool
 	whole    func(b []byte, cut bool)
 	tooLarge func()
@@ -132,8 +132,8 @@ func (b *recordedBody) keep(p []byte) {
 	if b.done {
 		return
 	}
-	if b.kept = append(b.kept, p...); len(b.kept) > bodies.DefaultMax {
-		b.done, b.kept = true, nil
+	if b.copied = append(b.copied, p...); len(b.copied) > bodies.DefaultMax {
+		b.done, b.copied = true, nil
 		b.tooLarge()
 	}
 }
@@ -148,6 +148,6 @@ func (b *recordedBody) finish(cut bool) {
 	defer b.mu.Unlock()
 	if !b.done {
 		b.done = true
-		b.whole(b.kept, cut)
+		b.whole(b.copied, cut)
 	}
 }

@@ -48,12 +48,12 @@ func schemaInWords(req *dragoman.Request) json.RawMessage {
 			instructions += "\n" + req.Messages[i].Text()
 		}
 	}
-	_, behind, found := strings.Cut(instructions, "JSON Schema:\n")
+	_, rest, found := strings.Cut(instructions, "JSON Schema:\n")
 	if !found {
 		return nil
 	}
 	var src json.RawMessage
-	if json.NewDecoder(strings.NewReader(behind)).Decode(&src) != nil || len(src) == 0 || src[0] != '{' {
+	if json.NewDecoder(strings.NewReader(rest)).Decode(&src) != nil || len(src) == 0 || src[0] != '{' {
 		return nil
 	}
 	return src

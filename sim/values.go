@@ -172,11 +172,11 @@ func (v *values) namedBy(words []string, kinds ...valueKind) *value {
 	for i, w := range words {
 		names[i] = stem(w)
 	}
-	behind := func(val *value) bool { return val.before != "" && slices.Contains(names, val.before) }
+	after := func(val *value) bool { return val.before != "" && slices.Contains(names, val.before) }
 	before := func(val *value) bool {
 		return val.kind == number && val.after != "" && slices.Contains(names, val.after)
 	}
-	for _, named := range []func(*value) bool{behind, before} {
+	for _, named := range []func(*value) bool{after, before} {
 		for _, val := range v.all {
 			if !val.used && slices.Contains(kinds, val.kind) && named(val) {
 				val.used = true

@@ -38,8 +38,8 @@ type translation struct {
 	ours, theirs func(io.Writer, []byte) error
 	// fail is the minimum speed of ours relative to theirs; below it, the test fails.
 	fail float64
-	// says returns the meaning of the output, for comparison.
-	says func(testing.TB, []byte) string
+	// meaning returns the meaning of the output, for comparison.
+	meaning func(testing.TB, []byte) string
 }
 
 func translations(tb testing.TB) []translation {
@@ -56,9 +56,9 @@ func translations(tb testing.TB) []translation {
 	var schemas interop.SchemaCache
 	ours := atOnce(func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) })
 	return []translation{
-		{"request, Chat to Anthropic: a tool and two messages", request(dialectname.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, saysRequest},
-		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, saysRequest},
-		{"whole response, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.7, saysResponse},
+		{"request, Chat to Anthropic: a tool and two messages", request(dialectname.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, requestMeaning},
+		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, requestMeaning},
+		{"whole response, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.7, responseMeaning},
 		{
 			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dialectname.Anthropic), ourStream, bifrostStream, 2.8,
 			func(tb testing.TB, b []byte) string { return callsOf(collect(tb, dialectname.OpenAIChat, b)) },
@@ -194,9 +194,9 @@ func bifrostStream(w io.Writer, body []byte) error {
 	return err
 }
 
-// saysRequest returns the meaning of an Anthropic request: the number of tools and messages, and
+// requestMeaning returns the meaning of an Anthropic request: the number of tools and messages, and
 // all text.
-func saysRequest(tb testing.TB, body []byte) string {
+func requestMeaning(tb testing.TB, body []byte) string {
 	tb.Helper()
 	req, _, err := anthropic.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -219,7 +219,7 @@ func saysRequest(tb testing.TB, body []byte) string {
 	return out.String()
 }
 
-func saysResponse(tb testing.TB, body []byte) string {
+func responseMeaning(tb testing.TB, body []byte) string {
 	tb.Helper()
 	resp, _, err := openaichat.Codec{}.DecodeResponse(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -235,7 +235,7 @@ func TestBothTranslateTheSame(t *testing.T) {
 		if err := errors.Join(w.ours(&own, w.in), w.theirs(&other, w.in)); err != nil {
 			t.Fatal(w.name, err)
 		}
-		if a, b := w.says(t, own.Bytes()), w.says(t, other.Bytes()); a != b || len(a) < 10 {
+		if a, b := w.meaning(t, own.Bytes()), w.meaning(t, other.Bytes()); a != b || len(a) < 10 {
 			t.Errorf("%s: our result means\n%.600s\nbifrost's means\n%.600s", w.name, a, b)
 		}
 	}

@@ -55,8 +55,8 @@ func codecOf(d dragoman.Dialect) dialect.Codec {
 
 // path returns the path of a dialect.
 func path(d dragoman.Dialect) string {
-	for path, spoken := range dialectOf {
-		if spoken == d {
+	for path, dialect := range dialectOf {
+		if dialect == d {
 			return path
 		}
 	}

@@ -56,7 +56,7 @@ func TestC1_RunUsesSimulatorIfNothingIsConfigured(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if strings.Count(r.err, "simulator") != 1 || !strings.Contains(r.err, `→ read_file {"path":"letter.txt"}`) || !strings.Contains(r.err, "← read_file: ") {
-		t.Errorf("told:\n%s", r.err)
+		t.Errorf("standard error:\n%s", r.err)
 	}
 	if !strings.HasSuffix(r.out, "\n") || strings.Contains(r.out, "→") {
 		t.Errorf("the response: %q", r.out)

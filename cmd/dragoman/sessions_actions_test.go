@@ -96,7 +96,7 @@ func TestX9_RunActionExplainsMistakes(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		says string
+		want string
 	}{
 		{[]string{"run-action", "trip", "compact_native_histori"}, exitFailed, "did you mean compact_native_history?"},
 		{[]string{"run-action", "trip", extension.CompactID, "--param", "keep"}, exitUsage, "NAME=VALUE"},
@@ -107,8 +107,8 @@ func TestX9_RunActionExplainsMistakes(t *testing.T) {
 		{[]string{"actions", "trip", "--model", "sim/planner"}, exitFailed, "--model"},
 		{[]string{"actions", "trip", "--model", "sim/planner,sim/planner"}, exitFailed, "--model"},
 	} {
-		if r := sessionsOf(nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {
-			t.Errorf("%q: %+v, want code %d and %s", c.args, r, c.code, c.says)
+		if r := sessionsOf(nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: %+v, want code %d and %s", c.args, r, c.code, c.want)
 		}
 	}
 }

@@ -88,9 +88,9 @@ func (p Plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 // it.
 func (p Plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io.ReadCloser, dialect.DecodeOptions, error) {
 	var o dialect.DecodeOptions
-	asked := *req
-	asked.Stream = stream
-	valid, _, err := history.Normalize(&asked, history.Options{Limits: p.Codec.Limits()})
+	streamed := *req
+	streamed.Stream = stream
+	valid, _, err := history.Normalize(&streamed, history.Options{Limits: p.Codec.Limits()})
 	if err != nil {
 		return nil, o, err
 	}
@@ -98,7 +98,7 @@ func (p Plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io
 	if err != nil {
 		return nil, o, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+p.Path(asked.Model, stream), bytes.NewReader(enc.Body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+p.Path(streamed.Model, stream), bytes.NewReader(enc.Body))
 	if err != nil {
 		return nil, o, err
 	}

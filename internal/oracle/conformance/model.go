@@ -204,7 +204,7 @@ func sameJSON(a, b string) bool {
 	return x.String() == y.String()
 }
 
-func says(t *testing.T, resp *dragoman.Response, want string) {
+func checkText(t *testing.T, resp *dragoman.Response, want string) {
 	t.Helper()
 	if resp.Text() != want || resp.Stop.Reason != dragoman.StopEnd {
 		t.Errorf("text %q with stop reason %q, want text %q", resp.Text(), resp.Stop.Reason, want)
@@ -214,26 +214,26 @@ func says(t *testing.T, resp *dragoman.Response, want string) {
 func text(t *testing.T, s *session) {
 	req := request("Hello, wörld 🙂!")
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief."}}
-	says(t, s.ask(t, req), "You said: Hello, wörld 🙂!")
+	checkText(t, s.ask(t, req), "You said: Hello, wörld 🙂!")
 	if !s.sent("Be brief.") {
 		t.Error("the instructions were not sent")
 	}
 	req.Messages = append(req.Messages, dragoman.UserText("And again."))
-	says(t, s.ask(t, req), "You said: And again.")
+	checkText(t, s.ask(t, req), "You said: And again.")
 }
 
 func call(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo?", weather())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
-	says(t, s.ask(t, req), "get_weather says: 4 °C")
+	checkText(t, s.ask(t, req), "get_weather says: 4 °C")
 }
 
 func parallelCalls(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo and Bergen?", weather())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`, "get_weather", `{"city":"Bergen"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C"), got[1].ResultText("8 °C")))
-	says(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
+	checkText(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
 }
 
 func freeform(t *testing.T, s *session) {
@@ -307,7 +307,7 @@ func reasoningReplay(t *testing.T, s *session) {
 	got := calls(t, resp, "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
 	resp = s.ask(t, req)
-	says(t, resp, "get_weather says: 4 °C")
+	checkText(t, resp, "get_weather says: 4 °C")
 	if !s.sent("something that tools can do") {
 		t.Error("the reasoning was not sent back")
 	}
@@ -469,7 +469,7 @@ func slowReader(t *testing.T, s *session) {
 	req := request(prompt)
 	req.Model = "sim/echo"
 	if !s.streamed {
-		says(t, s.ask(t, req), prompt)
+		checkText(t, s.ask(t, req), prompt)
 		return
 	}
 	var c dragoman.Collector
@@ -487,5 +487,5 @@ func slowReader(t *testing.T, s *session) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, resp, prompt)
+	checkText(t, resp, prompt)
 }

@@ -113,7 +113,7 @@ func anthropicBlock(b object, uses *ids) string {
 	typ := b.filled("type")
 	switch typ {
 	case "server_tool_use", "mcp_tool_use":
-		if b.c.kept {
+		if b.c.passThrough {
 			break // any id is allowed, because it is passed through
 		}
 		fallthrough
@@ -167,7 +167,7 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 		s.start(e)
 	case !s.started:
 		e.bad("", "before message_start")
-	case s.stopped && name != "message_stop" && (!s.kept || name != "message_delta"):
+	case s.stopped && name != "message_stop" && (!s.passThrough || name != "message_delta"):
 		e.bad("", "after message_delta")
 	default:
 		s.event(e, name)

@@ -159,7 +159,7 @@ func (s *cohereStream) event(e object, name string) {
 			cohereUsage(u)
 		}
 	default:
-		if !s.kept {
+		if !s.passThrough {
 			e.bad("type", "unknown event")
 		}
 	}

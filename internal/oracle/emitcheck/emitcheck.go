@@ -124,7 +124,7 @@ func Order(d dragoman.Dialect, body []byte) error {
 	if err != nil {
 		return err
 	}
-	j.keeps()
+	j.setPassThrough()
 	s := newChecker(d, nil, j)
 	if _, err := s.Write(body); err != nil {
 		return err
@@ -137,8 +137,8 @@ func Order(d dragoman.Dialect, body []byte) error {
 type judge interface {
 	next(n int, name string, data []byte) error
 	end() error
-	keeps()
-	keeping() bool
+	setPassThrough()
+	isPassThrough() bool
 }
 
 func judgeOf(d dragoman.Dialect) (judge, error) {
@@ -170,10 +170,10 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 		}
 		return &Checker{frames: f, err: err}
 	}
-	kept := lineReader{kept: to.keeping()}
+	passThrough := lineReader{passThrough: to.isPassThrough()}
 	switch d {
 	case dialectname.Ollama:
-		return of("application/x-ndjson", &lines{to: to, lines: kept})
+		return of("application/x-ndjson", &lines{to: to, lines: passThrough})
 	case dialectname.Bedrock:
 		return of("application/vnd.amazon.eventstream", &frames{to: to})
 	case dialectname.Gemini:
@@ -184,7 +184,7 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 			return of("application/json", &array{to: to})
 		}
 	}
-	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: kept})
+	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: passThrough})
 }
 
 // Write checks the next bytes. After an error it always returns that error.

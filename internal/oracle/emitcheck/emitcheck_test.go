@@ -38,8 +38,8 @@ func (s streams) run(t *testing.T) {
 		}
 	}
 	for _, b := range s.broken {
-		says(t, b, emitcheck.Stream(s.dialect, nil, []byte(b.body)))
-		says(t, b, bytewise(s.dialect, b.body))
+		expect(t, b, emitcheck.Stream(s.dialect, nil, []byte(b.body)))
+		expect(t, b, bytewise(s.dialect, b.body))
 	}
 }
 
@@ -54,7 +54,7 @@ func bytewise(d dragoman.Dialect, body string) error {
 	return c.Close()
 }
 
-func says(t *testing.T, b broken, err error) {
+func expect(t *testing.T, b broken, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), b.rule) {
 		t.Errorf("%s: %v, want %q\n%s", b.name, err, b.rule, b.body)
@@ -76,7 +76,7 @@ func (w wholes) run(t *testing.T) {
 		}
 	}
 	for _, b := range w.broken {
-		says(t, b, emitcheck.Whole(w.dialect, 200, nil, []byte(b.body)))
+		expect(t, b, emitcheck.Whole(w.dialect, 200, nil, []byte(b.body)))
 	}
 }
 
@@ -96,7 +96,7 @@ func (f failures) run(t *testing.T) {
 		}
 	}
 	for _, b := range f.broken {
-		says(t, b, emitcheck.Error(f.dialect, f.status, nil, []byte(b.body)))
+		expect(t, b, emitcheck.Error(f.dialect, f.status, nil, []byte(b.body)))
 	}
 }
 
@@ -132,7 +132,7 @@ func TestHeadersAndStatuses(t *testing.T) {
 // (quirk J2).
 func TestVendorHeadersAreRequired(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
-	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
+	anthropicText := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
 	for _, e := range []struct {
 		request, body, typ string
 		status             int
@@ -148,8 +148,8 @@ func TestVendorHeadersAreRequired(t *testing.T) {
 		{askOllama + `}`, olText + olEnd, ofLines, 200, "Cache-Control", "want no-cache for a stream"},
 		{askGemini + "streamGenerateContent {}", "[" + gemEnd + "]", ofJSON, 200, "Cache-Control", "want no-cache for a stream"},
 		{askResponses + `}`, response("completed", msgItem), ofJSON, 200, "X-Request-Id", "missing header X-Request-Id"},
-		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "Request-Id", "missing header Request-Id"},
-		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "X-Request-Id", ""},
+		{askAnthropic + `,"stream":true}`, anthropicText, ofEvents, 200, "Request-Id", "missing header Request-Id"},
+		{askAnthropic + `,"stream":true}`, anthropicText, ofEvents, 200, "X-Request-Id", ""},
 		{"GET /v1/models", `{"object":"list","data":[]}`, ofJSON, 200, "X-Request-Id", "missing header X-Request-Id"},
 		{"GET /nowhere", openaiErr, ofJSON, 404, "X-Request-Id", "missing header X-Request-Id"},
 		{askGemini + "generateContent {}", gemEnd, ofJSON, 200, "X-Request-Id", ""},

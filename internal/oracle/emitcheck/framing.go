@@ -11,8 +11,8 @@ import (
 // find a CR.
 type lineReader struct {
 	rest []byte
-	// kept: the bytes may be from another server, which may end lines in CR LF.
-	kept bool
+	// passThrough: the bytes may be from another server, which may end lines in CR LF.
+	passThrough bool
 }
 
 func (r *lineReader) feed(p []byte, line func([]byte) error) error {
@@ -26,7 +26,7 @@ func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 		if len(r.rest) > 0 {
 			l = append(r.rest, l...) //nolint:gocritic // the rest is the beginning of this line
 		}
-		if r.kept {
+		if r.passThrough {
 			l = bytes.TrimSuffix(l, []byte{'\r'})
 		}
 		if bytes.IndexByte(l, '\r') >= 0 {
@@ -268,15 +268,15 @@ func (f *array) over(c byte) error {
 // base is shared by the judges of all streams: each stream has exactly one end.
 type base struct {
 	over string // what ended the stream; empty until then
-	// kept: the stream may contain values from another server; see [Order].
-	kept bool
+	// passThrough: the stream may contain values from another server; see [Order].
+	passThrough bool
 }
 
-func (b *base) keeps()        { b.kept = true }
-func (b *base) keeping() bool { return b.kept }
+func (b *base) setPassThrough()     { b.passThrough = true }
+func (b *base) isPassThrough() bool { return b.passThrough }
 
 func (b *base) check(kind string, n int, typ string) *check {
-	return &check{where: place(kind, n, typ), kept: b.kept}
+	return &check{where: place(kind, n, typ), passThrough: b.passThrough}
 }
 
 func (b *base) open(c *check) {

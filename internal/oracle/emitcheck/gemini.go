@@ -34,7 +34,7 @@ func (f *eitherFraming) feed(p []byte) error {
 		if p[0] == '[' {
 			f.chosen = &array{to: f.to}
 		} else {
-			f.chosen = &sseFraming{to: f.to, lines: lineReader{kept: f.to.keeping()}}
+			f.chosen = &sseFraming{to: f.to, lines: lineReader{passThrough: f.to.isPassThrough()}}
 		}
 	}
 	return f.chosen.feed(p)
@@ -150,11 +150,11 @@ func (s *geminiStream) end() error {
 		switch {
 		case !c.finished:
 			return fmt.Errorf("candidate %d has no finishReason", i)
-		case c.streaming && !s.kept:
+		case c.streaming && !s.passThrough:
 			return fmt.Errorf("candidate %d ends inside a call", i)
 		}
 	}
-	if !s.usage && !s.kept {
+	if !s.usage && !s.passThrough {
 		return errors.New("usageMetadata: missing at the end")
 	}
 	return nil

@@ -76,8 +76,8 @@ const (
 
 func TestResponsesAreCheckedAgainstRequests(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
-	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
-	told := framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker
+	anthropicText := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
+	responsesText := framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker
 	calls := chatRole + chatCall + chatArgs + chatTool + chatDone
 	called := swap(swap(chatBody, `"refusal":null`, `"refusal":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`), `"stop"`, `"tool_calls"`)
 	claude := "Anthropic-Version 2023-06-01"
@@ -104,10 +104,10 @@ func TestResponsesAreCheckedAgainstRequests(t *testing.T) {
 		{askChat + "}", "", 502, "text/html", openaiErr, "content type"},
 		{askResponses + "}", "", 200, ofJSON, response("completed", msgItem), ""},
 		{askResponses + "}", "", 200, ofJSON, swap(response("completed", msgItem), `"metadata":{},`, ""), "/metadata: missing"},
-		{askResponses + `,"stream":true}`, "", 200, ofEvents, told, ""},
-		{askResponses + `,"stream":true}`, "", 200, ofEvents, strings.TrimSuffix(told, doneMarker), "[DONE]"},
+		{askResponses + `,"stream":true}`, "", 200, ofEvents, responsesText, ""},
+		{askResponses + `,"stream":true}`, "", 200, ofEvents, strings.TrimSuffix(responsesText, doneMarker), "[DONE]"},
 		{askAnthropic + "}", "", 200, ofJSON, anthBody, ""},
-		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, said, ""},
+		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, anthropicText, ""},
 		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, msgStart + textDelta, "is not open"},
 		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, msgStart + textStart + msgError, ""},
 		{askAnthropic + "}", "", 429, ofJSON, openaiErr, "/type: missing"},
@@ -250,7 +250,7 @@ func served(t *testing.T, h http.HandlerFunc) (ask func(context.Context) io.Read
 }
 
 func TestStreamIsNotBuffered(t *testing.T) {
-	heard := make(chan struct{})
+	received := make(chan struct{})
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		if err := errors.Join(c.SetWriteDeadline(time.Now().Add(time.Hour)), c.SetReadDeadline(time.Now().Add(time.Hour)), c.EnableFullDuplex()); err != nil {
@@ -263,14 +263,14 @@ func TestStreamIsNotBuffered(t *testing.T) {
 		of(w.Header(), ofEvents)
 		_ = c.Flush() // flushes only the status
 		for _, piece := range []string{chatRole[:9], chatRole[9:], chatText, chatStop + chatDone} {
-			<-heard
+			<-received
 			_, _ = io.WriteString(w, piece)
 			_ = c.Flush()
 		}
 	})
 	body := ask(t.Context())
 	for _, piece := range []string{chatRole[:9], chatRole[9:], chatText, chatStop + chatDone} {
-		heard <- struct{}{}
+		received <- struct{}{}
 		got := make([]byte, len(piece))
 		if _, err := io.ReadFull(body, got); err != nil || string(got) != piece {
 			t.Fatalf("%v: %s", err, got)
@@ -340,18 +340,18 @@ func TestShutdownMustEndResponses(t *testing.T) {
 
 func TestProxyChecksLikeHandler(t *testing.T) {
 	for _, tc := range []struct{ body, rule string }{{chatRole + chatText + chatStop + chatDone, ""}, {chatRole + chatText, "no end"}} {
-		heard := make(chan struct{})
-		behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		received := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Host != "the.client.said" {
 				t.Error(r.Host)
 			}
 			of(w.Header(), ofEvents)
 			_, _ = io.WriteString(w, tc.body[:len(chatRole)])
 			_ = http.NewResponseController(w).Flush()
-			<-heard
+			<-received
 			_, _ = io.WriteString(w, tc.body[len(chatRole):])
 		}))
-		to, err := url.Parse(behind.URL)
+		to, err := url.Parse(server.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,14 +370,14 @@ func TestProxyChecksLikeHandler(t *testing.T) {
 		if _, err := io.ReadFull(resp.Body, first); err != nil {
 			t.Fatal(err)
 		}
-		close(heard)
+		close(received)
 		rest, err := io.ReadAll(resp.Body)
 		if err != nil || string(first)+string(rest) != tc.body {
 			t.Errorf("%v: %s%s", err, first, rest)
 		}
 		_ = resp.Body.Close()
 		proxy.Close()
-		behind.Close()
+		server.Close()
 		if got := strings.Join(found.found, "\n"); (got == "") != (tc.rule == "") || !strings.Contains(got, tc.rule) {
 			t.Errorf("%q, want %q", got, tc.rule)
 		}
@@ -385,7 +385,7 @@ func TestProxyChecksLikeHandler(t *testing.T) {
 }
 
 func TestProxyRespondsWhileRequestIsSent(t *testing.T) {
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		_ = c.EnableFullDuplex()
 		if _, err := io.ReadFull(r.Body, make([]byte, len(`{"stream":true}`))); err != nil {
@@ -399,8 +399,8 @@ func TestProxyRespondsWhileRequestIsSent(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, chatStop+chatDone)
 	}))
-	defer behind.Close()
-	to, err := url.Parse(behind.URL)
+	defer server.Close()
+	to, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -271,7 +271,7 @@ func (s *chatStream) choice(ch object) {
 	} else if d.has("role") {
 		d.bad("role", "not in the first delta of the choice")
 	}
-	if _, parts := d.m["content"].([]any); !parts || !d.c.kept {
+	if _, parts := d.m["content"].([]any); !parts || !d.c.passThrough {
 		d.maybe("content")
 	}
 	d.maybe("refusal")

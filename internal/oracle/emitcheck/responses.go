@@ -72,7 +72,7 @@ func responseEnd(r object, status string) {
 		r.value("error", "does not match status %q", status)
 	}
 	if failed {
-		if !e.c.kept {
+		if !e.c.passThrough {
 			e.filled("code")
 			e.filled("message")
 		}

@@ -108,17 +108,17 @@ func with(evs []string, i int, from, to string) []string {
 
 func TestQuirkC23_ResponsesStreams(t *testing.T) {
 	turn := framed(begun(), rsEvents, at(1, msgEvents), at(2, fcEvents), at(3, ctcEvents), one(completed(swap(rsItem, "gAA", "gAA_again"), msgItem, fcItem, ctcItem))) + doneMarker
-	said := func(evs ...[]string) string { return framed(append([][]string{begun()}, evs...)...) + doneMarker }
-	text := said(msgEvents, one(completed(msgItem)))
+	streamOf := func(evs ...[]string) string { return framed(append([][]string{begun()}, evs...)...) + doneMarker }
+	text := streamOf(msgEvents, one(completed(msgItem)))
 	cut := swap(fcItem, `"status":"completed","call_id":"call_1","name":"f","arguments":"{}"`, `"status":"incomplete","call_id":"call_1","name":"f","arguments":"{"`)
 	streams{dialectname.OpenAIResponses, []string{
 		turn, text, framed(begun(errorEvent, failed)) + doneMarker, framed([]string{errorEvent, failed}) + doneMarker, ": ping\n\n" + text,
-		said([]string{fcEvents[0], swap(fcEvents[1], "{}", "{"), swap(fcEvents[2], "{}", "{"), swap(fcEvents[3], fcItem, cut)}, one(`{"type":"response.incomplete","response":`+response("incomplete", cut)+`}`)),
+		streamOf([]string{fcEvents[0], swap(fcEvents[1], "{}", "{"), swap(fcEvents[2], "{}", "{"), swap(fcEvents[3], fcItem, cut)}, one(`{"type":"response.incomplete","response":`+response("incomplete", cut)+`}`)),
 	}, []broken{
 		{"no end", framed(begun(), msgEvents), "the stream has no end"},
 		{"no [DONE]", framed(begun(), msgEvents, one(completed(msgItem))), "the stream ends without [DONE]"},
 		{"[DONE] early", framed(begun()) + doneMarker, "event 2: [DONE] before response.completed"},
-		{"after the end", said(msgEvents, []string{completed(msgItem), completed(msgItem)}), "event 9 (response.completed): after the end, which was response.completed"},
+		{"after the end", streamOf(msgEvents, []string{completed(msgItem), completed(msgItem)}), "event 9 (response.completed): after the end, which was response.completed"},
 		{"no created", framed(one(inProgress), msgEvents, one(completed(msgItem))) + doneMarker, "event 0 (response.in_progress): out of order"},
 		{"no in_progress", framed(one(created), msgEvents, one(completed(msgItem))) + doneMarker, "event 1 (response.output_item.added): before response.in_progress"},
 		{"created twice", framed([]string{created, created}), "event 1 (response.created): out of order"},
@@ -131,54 +131,54 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 		{"no metadata", framed(one(swap(created, `"metadata":{},`, ""))), "event 0 (response.created) /response/metadata: missing"},
 		{"output at the start", framed(one(swap(created, `"output":[]`, `"output":[{}]`))), "event 0 (response.created) /response/output: not empty"},
 		{"another response", framed([]string{created, swap(inProgress, "resp_1", "resp_2")}), "event 1 (response.in_progress) /response/id: \"resp_2\", but the response started with \"resp_1\""},
-		{"a gap in the indexes", said(at(1, msgEvents)), "event 2 (response.output_item.added) /output_index: 1, want 0"},
-		{"no item", said(msgEvents[1:]), "event 2 (response.content_part.added) /output_index: item 0 was never added"},
-		{"another item id", said(with(msgEvents, 2, "msg_1", "msg_2")), "event 4 (response.output_text.delta) /item_id: \"msg_2\", but the item was added as \"msg_1\""},
-		{"another item at the end", said(with(msgEvents, 5, "msg_1", "msg_2")), "event 7 (response.output_item.done) /item: the item was added as message \"msg_1\""},
-		{"no item id", said(with(msgEvents, 2, `"item_id":"msg_1",`, "")), "event 4 (response.output_text.delta) /item_id: missing"},
-		{"duplicate id", said(msgEvents, at(1, msgEvents)), "event 8 (response.output_item.added) /item/id: duplicate \"msg_1\""},
-		{"an id of another kind", said(with(msgEvents, 0, "msg_1", "fc_1")), "event 2 (response.output_item.added) /item/id: \"fc_1\" does not begin with \"msg_\""},
-		{"an item added as completed", said(with(msgEvents, 0, "in_progress", "completed")), "event 2 (response.output_item.added) /item/status: \"completed\""},
-		{"an item added with content", said(with(fcEvents, 0, `"arguments":""`, `"arguments":"{}"`)), "event 2 (response.output_item.added) /item/arguments: not empty"},
-		{"no part", said(without(msgEvents, 1)), "event 3 (response.output_text.delta) /content_index: part 0 is not open"},
-		{"an empty delta", said(with(msgEvents, 2, `"Hi"`, `""`)), "event 4 (response.output_text.delta) /delta: empty"},
-		{"a delta of another kind", said(with(msgEvents, 2, "output_text", "refusal")), "event 4 (response.refusal.delta) /type: not allowed in a part of type output_text"},
-		{"a text differs from its deltas", said(with(msgEvents, 3, `"Hi"`, `"Ho"`)), "event 5 (response.output_text.done) /text: differs from its deltas"},
-		{"a part without the end of its text", said(without(msgEvents, 3)), "event 5 (response.content_part.done): done before its text"},
-		{"a part differs from its deltas", said(with(msgEvents, 4, `"Hi"`, `"Ho"`)), "event 6 (response.content_part.done) /part: differs from its deltas"},
-		{"an item with an open part", said(without(msgEvents, 4)), "event 6 (response.output_item.done) /item/content/0: the part was never done"},
-		{"an item differs from its deltas", said(with(msgEvents, 5, `"Hi"`, `"Ho"`)), "event 7 (response.output_item.done) /item/content/0: the output_text differs from its deltas"},
-		{"an item without a part", said(with(msgEvents, 5, `{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}`, "")), "/item/content: 0 parts, 1 were streamed"},
-		{"arguments differ from their deltas", said(with(fcEvents, 2, "{}", `{\"a\":1}`)), "event 4 (response.function_call_arguments.done) /arguments: differs from its deltas"},
-		{"arguments without a done event", said(without(fcEvents, 2)), "event 4 (response.output_item.done) /item/arguments: missing its done event"},
-		{"arguments are not an object", said(with(with(with(fcEvents, 1, "{}", ""), 2, "{}", ""), 3, "{}", "")[0:1], with(fcEvents, 2, "{}", "")[2:3], with(fcEvents, 3, `"{}"`, `""`)[3:]), "event 4 (response.output_item.done) /item/arguments: \"\" is not a JSON object"},
-		{"a delta after the arguments", said(fcEvents[:3], fcEvents[1:2]), "event 5 (response.function_call_arguments.delta): the arguments is done"},
-		{"input for a function", said(fcEvents[:1], []string{swap(ctcEvents[1], "ctc_1", "fc_1")}), "event 3 (response.custom_tool_call_input.delta) /type: not allowed in a function_call"},
-		{"another call_id", said(with(fcEvents, 3, "call_1", "call_9")), "event 5 (response.output_item.done) /item/call_id: \"call_9\", but the item was added with \"call_1\""},
-		{"after the item", said(msgEvents, msgEvents[2:3]), "event 8 (response.output_text.delta) /output_index: item 0 is done"},
-		{"an unknown event", said(one(`{"type":"codex.rate_limits","output_index":0}`)), "event 2 (codex.rate_limits) /output_index: item 0 was never added"},
-		{"an item without a done event", said(msgEvents[:5], one(completed(msgItem))), "event 7 (response.completed) /response/output: item 0 was never done"},
-		{"an empty output", said(msgEvents, one(completed())), "event 8 (response.completed) /response/output: 0 items, 1 were streamed"},
-		{"an output that differs", said(msgEvents, one(completed(swap(msgItem, "Hi", "Ho")))), "event 8 (response.completed) /response/output: item 0 differs from its output_item.done"},
-		{"another status", said(msgEvents, one(swap(completed(msgItem), `"status":"completed","model"`, `"status":"failed","model"`))), "/response/status: \"failed\" in response.completed"},
-		{"wrong usage total", said(msgEvents, one(swap(completed(msgItem), `"total_tokens":10`, `"total_tokens":9`))), "/response/usage/total_tokens: 9, want 9 + 1"},
-		{"more cached than input", said(msgEvents, one(swap(completed(msgItem), `"cached_tokens":0`, `"cached_tokens":10`))), "/response/usage/input_tokens_details/cached_tokens: more than the 9 input tokens"},
-		{"more reasoning than output", said(msgEvents, one(swap(completed(msgItem), `"reasoning_tokens":0`, `"reasoning_tokens":2`))), "/response/usage/output_tokens_details/reasoning_tokens: more than the 1 output tokens"},
-		{"an incomplete item in a completed response", said(with(msgEvents, 5, "completed", "incomplete"), one(completed(swap(msgItem, "completed", "incomplete")))), "event 8 (response.completed) /response/output/0/status: incomplete in a completed response"},
-		{"an unknown reason", said(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), "max_output_tokens", "end_turn") + `}`)), "/response/incomplete_details/reason: \"end_turn\" is not one of"},
-		{"tier of another vendor", said(msgEvents, one(swap(completed(msgItem), `"object"`, `"service_tier":"standard","object"`))), "/response/service_tier: \"standard\" is not one of"},
-		{"another name at the end of a call", said(with(fcEvents, 3, `"name":"f"`, `"name":"g"`)), "event 5 (response.output_item.done) /item/name: \"g\", but the item was added as \"f\""},
-		{"an invalid id", said(with(msgEvents, 0, "msg_1", "msg_1.x")), "event 2 (response.output_item.added) /item/id: \"msg_1.x\" does not match"},
-		{"a part without logprobs", said(with(msgEvents, 1, `,"logprobs":[]`, "")), "event 3 (response.content_part.added) /part/logprobs: missing"},
-		{"a delta without logprobs", said(with(msgEvents, 2, `,"logprobs":[]`, "")), "event 4 (response.output_text.delta) /logprobs: missing"},
-		{"a text without logprobs", said(with(msgEvents, 3, `"logprobs":[]`, `"logprobs":null`)), "event 5 (response.output_text.done) /logprobs: not an array"},
-		{"usage without details", said(msgEvents, one(swap(completed(msgItem), `"input_tokens_details":{"cached_tokens":0},`, ""))), "/response/usage/input_tokens_details: missing"},
-		{"incomplete without a reason", said(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), `{"reason":"max_output_tokens"}`, "null") + `}`)), "/response/incomplete_details: does not match status \"incomplete\""},
-		{"failed without an error", said(one(swap(failed, `{"code":"server_error","message":"Broken."}`, "null"))), "event 2 (response.failed) /response/error: does not match status \"failed\""},
-		{"failed without a code", said(one(swap(failed, `"code":"server_error",`, ""))), "event 2 (response.failed) /response/error/code: missing"},
-		{"completed after an error", said(one(errorEvent), one(completed())), "event 3 (response.completed): after an error"},
+		{"a gap in the indexes", streamOf(at(1, msgEvents)), "event 2 (response.output_item.added) /output_index: 1, want 0"},
+		{"no item", streamOf(msgEvents[1:]), "event 2 (response.content_part.added) /output_index: item 0 was never added"},
+		{"another item id", streamOf(with(msgEvents, 2, "msg_1", "msg_2")), "event 4 (response.output_text.delta) /item_id: \"msg_2\", but the item was added as \"msg_1\""},
+		{"another item at the end", streamOf(with(msgEvents, 5, "msg_1", "msg_2")), "event 7 (response.output_item.done) /item: the item was added as message \"msg_1\""},
+		{"no item id", streamOf(with(msgEvents, 2, `"item_id":"msg_1",`, "")), "event 4 (response.output_text.delta) /item_id: missing"},
+		{"duplicate id", streamOf(msgEvents, at(1, msgEvents)), "event 8 (response.output_item.added) /item/id: duplicate \"msg_1\""},
+		{"an id of another kind", streamOf(with(msgEvents, 0, "msg_1", "fc_1")), "event 2 (response.output_item.added) /item/id: \"fc_1\" does not begin with \"msg_\""},
+		{"an item added as completed", streamOf(with(msgEvents, 0, "in_progress", "completed")), "event 2 (response.output_item.added) /item/status: \"completed\""},
+		{"an item added with content", streamOf(with(fcEvents, 0, `"arguments":""`, `"arguments":"{}"`)), "event 2 (response.output_item.added) /item/arguments: not empty"},
+		{"no part", streamOf(without(msgEvents, 1)), "event 3 (response.output_text.delta) /content_index: part 0 is not open"},
+		{"an empty delta", streamOf(with(msgEvents, 2, `"Hi"`, `""`)), "event 4 (response.output_text.delta) /delta: empty"},
+		{"a delta of another kind", streamOf(with(msgEvents, 2, "output_text", "refusal")), "event 4 (response.refusal.delta) /type: not allowed in a part of type output_text"},
+		{"a text differs from its deltas", streamOf(with(msgEvents, 3, `"Hi"`, `"Ho"`)), "event 5 (response.output_text.done) /text: differs from its deltas"},
+		{"a part without the end of its text", streamOf(without(msgEvents, 3)), "event 5 (response.content_part.done): done before its text"},
+		{"a part differs from its deltas", streamOf(with(msgEvents, 4, `"Hi"`, `"Ho"`)), "event 6 (response.content_part.done) /part: differs from its deltas"},
+		{"an item with an open part", streamOf(without(msgEvents, 4)), "event 6 (response.output_item.done) /item/content/0: the part was never done"},
+		{"an item differs from its deltas", streamOf(with(msgEvents, 5, `"Hi"`, `"Ho"`)), "event 7 (response.output_item.done) /item/content/0: the output_text differs from its deltas"},
+		{"an item without a part", streamOf(with(msgEvents, 5, `{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}`, "")), "/item/content: 0 parts, 1 were streamed"},
+		{"arguments differ from their deltas", streamOf(with(fcEvents, 2, "{}", `{\"a\":1}`)), "event 4 (response.function_call_arguments.done) /arguments: differs from its deltas"},
+		{"arguments without a done event", streamOf(without(fcEvents, 2)), "event 4 (response.output_item.done) /item/arguments: missing its done event"},
+		{"arguments are not an object", streamOf(with(with(with(fcEvents, 1, "{}", ""), 2, "{}", ""), 3, "{}", "")[0:1], with(fcEvents, 2, "{}", "")[2:3], with(fcEvents, 3, `"{}"`, `""`)[3:]), "event 4 (response.output_item.done) /item/arguments: \"\" is not a JSON object"},
+		{"a delta after the arguments", streamOf(fcEvents[:3], fcEvents[1:2]), "event 5 (response.function_call_arguments.delta): the arguments is done"},
+		{"input for a function", streamOf(fcEvents[:1], []string{swap(ctcEvents[1], "ctc_1", "fc_1")}), "event 3 (response.custom_tool_call_input.delta) /type: not allowed in a function_call"},
+		{"another call_id", streamOf(with(fcEvents, 3, "call_1", "call_9")), "event 5 (response.output_item.done) /item/call_id: \"call_9\", but the item was added with \"call_1\""},
+		{"after the item", streamOf(msgEvents, msgEvents[2:3]), "event 8 (response.output_text.delta) /output_index: item 0 is done"},
+		{"an unknown event", streamOf(one(`{"type":"codex.rate_limits","output_index":0}`)), "event 2 (codex.rate_limits) /output_index: item 0 was never added"},
+		{"an item without a done event", streamOf(msgEvents[:5], one(completed(msgItem))), "event 7 (response.completed) /response/output: item 0 was never done"},
+		{"an empty output", streamOf(msgEvents, one(completed())), "event 8 (response.completed) /response/output: 0 items, 1 were streamed"},
+		{"an output that differs", streamOf(msgEvents, one(completed(swap(msgItem, "Hi", "Ho")))), "event 8 (response.completed) /response/output: item 0 differs from its output_item.done"},
+		{"another status", streamOf(msgEvents, one(swap(completed(msgItem), `"status":"completed","model"`, `"status":"failed","model"`))), "/response/status: \"failed\" in response.completed"},
+		{"wrong usage total", streamOf(msgEvents, one(swap(completed(msgItem), `"total_tokens":10`, `"total_tokens":9`))), "/response/usage/total_tokens: 9, want 9 + 1"},
+		{"more cached than input", streamOf(msgEvents, one(swap(completed(msgItem), `"cached_tokens":0`, `"cached_tokens":10`))), "/response/usage/input_tokens_details/cached_tokens: more than the 9 input tokens"},
+		{"more reasoning than output", streamOf(msgEvents, one(swap(completed(msgItem), `"reasoning_tokens":0`, `"reasoning_tokens":2`))), "/response/usage/output_tokens_details/reasoning_tokens: more than the 1 output tokens"},
+		{"an incomplete item in a completed response", streamOf(with(msgEvents, 5, "completed", "incomplete"), one(completed(swap(msgItem, "completed", "incomplete")))), "event 8 (response.completed) /response/output/0/status: incomplete in a completed response"},
+		{"an unknown reason", streamOf(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), "max_output_tokens", "end_turn") + `}`)), "/response/incomplete_details/reason: \"end_turn\" is not one of"},
+		{"tier of another vendor", streamOf(msgEvents, one(swap(completed(msgItem), `"object"`, `"service_tier":"standard","object"`))), "/response/service_tier: \"standard\" is not one of"},
+		{"another name at the end of a call", streamOf(with(fcEvents, 3, `"name":"f"`, `"name":"g"`)), "event 5 (response.output_item.done) /item/name: \"g\", but the item was added as \"f\""},
+		{"an invalid id", streamOf(with(msgEvents, 0, "msg_1", "msg_1.x")), "event 2 (response.output_item.added) /item/id: \"msg_1.x\" does not match"},
+		{"a part without logprobs", streamOf(with(msgEvents, 1, `,"logprobs":[]`, "")), "event 3 (response.content_part.added) /part/logprobs: missing"},
+		{"a delta without logprobs", streamOf(with(msgEvents, 2, `,"logprobs":[]`, "")), "event 4 (response.output_text.delta) /logprobs: missing"},
+		{"a text without logprobs", streamOf(with(msgEvents, 3, `"logprobs":[]`, `"logprobs":null`)), "event 5 (response.output_text.done) /logprobs: not an array"},
+		{"usage without details", streamOf(msgEvents, one(swap(completed(msgItem), `"input_tokens_details":{"cached_tokens":0},`, ""))), "/response/usage/input_tokens_details: missing"},
+		{"incomplete without a reason", streamOf(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), `{"reason":"max_output_tokens"}`, "null") + `}`)), "/response/incomplete_details: does not match status \"incomplete\""},
+		{"failed without an error", streamOf(one(swap(failed, `{"code":"server_error","message":"Broken."}`, "null"))), "event 2 (response.failed) /response/error: does not match status \"failed\""},
+		{"failed without a code", streamOf(one(swap(failed, `"code":"server_error",`, ""))), "event 2 (response.failed) /response/error/code: missing"},
+		{"completed after an error", streamOf(one(errorEvent), one(completed())), "event 3 (response.completed): after an error"},
 		{"an error without response.failed", framed(begun(errorEvent)), "the stream has no end"},
-		{"an error without param", said(one(swap(errorEvent, `,"param":null`, ""))), "event 2 (error) /param: missing"},
+		{"an error without param", streamOf(one(swap(errorEvent, `,"param":null`, ""))), "event 2 (error) /param: missing"},
 	}}.run(t)
 }
 
@@ -215,7 +215,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 
 // Items of hosted tools have events of their own.
 func TestResponsesHostedItems(t *testing.T) {
-	said := func(items []string, events ...string) string {
+	streamOf := func(items []string, events ...string) string {
 		return framed(begun(), events, one(completed(items...))) + doneMarker
 	}
 	item := func(step, item string) string {
@@ -230,17 +230,17 @@ func TestResponsesHostedItems(t *testing.T) {
 	calls := with(fcEvents, 3, fcItem, program)
 	search := `{"id":"tsc_1","type":"tool_search_call","status":"completed","execution":"client","call_id":"call_1","arguments":{}}`
 	streams{dialectname.OpenAIResponses, []string{
-		said(one(shell), runs...), said(one(program), calls...),
-		said(one(search), item("added", swap(search, "call_1", "call_0")), item("done", search)),
-		said(nil, `{"type":"response.audio.transcript.delta","delta":"Hi"}`, `{"type":"response.audio.delta","delta":"AAA="}`, `{"type":"response.audio.transcript.done","response_id":"resp_1"}`, `{"type":"response.audio.done","response_id":"resp_1"}`),
+		streamOf(one(shell), runs...), streamOf(one(program), calls...),
+		streamOf(one(search), item("added", swap(search, "call_1", "call_0")), item("done", search)),
+		streamOf(nil, `{"type":"response.audio.transcript.delta","delta":"Hi"}`, `{"type":"response.audio.delta","delta":"AAA="}`, `{"type":"response.audio.transcript.done","response_id":"resp_1"}`, `{"type":"response.audio.done","response_id":"resp_1"}`),
 	}, []broken{
-		{"a command without its index", said(one(shell), runs[0], swap(runs[1], `"command_index":0,`, "")), "event 3 (response.shell_call_command.added) /command_index: missing"},
-		{"a command without an item", said(nil, runs[1]), "event 2 (response.shell_call_command.added) /output_index: item 0 was never added"},
-		{"output without its item", said(one(shell), runs[0], swap(runs[2], "shell_call_command", "shell_call_output_content")), "event 3 (response.shell_call_output_content.delta) /item_id: missing"},
-		{"empty audio", said(nil, `{"type":"response.audio.delta","delta":""}`), "event 2 (response.audio.delta) /delta: empty"},
+		{"a command without its index", streamOf(one(shell), runs[0], swap(runs[1], `"command_index":0,`, "")), "event 3 (response.shell_call_command.added) /command_index: missing"},
+		{"a command without an item", streamOf(nil, runs[1]), "event 2 (response.shell_call_command.added) /output_index: item 0 was never added"},
+		{"output without its item", streamOf(one(shell), runs[0], swap(runs[2], "shell_call_command", "shell_call_output_content")), "event 3 (response.shell_call_output_content.delta) /item_id: missing"},
+		{"empty audio", streamOf(nil, `{"type":"response.audio.delta","delta":""}`), "event 2 (response.audio.delta) /delta: empty"},
 		{"audio at the start", framed([]string{created, `{"type":"response.audio.delta","delta":"AAA="}`}), "event 1 (response.audio.delta): before response.in_progress"},
-		{"a direct call in progress", said(one(program), with(calls, 3, `"type":"program"`, `"type":"direct"`)...), "event 5 (response.output_item.done) /item/status: \"in_progress\""},
-		{"incomplete arguments of a program's call", said(one(program), with(with(with(calls, 1, "{}", "{"), 2, "{}", "{"), 3, `"{}"`, `"{"`)...), "event 5 (response.output_item.done) /item/arguments: \"{\" is not a JSON object"},
+		{"a direct call in progress", streamOf(one(program), with(calls, 3, `"type":"program"`, `"type":"direct"`)...), "event 5 (response.output_item.done) /item/status: \"in_progress\""},
+		{"incomplete arguments of a program's call", streamOf(one(program), with(with(with(calls, 1, "{}", "{"), 2, "{}", "{"), 3, `"{}"`, `"{"`)...), "event 5 (response.output_item.done) /item/arguments: \"{\" is not a JSON object"},
 	}}.run(t)
 }
 

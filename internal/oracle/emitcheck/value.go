@@ -14,9 +14,9 @@ import (
 type check struct {
 	// where is the event or line; empty for a whole body.
 	where string
-	// kept: rules about values that a codec passes through from another server do not apply.
-	kept bool
-	err  error
+	// passThrough: rules about values that a codec passes through from another server do not apply.
+	passThrough bool
+	err         error
 }
 
 func (c *check) bad(at, rule string, args ...any) {
@@ -38,7 +38,7 @@ func (c *check) bad(at, rule string, args ...any) {
 
 // root parses a body or the data of an event, which must be an object.
 func (c *check) root(data []byte) object {
-	v, err := parse(data, jsontext.AllowDuplicateNames(c.kept), jsontext.AllowInvalidUTF8(c.kept))
+	v, err := parse(data, jsontext.AllowDuplicateNames(c.passThrough), jsontext.AllowInvalidUTF8(c.passThrough))
 	if err != nil {
 		c.bad("", "not JSON: %v", err)
 	}
@@ -131,7 +131,7 @@ func (o object) bad(key, rule string, args ...any) {
 // value reports a broken rule about values that a codec passes through from another server:
 // which fields there are, and their contents.
 func (o object) value(key, rule string, args ...any) {
-	if !o.c.kept {
+	if !o.c.passThrough {
 		o.bad(key, rule, args...)
 	}
 }
@@ -232,7 +232,7 @@ func (o object) count(key string) int {
 
 // named returns a string that must not be empty, unless it is from another server.
 func (o object) named(key string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		return o.str(key)
 	}
 	return o.filled(key)
@@ -241,14 +241,14 @@ func (o object) named(key string) string {
 // called checks the name of a tool. A codec keeps a call without a name, so that it does not
 // run.
 func (o object) called() {
-	if !o.c.kept {
+	if !o.c.passThrough {
 		o.filled("name")
 	}
 }
 
 // tokens returns a count that a codec may pass through from another server.
 func (o object) tokens(key string) int {
-	if o.c.kept {
+	if o.c.passThrough {
 		o.need(key)
 		return 0
 	}
@@ -271,7 +271,7 @@ func (o object) wordOrNull(key string, words ...string) {
 
 // word returns a string that must be one of words, unless it is from another server.
 func (o object) word(key string, words ...string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		v, _ := o.need(key)
 		s, _ := v.(string)
 		return s
@@ -340,7 +340,7 @@ func (o object) objects(key string) []object {
 type ids map[string]bool
 
 func (s *ids) add(o object, key string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		id, _ := o.m[key].(string)
 		return id
 	}

@@ -39,7 +39,7 @@ func (c *checker) anthropic(req map[string]any) {
 		c.bad("/tools", "calls in the history, but no tools")
 	}
 	c.namedTools(req, anthropicName, 128)
-	c.budget(req["thinking"], w.said)
+	c.budget(req["thinking"], w.turns)
 	thinking, _ := req["thinking"].(map[string]any)
 	choice, _ := req["tool_choice"].(map[string]any)
 	if typ := str(choice, "type"); str(thinking, "type") == "enabled" && (typ == "any" || typ == "tool") {
@@ -107,7 +107,7 @@ type anthropicWalk struct {
 	// hosted: the last block is from a server tool, or unknown.
 	hosted bool
 	run    bool // this message continues the previous turn
-	said   []roleTurn
+	turns  []roleTurn
 }
 
 func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool) {
@@ -164,7 +164,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 // block checks one block, and reports whether a result may no longer follow it.
 func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other bool) bool {
 	c := w.checker
-	w.said = addBlock(w.said, path, role, anthropicKind(str(b, "type")))
+	w.turns = addBlock(w.turns, path, role, anthropicKind(str(b, "type")))
 	w.hosted = !slices.Contains([]string{"text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"}, str(b, "type"))
 	switch typ := str(b, "type"); {
 	case role == "assistant" && (typ == "server_tool_use" || typ == "mcp_tool_use"):

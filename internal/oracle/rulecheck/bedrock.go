@@ -39,7 +39,7 @@ func (c *checker) bedrock(req map[string]any) {
 	}
 	c.bedrockTools(req)
 	fields, _ := req["additionalModelRequestFields"].(map[string]any)
-	c.budget(fields["thinking"], w.said)
+	c.budget(fields["thinking"], w.turns)
 	thinking, _ := fields["thinking"].(map[string]any)
 	config, _ := req["toolConfig"].(map[string]any)
 	choice, _ := config["toolChoice"].(map[string]any)
@@ -80,7 +80,7 @@ type bedrockWalk struct {
 	ids       map[string]bool
 	documents map[string]bool
 	tools     bool
-	said      []roleTurn
+	turns     []roleTurn
 	images    int // number in the current message
 	files     int
 }
@@ -130,7 +130,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 			c.bad(here, "a result after other content")
 		}
 		other = other || !has(b, "toolResult")
-		w.said = addBlock(w.said, here, role, bedrockKind(b))
+		w.turns = addBlock(w.turns, here, role, bedrockKind(b))
 		w.block(here, role, b, thinks)
 	}
 	if documents > 0 && texts == 0 {

@@ -185,12 +185,12 @@ func (c *checker) responses(req map[string]any) {
 			if !labelled && typ == "function_call_output" {
 				continue // belongs to no call
 			}
-			asked, ok := calls[id]
+			call, ok := calls[id]
 			switch {
 			case !ok && !stored:
 				c.bad(path, "output of %.60q, which is not an earlier call", id)
-			case ok && asked.typ+"_output" != typ:
-				c.bad(path, "%s for a %s", typ, asked.typ)
+			case ok && call.typ+"_output" != typ:
+				c.bad(path, "%s for a %s", typ, call.typ)
 			case answered[id]:
 				c.bad(path, "duplicate output of %.60q", id)
 			}
