@@ -41,7 +41,7 @@ import (
 // call is one tool call as both sides see it.
 type call struct{ id, name, arguments string }
 
-// content is what both sides must agree on.
+// content holds the parts of a response on which both sides must agree.
 type content struct {
 	text      string // text, then refusal
 	reasoning string

@@ -150,7 +150,7 @@ func reachable(address string, remote bool) error {
 	return usageError("--listen %s: other machines can reach this address, and the simulator has no authentication; use 127.0.0.1, or permit it with --allow-remote", address)
 }
 
-// drain is how long open requests may take to finish after an interrupt.
+// drain limits how long open requests may take to finish after an interrupt.
 const drain = 5 * time.Second
 
 // serveSim serves until ctx ends, then waits for open requests to finish. It calls stop

@@ -352,7 +352,7 @@ func (s *responsesStream) terminal(e object, name string) {
 	}
 	r := e.obj("response")
 	status := responseObject(r)
-	// There is no event for a cancelled response.
+	// There is no event for a canceled response.
 	if want := strings.TrimPrefix(name, "response."); status != want && !(status == "cancelled" && want == "incomplete") {
 		r.value("status", "%q in %s", status, name)
 	}
