@@ -33,8 +33,7 @@ func streamPeer(c contest, body []byte) func(*testing.B) {
 	return loop(func() error { _, err := c.collect(body); return err })
 }
 
-// loop makes a benchmark of an operation. Beside the wall time it reports the
-// CPU time of its own thread.
+// loop returns a benchmark of an operation. It also reports the CPU time of its own thread.
 func loop(op func() error) func(*testing.B) {
 	return func(b *testing.B) {
 		runtime.LockOSThread()
@@ -65,13 +64,13 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// requestBench holds one request in all the shapes that are measured.
+// requestBench holds one request in all measured forms.
 type requestBench struct {
 	body                                                         []byte
 	compact, encode, decode, replay, compactLow, lowered, cached func(*testing.B)
-	// losses counts what lowering had to report.
+	// losses counts the losses that lowering reported.
 	losses int
-	// asIs says that the target takes the plain tools as they are.
+	// asIs reports whether the target accepts the plain tools unchanged.
 	asIs bool
 }
 
@@ -103,7 +102,7 @@ func newRequestBench(tb testing.TB, codec dialect.Codec) requestBench {
 	again, err = codec.EncodeRequest(foreign, dialect.EncodeOptions{Schemas: &cache})
 	for range 2 { // once to fill the cache, once from it
 		if err != nil || !bytes.Equal(again.Body, low.Body) || !slices.Equal(again.Report.Losses, low.Report.Losses) {
-			tb.Fatal("a cache changes what is encoded", err)
+			tb.Fatal("the cache changes the encoded request", err)
 		}
 		again, err = codec.EncodeRequest(foreign, dialect.EncodeOptions{Schemas: &cache})
 	}
@@ -124,7 +123,7 @@ func newRequestBench(tb testing.TB, codec dialect.Codec) requestBench {
 	}
 }
 
-// TestSameMeaning: what is compared must be the same work with the same result.
+// TestSameMeaning checks that both sides do the same work with the same result.
 func TestSameMeaning(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,7 +138,7 @@ func TestSameMeaning(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(got.calls) == 0 || !got.equal(theirs) {
-					t.Errorf("%d calls, the peer has %d, or they differ", len(got.calls), len(theirs.calls))
+					t.Errorf("%d calls, the peer has %d, or the calls differ", len(got.calls), len(theirs.calls))
 				}
 			}
 		})

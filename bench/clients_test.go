@@ -17,13 +17,13 @@ import (
 	"google.golang.org/genai"
 )
 
-// The peers of this file decode inside their clients. Each client is made once
-// and asks a transport that answers with the body in the context: no network,
-// and nothing else that is not decoding, except one request for each stream.
+// The peers in this file decode inside their clients. Each client is created once and uses a
+// transport that responds with the body in the context: there is no network and nothing but
+// decoding, except for one request per stream.
 
 type bodyKey struct{}
 
-func answeredWith(body []byte) context.Context {
+func withBody(body []byte) context.Context {
 	return context.WithValue(context.Background(), bodyKey{}, body)
 }
 
@@ -49,18 +49,17 @@ var geminiClient = sync.OnceValues(func() (*genai.Client, error) {
 	})
 })
 
-// geminiContent joins the texts and gathers the calls: the SDK has no
-// accumulator.
-func geminiContent(body []byte) (said, error) {
+// geminiContent joins the texts and collects the calls, because the SDK has no accumulator.
+func geminiContent(body []byte) (result, error) {
 	c, err := geminiClient()
 	if err != nil {
-		return said{}, err
+		return result{}, err
 	}
 	var text strings.Builder
-	var s said
-	for r, err := range c.Models.GenerateContentStream(answeredWith(body), "m", genai.Text("hi"), nil) {
+	var s result
+	for r, err := range c.Models.GenerateContentStream(withBody(body), "m", genai.Text("hi"), nil) {
 		if err != nil {
-			return said{}, err
+			return result{}, err
 		}
 		for _, p := range r.Candidates[0].Content.Parts {
 			if f := p.FunctionCall; f != nil {
@@ -77,10 +76,10 @@ var ollamaClient = sync.OnceValue(func() *api.Client {
 	return api.NewClient(&url.URL{Scheme: "http", Host: "none"}, canned("application/x-ndjson").client())
 })
 
-func ollamaChat(body []byte) (said, error) {
+func ollamaChat(body []byte) (result, error) {
 	var text strings.Builder
-	var s said
-	err := ollamaClient().Chat(answeredWith(body), &api.ChatRequest{Model: "m"}, func(r api.ChatResponse) error {
+	var s result
+	err := ollamaClient().Chat(withBody(body), &api.ChatRequest{Model: "m"}, func(r api.ChatResponse) error {
 		for _, k := range r.Message.ToolCalls {
 			s.calls = append(s.calls, call{k.ID, k.Function.Name, k.Function.Arguments.ToMap()})
 		}
@@ -92,23 +91,23 @@ func ollamaChat(body []byte) (said, error) {
 }
 
 var bedrockClient = sync.OnceValue(func() *bedrockruntime.Client {
-	nobody := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
 	})
 	return bedrockruntime.New(bedrockruntime.Options{
-		Region: "none", BaseEndpoint: aws.String("http://none"), Credentials: nobody,
+		Region: "none", BaseEndpoint: aws.String("http://none"), Credentials: credentials,
 		HTTPClient: canned("application/vnd.amazon.eventstream").client(), Retryer: aws.NopRetryer{},
 	})
 })
 
-func bedrockConverse(body []byte) (said, error) {
-	out, err := bedrockClient().ConverseStream(answeredWith(body), &bedrockruntime.ConverseStreamInput{ModelId: aws.String("m")})
+func bedrockConverse(body []byte) (result, error) {
+	out, err := bedrockClient().ConverseStream(withBody(body), &bedrockruntime.ConverseStreamInput{ModelId: aws.String("m")})
 	if err != nil {
-		return said{}, err
+		return result{}, err
 	}
 	stream := out.GetStream()
 	defer stream.Close()
-	var s said
+	var s result
 	var arguments strings.Builder
 	for ev := range stream.Events() {
 		switch ev := ev.(type) {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// threadTime is the CPU time of this thread. On a shared machine it says what
-// the code costs, where the clock on the wall says how many neighbours there
-// were. Background collection of garbage runs on other threads and is left out,
-// which favours whoever allocates more: not us.
+// threadTime returns the CPU time of this thread. On a shared machine it shows the cost of the
+// code, while the wall clock also shows other load. It does not include background garbage
+// collection on other threads, which favors the side that allocates more: not us.
 func threadTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {

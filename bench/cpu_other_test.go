@@ -6,7 +6,7 @@ import "time"
 
 var began = time.Now()
 
-// threadTime is the wall clock, where there is no better one.
+// threadTime returns the wall-clock time, because there is no better clock.
 func threadTime() time.Duration { return time.Since(began) }
 
 const clock = "wall time"

@@ -1,8 +1,8 @@
-// Package bench measures this module against the vendors' own Go SDKs and
-// against copying, on the same bytes in the same run. It is a module of its
-// own, so that nobody who uses the library downloads the SDKs.
+// Package bench measures this module against the vendors' Go SDKs and against copying, on the
+// same bytes in the same run. It is a separate module, so that users of the library do not
+// download the SDKs.
 //
-//	go test .                                # measures, prints the table, fails where a promise is broken
+//	go test .                                # measures, prints the table, fails if a promise is broken
 //	go test . -run TestRatios -update        # also writes ../docs/benchmarks.md
 //	go test . -run xxx -bench . -count 10    # plain benchmarks, for benchstat
 //

@@ -12,7 +12,7 @@ import (
 
 // growthRun is the cost of decoding one stream.
 type growthRun struct {
-	bytes float64 // allocated
+	bytes float64 // allocated bytes
 	time  time.Duration
 	calls []call
 }
@@ -35,8 +35,8 @@ func measureGrowth(t *testing.T, c dialect.Codec, body []byte) growthRun {
 	return growthRun{float64(after.TotalAlloc - before.TotalAlloc), took, got.calls}
 }
 
-// TestBytesGrowLinearly: 1, 2 and 4 MB are powers of two, as capacities of
-// buffers are; the promise about them must not be an accident of that.
+// TestBytesGrowLinearly uses sizes that are not powers of two. The sizes of TestRatios, 1, 2 and 4
+// MB, are powers of two like the capacities of buffers, so the result could be a coincidence.
 func TestBytesGrowLinearly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("decodes hundreds of megabytes")

@@ -25,21 +25,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// said is what both sides must have understood in the end.
-type said struct {
+// result is what both sides must have decoded in the end.
+type result struct {
 	text  string
 	calls []call
 }
 
-// call is one of the calls. Its arguments are text, or what the peer made of
-// them.
+// call is one of the calls. Its arguments are text, or the value that the peer decoded.
 type call struct {
 	id, name  string
 	arguments any
 }
 
-// equal compares what was understood; arguments as JSON.
-func (s said) equal(o said) bool {
+// equal compares results; arguments are compared as JSON.
+func (s result) equal(o result) bool {
 	return s.text == o.text && slices.EqualFunc(s.calls, o.calls, func(a, b call) bool {
 		return a.id == b.id && a.name == b.name && sorted(a.arguments) == sorted(b.arguments)
 	})
@@ -64,10 +63,10 @@ type contest struct {
 	codec dialect.Codec
 	peer  string
 	// collect decodes and accumulates a stream with the peer.
-	collect func(body []byte) (said, error)
-	// elsewhere says that the peer decodes on a thread of its own, so that only
-	// the wall clock sees it.
-	elsewhere bool
+	collect func(body []byte) (result, error)
+	// otherThread reports whether the peer decodes on another thread, so that only the wall
+	// clock includes it.
+	otherThread bool
 }
 
 var contests = []contest{
@@ -79,9 +78,9 @@ var contests = []contest{
 	{"Bedrock Converse", bedrock.Codec{}, "bedrockruntime v1.63.8, ConverseStream (by the wall clock: it decodes on another thread)", bedrockConverse, true},
 }
 
-// answer is the response that an SDK's transport would have handed to its
-// decoder, without the network.
-func answer(body []byte) *http.Response {
+// response returns the HTTP response that an SDK's transport would pass to its decoder, without the
+// network.
+func response(body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK,
 		Header:     http.Header{"Content-Type": {"text/event-stream"}},
@@ -89,28 +88,28 @@ func answer(body []byte) *http.Response {
 	}
 }
 
-func openaiChat(body []byte) (said, error) {
-	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil)
+func openaiChat(body []byte) (result, error) {
+	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(response(body)), nil)
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
-			return said{}, fmt.Errorf("openai-go refuses a chunk")
+			return result{}, fmt.Errorf("openai-go rejects a chunk")
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return said{}, err
+		return result{}, err
 	}
 	var calls []call
 	for _, c := range acc.Choices[0].Message.ToolCalls {
 		calls = append(calls, call{c.ID, c.Function.Name, c.Function.Arguments})
 	}
-	return said{calls: calls}, nil
+	return result{calls: calls}, nil
 }
 
-// openaiResponses only decodes: the SDK has no accumulator for this stream,
-// its last event repeats the whole response.
-func openaiResponses(body []byte) (said, error) {
-	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil)
+// openaiResponses only decodes, because the SDK has no accumulator for this stream: its last event
+// repeats the whole response.
+func openaiResponses(body []byte) (result, error) {
+	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(response(body)), nil)
 	var last responses.Response
 	for stream.Next() {
 		if ev := stream.Current(); ev.Type == "response.completed" {
@@ -118,7 +117,7 @@ func openaiResponses(body []byte) (said, error) {
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return said{}, err
+		return result{}, err
 	}
 	var calls []call
 	for _, item := range last.Output {
@@ -127,19 +126,19 @@ func openaiResponses(body []byte) (said, error) {
 			calls = append(calls, call{c.CallID, c.Name, c.Arguments})
 		}
 	}
-	return said{calls: calls}, nil
+	return result{calls: calls}, nil
 }
 
-func anthropicMessages(body []byte) (said, error) {
-	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(body)), nil)
+func anthropicMessages(body []byte) (result, error) {
+	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(response(body)), nil)
 	var m anthropic.Message
 	for stream.Next() {
 		if err := m.Accumulate(stream.Current()); err != nil {
-			return said{}, err
+			return result{}, err
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return said{}, err
+		return result{}, err
 	}
 	var calls []call
 	for _, b := range m.Content {
@@ -147,15 +146,15 @@ func anthropicMessages(body []byte) (said, error) {
 			calls = append(calls, call{b.ID, b.Name, string(b.Input)})
 		}
 	}
-	return said{calls: calls}, nil
+	return result{calls: calls}, nil
 }
 
-func ours(c dialect.Codec, body []byte, o dialect.DecodeOptions) (said, error) {
+func ours(c dialect.Codec, body []byte, o dialect.DecodeOptions) (result, error) {
 	resp, err := benchdata.Collect(c, bytes.NewReader(body), o)
 	if err != nil {
-		return said{}, err
+		return result{}, err
 	}
-	var s said
+	var s result
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
 			switch p := p.(type) {
@@ -169,7 +168,7 @@ func ours(c dialect.Codec, body []byte, o dialect.DecodeOptions) (said, error) {
 	return s, nil
 }
 
-// compact is what one walk over a body costs the standard library.
+// compact measures one pass of the standard library over a body.
 func compact(dst *bytes.Buffer, body []byte) error {
 	dst.Reset()
 	return json.Compact(dst, body)

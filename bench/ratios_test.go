@@ -17,35 +17,35 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write ../docs/benchmarks.md")
-	date   = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date to write into it")
+	date   = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date for the document")
 )
 
-// What is promised, and what the test insists on: counts of allocations are
-// exact and hold as stated; times are taken on shared machines, so a test that
-// is to fail only when the code is slow leaves room for noise.
+// The promises (min, max) and the limits of the test (fail). Allocation counts are exact. Times are
+// measured on shared machines, so the limits leave room for noise: the test should fail only if the
+// code is slow.
 const (
-	minSpeedup, failSpeedup = 3.0, 2.5  // of streams, over the peer
-	maxAllocs               = 1.0 / 3   // of the peer's, in streams
-	maxBytes                = 2.1       // allocated, for twice the arguments
-	maxTime, failTime       = 2.5, 3.0  // for twice the arguments
-	maxEncode, failEncode   = 3.0, 3.75 // of json.Compact, to encode a request
-	rounds                  = 5         // of each side in turn; the best one counts
-	roundTime               = "150ms"   // of one round
-	repeats                 = 10        // of each size, for the median
+	minSpeedup, failSpeedup = 3.0, 2.5  // streams, relative to the peer
+	maxAllocs               = 1.0 / 3   // streams, relative to the peer
+	maxBytes                = 2.1       // growth of allocated bytes, for twice the arguments
+	maxTime, failTime       = 2.5, 3.0  // growth of time, for twice the arguments
+	maxEncode, failEncode   = 3.0, 3.75 // encoding a request, relative to json.Compact
+	rounds                  = 5         // rounds of each side; the best one counts
+	roundTime               = "150ms"   // duration of one round
+	repeats                 = 10        // runs of each size, for the median
 	docPath                 = "../docs/benchmarks.md"
 	command                 = "cd bench && go test . -run TestRatios -update"
 )
 
 // sample is the cost of one operation.
 type sample struct {
-	time   float64 // on the clock that counts
+	time   float64 // on the clock of the promise
 	wall   float64
 	allocs float64
 	bytes  float64
 }
 
-// race runs operations in turn, so that a disturbance hits all of them, and
-// returns the best of each: what disturbs only ever adds.
+// race runs operations alternately, so that other load affects all of them, and returns the best
+// result of each: other load can only add.
 func race(tb testing.TB, ops ...func(*testing.B)) []sample {
 	tb.Helper()
 	if err := flag.Set("test.benchtime", roundTime); err != nil {
@@ -80,17 +80,17 @@ func TestRatios(t *testing.T) {
 	var doc strings.Builder
 	fmt.Fprintf(&doc, "# Benchmarks\n\n"+
 		"Written by `%s` on %s. Machine class: %d cores, %s/%s, %s.\n\n"+
-		"Both sides of every line ran in turn, in one process, on the same bytes. The machine is shared, so only ratios are given; "+
-		"absolute times would say more about the neighbours than about the code. Time is the %s, the best of %d rounds of %s each "+
-		"(a median where one is named). The wall clock is shown beside it for comparison: under load it is off by several times, in both directions. "+
+		"The two sides of each line ran alternately, in one process, on the same bytes. The machine is shared, so only ratios are given; "+
+		"absolute times would depend more on other load than on the code. Time is the %s, the best of %d rounds of %s each "+
+		"(a median where one is named). The wall clock is shown for comparison: under load it can be wrong by a factor of several, in both directions. "+
 		"Allocation counts are exact.\n",
 		command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), clock, rounds, roundTime)
 	streams(t, &doc)
 	requests(t, &doc)
 	scaling(t, &doc)
-	fmt.Fprintf(&doc, "\n`go test .` in `bench/` fails when an allocation count breaks its promise at all, or a time by more than the noise of a shared machine: "+
+	fmt.Fprintf(&doc, "\n`go test .` in `bench/` fails if an allocation count breaks its promise at all, or if a time breaks it by more than the noise of a shared machine: "+
 		"below %.1f times as fast for streams, above %.2f times `json.Compact` for encoding, above %.1f times the time for twice the arguments. "+
-		"The column that is missed, lowering without a cache, is reported and not tested. `TestBytesGrowLinearly` checks the growth of bytes at sizes that are no powers of two.\n",
+		"Lowering without a cache, which misses the promise, is reported but not tested. `TestBytesGrowLinearly` checks the growth of bytes at sizes that are not powers of two.\n",
 		failSpeedup, failEncode, failTime)
 	t.Log("\n" + doc.String())
 	if *update {
@@ -101,8 +101,8 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// others are the sections that modules bench/gateway and bench/agents write, behind
-// those of this one.
+// others returns the sections of the document that modules bench/gateway and bench/agents write.
+// They follow the sections of this module.
 func others(t *testing.T) string {
 	t.Helper()
 	was, err := os.ReadFile(docPath)
@@ -117,7 +117,7 @@ func others(t *testing.T) string {
 	return ""
 }
 
-// verdict says whether a promise is kept, in the table's words.
+// verdict returns the words of the table for a promise.
 func verdict(kept bool) string {
 	if kept {
 		return "kept"
@@ -128,8 +128,8 @@ func verdict(kept bool) string {
 func streams(t *testing.T, doc *strings.Builder) {
 	fmt.Fprintf(doc, "\n## Decode and accumulate a stream of %d argument deltas\n\n"+
 		"Promise: at least %.0f times as fast as the vendor's SDK, with at most a third of its allocations. "+
-		"\"With chunks\" also hands out the native form of every event, as a gateway needs it. "+
-		"Where arguments are not streamed, the deltas are of text, and the calls come between them.\n\n"+
+		"\"With chunks\" also returns the native form of every event, which a gateway needs. "+
+		"If a dialect does not stream arguments, the deltas are text, with calls between them.\n\n"+
 		"| stream | ours | against | times as fast | by the wall clock | their allocations : ours | their bytes : ours | promise |\n|---|---|---|---|---|---|---|---|\n",
 		benchdata.StreamChunks, minSpeedup)
 	for _, c := range contests {
@@ -138,12 +138,12 @@ func streams(t *testing.T, doc *strings.Builder) {
 		for i, what := range []string{"NoNative", "with chunks"} {
 			peer, own := s[0], s[i+1]
 			speed, allocs := peer.time/own.time, own.allocs/peer.allocs
-			if c.elsewhere {
+			if c.otherThread {
 				speed = peer.wall / own.wall
 			}
 			fmt.Fprintf(doc, "| %s | %s | %s | %.1f | %.1f | %.0f : 1 | %.0f : 1 | %s |\n", c.name, what, c.peer, speed, peer.wall/own.wall, 1/allocs, peer.bytes/own.bytes,
 				verdict(speed >= minSpeedup && allocs <= maxAllocs))
-			if speed < failSpeedup && !c.elsewhere {
+			if speed < failSpeedup && !c.otherThread {
 				t.Errorf("%s, %s: %.2f times as fast as %s, want %.1f", c.name, what, speed, c.peer, minSpeedup)
 			}
 			if allocs > maxAllocs {
@@ -155,16 +155,16 @@ func streams(t *testing.T, doc *strings.Builder) {
 
 func requests(t *testing.T, doc *strings.Builder) {
 	fmt.Fprintf(doc, "\n## A request of 100 tools and 200 messages\n\n"+
-		"Times `json.Compact` of the bytes that were written (into a buffer that is used again). Promise: encoding from the canonical form, without sidecars, costs at most %.0f. In brackets: by the wall clock.\n\n"+
-		"What it costs depends on the tools. \"As it is\" are plain schemas, which most targets take unchanged; the others lower them too, and their cell stays empty. \"Lowered\" are schemas as generators and MCP servers write them, "+
-		"with references, unions and a choice at the root: all 100 have to be rewritten, in several passes each. That happens once per tool and target for a caller that keeps an "+
-		"`interop.SchemaCache`, and with every request for one that does not.\n\n"+
+		"Cost as a multiple of `json.Compact` of the written bytes (into a reused buffer). Promise: encoding from the canonical form, without sidecars, costs at most %.0f. In parentheses: by the wall clock.\n\n"+
+		"The cost depends on the tools. \"As it is\" means plain schemas, which most targets accept unchanged; for targets that lower them too, the cell is empty. \"Lowered\" means schemas like those of generators and MCP servers, "+
+		"with references, unions and a choice at the root: all 100 must be rewritten, in several passes each. That happens once per tool and target if the caller has an "+
+		"`interop.SchemaCache`, and otherwise with every request.\n\n"+
 		"| dialect | kB | as it is | promise | lowered, without a cache | promise | lowered, with a cache | promise |\n|---|---|---|---|---|---|---|---|\n", maxEncode)
 	var rest strings.Builder
 	for _, c := range contests {
 		r := newRequestBench(t, c.codec)
 		if r.losses < 100 {
-			t.Errorf("%s: only %d losses; the tools were to need lowering", c.name, r.losses)
+			t.Errorf("%s: only %d losses: the tools should need lowering", c.name, r.losses)
 		}
 		s := race(t, r.compact, r.encode, r.decode, r.replay, r.compactLow, r.lowered, r.cached)
 		ratio := func(i, base int) float64 { return s[i].time / s[base].time }
@@ -177,14 +177,14 @@ func requests(t *testing.T, doc *strings.Builder) {
 		fmt.Fprintf(doc, "| %s | %d %s %.2f (%.2f) | %s | %.2f (%.2f) | %s |\n", c.name, len(r.body)/1000,
 			plain, lowered, wall(5, 4), verdict(lowered <= maxEncode), cached, wall(6, 4), verdict(cached <= maxEncode))
 		fmt.Fprintf(&rest, "| %s | %.2f | %.2f |\n", c.name, ratio(2, 0), ratio(3, 0))
-		// Lowering without a cache is known to cost more, and the table says so.
+		// Lowering without a cache is known to cost more, and the table shows it.
 		for what, got := range map[string]float64{"as it is": asIs, "lowered, with a cache": cached} {
 			if got > failEncode && (r.asIs || what != "as it is") {
 				t.Errorf("%s: encoding tools %s costs %.2f times json.Compact, want at most %.1f", c.name, what, got, maxEncode)
 			}
 		}
 	}
-	fmt.Fprintf(doc, "\nThe way back, and same-dialect replay of an unchanged request, byte for byte (no promise):\n\n| dialect | decode | replay |\n|---|---|---|\n%s", rest.String())
+	fmt.Fprintf(doc, "\nDecoding, and same-dialect replay of an unchanged request, byte for byte (no promise):\n\n| dialect | decode | replay |\n|---|---|---|\n%s", rest.String())
 }
 
 func scaling(t *testing.T, doc *strings.Builder) {
@@ -207,7 +207,7 @@ func scaling(t *testing.T, doc *strings.Builder) {
 					t.Fatalf("%s: %d calls, want one with %d bytes of arguments", c.name, len(run.calls), sizes[i])
 				}
 				times[i] = append(times[i], run.time)
-				// The least of all repeats: other work of the process only adds.
+				// The minimum of all repeats: other work of the process can only add.
 				if repeat == 0 || run.bytes < bytes[i] {
 					bytes[i] = run.bytes
 				}

@@ -25,22 +25,22 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// wish is what a client asks the simulator.
-type wish struct {
-	model  string // empty: the planner
+// task is a request of a client to the simulator.
+type task struct {
+	model  string // empty means the planner
 	prompt string
 	tools  bool
 	schema map[string]any
-	// made are calls of the turn before, and results theirs.
+	// made holds the calls of the previous turn, and results their results.
 	made    []call
 	results []string
 	stream  bool
 }
 
-// name is that of the model.
-func (w *wish) name() string { return cmp.Or(w.model, "sim/planner") }
+// name returns the name of the model.
+func (w *task) name() string { return cmp.Or(w.model, "sim/planner") }
 
-// The one tool that all clients have.
+// The tool of all clients.
 const (
 	toolName  = "get_weather"
 	toolAbout = "Current weather in a city."
@@ -54,7 +54,7 @@ func citySchema() map[string]any {
 	return map[string]any{"type": "object", "properties": cityProperty(), "required": []string{"city"}}
 }
 
-// person is the schema of an answer.
+// person is the schema of a structured output.
 func person() map[string]any {
 	return map[string]any{
 		"type":     "object",
@@ -63,9 +63,9 @@ func person() map[string]any {
 	}
 }
 
-// users are the official clients, each pointed at a server.
-func users() map[string]func(ctx context.Context, server string, w wish) (said, error) {
-	return map[string]func(context.Context, string, wish) (said, error){
+// users returns the official clients. Each sends a task to a server.
+func users() map[string]func(ctx context.Context, server string, w task) (content, error) {
+	return map[string]func(context.Context, string, task) (content, error){
 		"openai-go, Chat Completions": askChat,
 		"openai-go, Responses":        askResponses,
 		"anthropic-sdk-go":            askAnthropic,
@@ -75,15 +75,15 @@ func users() map[string]func(ctx context.Context, server string, w wish) (said, 
 	}
 }
 
-// TestTheOfficialSDKsAreServed proves the way of a server: the vendors' own
-// clients, as they are, complete what they are for.
-func TestTheOfficialSDKsAreServed(t *testing.T) {
+// TestOfficialSDKsAreServed checks the server side: the unmodified official clients complete their
+// tasks.
+func TestOfficialSDKsAreServed(t *testing.T) {
 	server := httptest.NewServer(sim.Handler(sim.Config{}))
 	defer server.Close()
 	for name, ask := range users() {
 		for _, mode := range []string{"whole", "stream"} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
-				complete(t, func(w wish) (said, error) {
+				complete(t, func(w task) (content, error) {
 					w.stream = mode == "stream"
 					return ask(context.Background(), server.URL, w)
 				})
@@ -92,10 +92,10 @@ func TestTheOfficialSDKsAreServed(t *testing.T) {
 	}
 }
 
-// complete has a client do what it is for.
-func complete(t *testing.T, ask func(wish) (said, error)) {
+// complete runs the typical tasks of a client.
+func complete(t *testing.T, ask func(task) (content, error)) {
 	t.Helper()
-	run := func(w wish) said {
+	run := func(w task) content {
 		t.Helper()
 		s, err := ask(w)
 		if err != nil {
@@ -106,39 +106,39 @@ func complete(t *testing.T, ask func(wish) (said, error)) {
 		}
 		return s
 	}
-	if s := run(wish{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
+	if s := run(task{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
 		t.Errorf("text: %+v", s)
 	}
-	one := wish{prompt: "What's the weather in Oslo?", tools: true}
+	one := task{prompt: "What's the weather in Oslo?", tools: true}
 	s := run(one)
 	if len(s.calls) != 1 || s.calls[0].name != toolName || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || s.calls[0].id == "" {
 		t.Fatalf("a call: %+v", s)
 	}
 	one.made, one.results = s.calls, []string{"4 °C"}
 	if s := run(one); s.text != "get_weather says: 4 °C" || len(s.calls) > 0 {
-		t.Errorf("its result: %+v", s)
+		t.Errorf("the result of a call: %+v", s)
 	}
-	two := wish{prompt: "What's the weather in Oslo and Bergen?", tools: true}
+	two := task{prompt: "What's the weather in Oslo and Bergen?", tools: true}
 	s = run(two)
 	if len(s.calls) != 2 || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || sorted(s.calls[1].arguments) != `{"city":"Bergen"}` || s.calls[0].id == s.calls[1].id {
 		t.Fatalf("parallel calls: %+v", s)
 	}
 	two.made, two.results = s.calls, []string{"4 °C", "8 °C"}
 	if s := run(two); s.text != "get_weather says: 4 °C\nget_weather says: 8 °C" {
-		t.Errorf("their results: %+v", s)
+		t.Errorf("the results of parallel calls: %+v", s)
 	}
-	if s := run(wish{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
+	if s := run(task{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
 		t.Errorf("structured output: %+v", s)
 	}
 }
 
-// TestTheOfficialSDKsAreToldErrors: an error is one in their own types.
-func TestTheOfficialSDKsAreToldErrors(t *testing.T) {
+// TestOfficialSDKsGetErrors checks that an error has a type of the SDK.
+func TestOfficialSDKsGetErrors(t *testing.T) {
 	server := httptest.NewServer(sim.Handler(sim.Config{Fault: "429"}))
 	defer server.Close()
 	for name, ask := range users() {
 		for _, stream := range []bool{false, true} {
-			s, err := ask(context.Background(), server.URL, wish{prompt: "hi", stream: stream})
+			s, err := ask(context.Background(), server.URL, task{prompt: "hi", stream: stream})
 			if err == nil {
 				t.Errorf("%s: %+v", name, s)
 			}
@@ -146,7 +146,7 @@ func TestTheOfficialSDKsAreToldErrors(t *testing.T) {
 	}
 }
 
-func askChat(ctx context.Context, server string, w wish) (said, error) {
+func askChat(ctx context.Context, server string, w task) (content, error) {
 	client := openai.NewClient(option.WithBaseURL(server+"/v1/"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	p := openai.ChatCompletionNewParams{
 		Model:    w.name(),
@@ -178,12 +178,12 @@ func askChat(ctx context.Context, server string, w wish) (said, error) {
 	}
 	resp, err := client.Chat.Completions.New(ctx, p)
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return chatSaid(resp), nil
+	return chatContent(resp), nil
 }
 
-func askResponses(ctx context.Context, server string, w wish) (said, error) {
+func askResponses(ctx context.Context, server string, w task) (content, error) {
 	client := openai.NewClient(option.WithBaseURL(server+"/v1/"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	input := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(w.prompt, responses.EasyInputMessageRoleUser)}
 	for _, c := range w.made {
@@ -207,14 +207,14 @@ func askResponses(ctx context.Context, server string, w wish) (said, error) {
 	}
 	resp, err := client.Responses.New(ctx, p)
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	s := responsesSaid(resp.Output)
+	s := responsesContent(resp.Output)
 	s.usage = responsesUsage(resp)
 	return s, nil
 }
 
-func askAnthropic(ctx context.Context, server string, w wish) (said, error) {
+func askAnthropic(ctx context.Context, server string, w task) (content, error) {
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(server), anthropicoption.WithAPIKey("any"), anthropicoption.WithMaxRetries(0))
 	p := anthropic.MessageNewParams{
 		Model: w.name(), MaxTokens: 1000,
@@ -242,17 +242,17 @@ func askAnthropic(ctx context.Context, server string, w wish) (said, error) {
 	}
 	m, err := client.Messages.New(ctx, p)
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return anthropicSaid(m), nil
+	return anthropicContent(m), nil
 }
 
-func askGemini(ctx context.Context, server string, w wish) (said, error) {
+func askGemini(ctx context.Context, server string, w task) (content, error) {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
 		APIKey: "any", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server},
 	})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
 	contents := genai.Text(w.prompt)
 	config := &genai.GenerateContentConfig{}
@@ -262,25 +262,25 @@ func askGemini(ctx context.Context, server string, w wish) (said, error) {
 		}}}}
 	}
 	if w.made != nil {
-		asked, got := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
+		callMessage, got := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
 		for i, c := range w.made {
 			var args map[string]any
 			if err := json.Unmarshal([]byte(c.arguments), &args); err != nil {
-				return said{}, err
+				return content{}, err
 			}
-			asked.Parts = append(asked.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: c.id, Name: c.name, Args: args}})
+			callMessage.Parts = append(callMessage.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: c.id, Name: c.name, Args: args}})
 			got.Parts = append(got.Parts, &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: c.id, Name: c.name, Response: map[string]any{"output": w.results[i]}}})
 		}
-		contents = append(contents, asked, got)
+		contents = append(contents, callMessage, got)
 	}
 	if w.schema != nil {
 		config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", w.schema
 	}
-	var s said
+	var s content
 	if !w.stream {
 		r, err := client.Models.GenerateContent(ctx, w.name(), contents, config)
 		if err != nil {
-			return said{}, err
+			return content{}, err
 		}
 		return s, s.gemini(r)
 	}
@@ -289,16 +289,16 @@ func askGemini(ctx context.Context, server string, w wish) (said, error) {
 			err = s.gemini(r)
 		}
 		if err != nil {
-			return said{}, err
+			return content{}, err
 		}
 	}
 	return s, nil
 }
 
-func askOllama(ctx context.Context, server string, w wish) (said, error) {
+func askOllama(ctx context.Context, server string, w task) (content, error) {
 	base, err := url.Parse(server)
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
 	client := api.NewClient(base, http.DefaultClient)
 	req := &api.ChatRequest{Model: w.name(), Stream: &w.stream, Messages: []api.Message{{Role: "user", Content: w.prompt}}}
@@ -309,30 +309,30 @@ func askOllama(ctx context.Context, server string, w wish) (said, error) {
 		req.Tools = api.Tools{{Type: "function", Function: f}}
 	}
 	if w.made != nil {
-		asked := api.Message{Role: "assistant"}
+		callMessage := api.Message{Role: "assistant"}
 		for _, c := range w.made {
 			k := api.ToolCall{ID: c.id, Function: api.ToolCallFunction{Name: c.name}}
 			if err := json.Unmarshal([]byte(c.arguments), &k.Function.Arguments); err != nil {
-				return said{}, err
+				return content{}, err
 			}
-			asked.ToolCalls = append(asked.ToolCalls, k)
+			callMessage.ToolCalls = append(callMessage.ToolCalls, k)
 		}
-		req.Messages = append(req.Messages, asked)
+		req.Messages = append(req.Messages, callMessage)
 		for i, c := range w.made {
 			req.Messages = append(req.Messages, api.Message{Role: "tool", Content: w.results[i], ToolName: c.name, ToolCallID: c.id})
 		}
 	}
 	if w.schema != nil {
 		if req.Format, err = json.Marshal(w.schema); err != nil {
-			return said{}, err
+			return content{}, err
 		}
 	}
-	var s said
+	var s content
 	err = client.Chat(ctx, req, s.ollama)
 	return s, err
 }
 
-func askBedrock(ctx context.Context, server string, w wish) (said, error) {
+func askBedrock(ctx context.Context, server string, w task) (content, error) {
 	client := bedrockruntime.New(bedrockruntime.Options{
 		Region: "none", BaseEndpoint: aws.String(server), Retryer: aws.NopRetryer{},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -341,20 +341,20 @@ func askBedrock(ctx context.Context, server string, w wish) (said, error) {
 	})
 	messages := []types.Message{{Role: types.ConversationRoleUser, Content: []types.ContentBlock{&types.ContentBlockMemberText{Value: w.prompt}}}}
 	if w.made != nil {
-		asked, got := types.Message{Role: types.ConversationRoleAssistant}, types.Message{Role: types.ConversationRoleUser}
+		callMessage, got := types.Message{Role: types.ConversationRoleAssistant}, types.Message{Role: types.ConversationRoleUser}
 		for i, c := range w.made {
 			var args map[string]any
 			if err := json.Unmarshal([]byte(c.arguments), &args); err != nil {
-				return said{}, err
+				return content{}, err
 			}
-			asked.Content = append(asked.Content, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
+			callMessage.Content = append(callMessage.Content, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
 				ToolUseId: aws.String(c.id), Name: aws.String(c.name), Input: document.NewLazyDocument(args),
 			}})
 			got.Content = append(got.Content, &types.ContentBlockMemberToolResult{Value: types.ToolResultBlock{
 				ToolUseId: aws.String(c.id), Content: []types.ToolResultContentBlock{&types.ToolResultContentBlockMemberText{Value: w.results[i]}},
 			}})
 		}
-		messages = append(messages, asked, got)
+		messages = append(messages, callMessage, got)
 	}
 	var tools *types.ToolConfiguration
 	if w.tools {
@@ -366,7 +366,7 @@ func askBedrock(ctx context.Context, server string, w wish) (said, error) {
 	if w.schema != nil {
 		text, err := json.Marshal(w.schema)
 		if err != nil {
-			return said{}, err
+			return content{}, err
 		}
 		output = &types.OutputConfig{TextFormat: &types.OutputFormat{Type: types.OutputFormatTypeJsonSchema, Structure: &types.OutputFormatStructureMemberJsonSchema{
 			Value: types.JsonSchemaDefinition{Name: aws.String("person"), Schema: aws.String(string(text))},
@@ -375,13 +375,13 @@ func askBedrock(ctx context.Context, server string, w wish) (said, error) {
 	if w.stream {
 		out, err := client.ConverseStream(ctx, &bedrockruntime.ConverseStreamInput{ModelId: aws.String(w.name()), Messages: messages, ToolConfig: tools, OutputConfig: output})
 		if err != nil {
-			return said{}, err
+			return content{}, err
 		}
 		return bedrockFold(out.GetStream())
 	}
 	out, err := client.Converse(ctx, &bedrockruntime.ConverseInput{ModelId: aws.String(w.name()), Messages: messages, ToolConfig: tools, OutputConfig: output})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return bedrockSaid(out)
+	return bedrockContent(out)
 }

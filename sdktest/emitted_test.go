@@ -9,13 +9,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// TestTheOfficialSDKsDecodeWhatWeEncode writes simple answers in each dialect,
-// whole and streamed, and reads them with the vendor's SDK and its own
-// accumulator.
-func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
+// TestOfficialSDKsDecodeOurOutput encodes simple responses in each dialect, streamed and not, and
+// decodes them with the vendor's SDK and its accumulator.
+func TestOfficialSDKsDecodeOurOutput(t *testing.T) {
 	for _, v := range vendors() {
-		for _, a := range answers() {
-			want := v.saidBy(a.response)
+		for _, a := range testResponses() {
+			want := v.contentOf(a.response)
 			t.Run(v.file+"/"+a.name+"/whole", func(t *testing.T) {
 				enc, err := v.codec.EncodeResponse(a.response, dialect.EncodeOptions{Seed: "s", Model: "m"})
 				if err != nil {
@@ -26,7 +25,7 @@ func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
 				}
 				got, err := v.whole(enc.Body)
 				if err != nil {
-					t.Fatalf("the SDK refuses it: %v\n%s", err, enc.Body)
+					t.Fatalf("the SDK rejects it: %v\n%s", err, enc.Body)
 				}
 				if d := want.isReadAs(got); d != "" {
 					t.Errorf("%s\n%s", d, enc.Body)
@@ -50,7 +49,7 @@ func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
 					}
 					got, err := v.stream(body)
 					if err != nil {
-						t.Fatalf("the SDK refuses it: %v\n%s", err, body)
+						t.Fatalf("the SDK rejects it: %v\n%s", err, body)
 					}
 					if d := want.isReadAs(got); d != "" {
 						t.Errorf("%s\n%s", d, body)
@@ -66,42 +65,42 @@ func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
 	}
 }
 
-// isReadAs is agrees for what we wrote ourselves, usage included.
-func (s said) isReadAs(got said) string {
+// isReadAs is agrees for our own output, which must have usage.
+func (s content) isReadAs(got content) string {
 	if s.usage != nil && got.usage == nil {
 		return "the usage is missing"
 	}
 	return s.agrees(got)
 }
 
-// named answer of a model that speaks no dialect in particular.
-type namedAnswer struct {
+// namedResponse is a response with a name, independent of a dialect.
+type namedResponse struct {
 	name     string
 	response *dragoman.Response
 }
 
-func answers() []namedAnswer {
+func testResponses() []namedResponse {
 	text := func(s string) dragoman.Part { return &dragoman.Text{Text: s} }
 	call := func(id, name, args string) dragoman.Part {
 		return &dragoman.ToolCall{ID: id, Name: name, Arguments: args}
 	}
-	answer := func(name string, stop dragoman.StopReason, parts ...dragoman.Part) namedAnswer {
-		return namedAnswer{name, &dragoman.Response{
+	newResponse := func(name string, stop dragoman.StopReason, parts ...dragoman.Part) namedResponse {
+		return namedResponse{name, &dragoman.Response{
 			ID: "r_1", Model: "m", Stop: dragoman.Stop{Reason: stop},
 			Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: parts}},
 			Usage:  dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(4)},
 		}}
 	}
-	return []namedAnswer{
-		answer("text", dragoman.StopEnd, text("Grüße, 世界! \"quoted\"\n")),
-		answer("no words at all", dragoman.StopEnd),
-		answer("one call", dragoman.StopToolCalls, call("call_1", "get_weather", `{"city":"Oslo","n":1.0}`)),
-		answer("text and parallel calls", dragoman.StopToolCalls, text("Both."), call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "get_time", `{"tz": "Europe/Oslo"}`)),
-		answer("a call without arguments", dragoman.StopToolCalls, call("call_1", "now", "")),
-		answer("a refusal", dragoman.StopRefusal, &dragoman.Refusal{Text: "I cannot help with that."}),
-		answer("reasoning, text and a call", dragoman.StopToolCalls, &dragoman.Reasoning{Text: "Need the weather."}, text("Checking."), call("call_1", "get_weather", `{"city":"Oslo"}`)),
-		answer("a summary of reasoning", dragoman.StopEnd, &dragoman.Reasoning{Summary: []string{"First.", "Second."}}, text("Done.")),
-		answer("a long answer cut short", dragoman.StopLength, text("It goes on and")),
+	return []namedResponse{
+		newResponse("text", dragoman.StopEnd, text("Grüße, 世界! \"quoted\"\n")),
+		newResponse("no text", dragoman.StopEnd),
+		newResponse("one call", dragoman.StopToolCalls, call("call_1", "get_weather", `{"city":"Oslo","n":1.0}`)),
+		newResponse("text and parallel calls", dragoman.StopToolCalls, text("Both."), call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "get_time", `{"tz": "Europe/Oslo"}`)),
+		newResponse("a call without arguments", dragoman.StopToolCalls, call("call_1", "now", "")),
+		newResponse("a refusal", dragoman.StopRefusal, &dragoman.Refusal{Text: "I cannot help with that."}),
+		newResponse("reasoning, text and a call", dragoman.StopToolCalls, &dragoman.Reasoning{Text: "Need the weather."}, text("Checking."), call("call_1", "get_weather", `{"city":"Oslo"}`)),
+		newResponse("a summary of reasoning", dragoman.StopEnd, &dragoman.Reasoning{Summary: []string{"First.", "Second."}}, text("Done.")),
+		newResponse("a truncated response", dragoman.StopLength, text("It goes on and")),
 	}
 }
 
@@ -123,7 +122,7 @@ func events(r *dragoman.Response, size int) []dragoman.Event {
 			deltas := func(text string, summary int) {
 				for len(text) > 0 {
 					k := min(size, len(text))
-					for k < len(text) && text[k]&0xC0 == 0x80 { // whole characters
+					for k < len(text) && text[k]&0xC0 == 0x80 { // do not split characters
 						k++
 					}
 					evs = append(evs, &dragoman.PartDelta{Index: index, Text: text[:k], Summary: summary})

@@ -18,12 +18,12 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// upstreams are the providers behind the gateway: the simulator, in every dialect. That of
-// chat is only compatible.
+// upstreams lists the providers of the gateway: the simulator, in every dialect. The provider chat is
+// a compatible server.
 var upstreams = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock"}
 
-// newGateway starts a gateway before a simulator, and behind the judge of what it emits.
-// What is refused is not asked again there: that is the client's to see.
+// newGateway starts a gateway with a simulator as upstream. A checker validates all that the gateway
+// sends. The gateway does not retry, so that clients see refusals.
 func newGateway(t *testing.T) (url string) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "any")
@@ -59,18 +59,17 @@ aliases:
 	return server.URL
 }
 
-// throughGateway runs a test for every client that a gateway serves, with every
-// upstream, whole and streamed.
-func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish) (said, error))) {
+// throughGateway runs a test for every client of the gateway, with every upstream, streamed and not.
+func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(task) (content, error))) {
 	url := newGateway(t)
 	for name, ask := range users() {
 		if strings.Contains(name, "Bedrock") {
-			continue // which is only behind a gateway
+			continue // only an upstream of the gateway
 		}
 		for _, up := range upstreams {
 			for _, mode := range []string{"whole", "stream"} {
 				t.Run(name+" to "+up+"/"+mode, func(t *testing.T) {
-					f(t, up, func(w wish) (said, error) {
+					f(t, up, func(w task) (content, error) {
 						w.stream = mode == "stream"
 						return ask(context.Background(), url, w)
 					})
@@ -80,17 +79,17 @@ func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish)
 	}
 }
 
-func TestG1_TheOfficialSDKsReachEveryModelThroughTheGateway(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
-		complete(t, func(w wish) (said, error) {
+func TestG1_OfficialSDKsReachEveryModel(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
+		complete(t, func(w task) (content, error) {
 			w.model = up + "/sim/planner"
 			return ask(w)
 		})
 	})
 }
 
-func TestG2_TheOfficialSDKsAreToldErrorsInTheirOwnTypes(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
+func TestG2_OfficialSDKsGetTypedErrors(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
 		for _, tc := range []struct {
 			model  string
 			status int
@@ -100,30 +99,29 @@ func TestG2_TheOfficialSDKsAreToldErrorsInTheirOwnTypes(t *testing.T) {
 			{"no-such-model", 404, "there is no model"},
 			{up + "-429", 429, "the simulator was asked for this error"},
 		} {
-			_, err := ask(wish{model: tc.model, prompt: "Hello!"})
-			if status, message := told(err); status != tc.status || !strings.Contains(message, tc.says) {
+			_, err := ask(task{model: tc.model, prompt: "Hello!"})
+			if status, message := errorOf(err); status != tc.status || !strings.Contains(message, tc.says) {
 				t.Errorf("%s: %d %q, %v", tc.model, status, message, err)
 			}
 		}
 	})
 }
 
-func TestG2_NoOfficialSDKTakesAnAnswerThatBrokeOffForAWholeOne(t *testing.T) {
-	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
-		_, err := ask(wish{model: up + "-cut", prompt: "Hello!"})
+func TestG2_OfficialSDKsDetectBrokenResponses(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(task) (content, error)) {
+		_, err := ask(task{model: up + "-cut", prompt: "Hello!"})
 		if err == nil {
-			t.Fatal("it does")
+			t.Fatal("the SDK accepts a broken response")
 		}
 		const why = "the connection to the model broke"
-		if _, message := told(err); !strings.Contains(message, why) && !strings.Contains(err.Error(), why) {
+		if _, message := errorOf(err); !strings.Contains(message, why) && !strings.Contains(err.Error(), why) {
 			t.Error(err)
 		}
 	})
 }
 
-// told is the status and the message of an error in the types of an SDK; 0: it is none
-// of them.
-func told(err error) (status int, message string) {
+// errorOf returns the status and the message of an SDK error; the status is 0 if err is not one.
+func errorOf(err error) (status int, message string) {
 	var (
 		ofOpenAI    *openai.Error
 		ofAnthropic *anthropic.Error

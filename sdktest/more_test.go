@@ -18,10 +18,10 @@ import (
 	"google.golang.org/genai"
 )
 
-// The SDKs of this file decode inside their clients, so the clients run, over a
-// transport that answers with the bytes in question.
+// The SDKs in this file decode inside their clients, so the tests run the clients over a transport
+// that responds with the given bytes.
 
-// canned answers every request with one body.
+// canned responds to every request with one body.
 type canned struct {
 	contentType string
 	body        []byte
@@ -45,38 +45,38 @@ func geminiClient(c canned) (*genai.Client, error) {
 	})
 }
 
-func geminiWhole(body []byte) (said, error) {
+func geminiWhole(body []byte) (content, error) {
 	c, err := geminiClient(canned{"application/json", body})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
 	r, err := c.Models.GenerateContent(context.Background(), "m", genai.Text("hi"), nil)
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	var s said
+	var s content
 	return s, s.gemini(r)
 }
 
-func geminiStream(body []byte) (said, error) {
+func geminiStream(body []byte) (content, error) {
 	c, err := geminiClient(canned{"text/event-stream", asEvents(body)})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	var s said
+	var s content
 	for r, err := range c.Models.GenerateContentStream(context.Background(), "m", genai.Text("hi"), nil) {
 		if err == nil {
 			err = s.gemini(r)
 		}
 		if err != nil {
-			return said{}, err
+			return content{}, err
 		}
 	}
 	return s, nil
 }
 
-// gemini adds a response, or the next piece of one.
-func (s *said) gemini(r *genai.GenerateContentResponse) error {
+// gemini adds a response, or the next chunk of one.
+func (s *content) gemini(r *genai.GenerateContentResponse) error {
 	if u := r.UsageMetadata; u != nil {
 		s.usage = &usage{int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount), int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount)}
 	}
@@ -101,8 +101,8 @@ func (s *said) gemini(r *genai.GenerateContentResponse) error {
 	return nil
 }
 
-// asEvents frames the elements of an array as events: without alt=sse the API
-// streams an array, which this SDK never asks for.
+// asEvents frames the elements of an array as events. Without alt=sse the API streams an array, which
+// this SDK never requests.
 func asEvents(body []byte) []byte {
 	var elements []json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &elements) != nil {
@@ -118,25 +118,25 @@ func asEvents(body []byte) []byte {
 	return out.Bytes()
 }
 
-// Ollama: github.com/ollama/ollama/api. Its client reads a whole answer as a
-// stream of one line.
+// Ollama: github.com/ollama/ollama/api. Its client reads a response that is not streamed as a stream
+// of one line.
 
-func ollamaRead(body []byte) (said, error) {
-	if json.Valid(body) { // one value, which may be written over several lines
+func ollamaRead(body []byte) (content, error) {
+	if json.Valid(body) { // one value, possibly on several lines
 		var line bytes.Buffer
 		if err := json.Compact(&line, body); err != nil {
-			return said{}, err
+			return content{}, err
 		}
 		body = line.Bytes()
 	}
 	c := api.NewClient(&url.URL{Scheme: "http", Host: "none"}, canned{"application/x-ndjson", body}.client())
-	var s said
+	var s content
 	err := c.Chat(context.Background(), &api.ChatRequest{Model: "m"}, s.ollama)
 	return s, err
 }
 
 // ollama adds a response, or the next line of one.
-func (s *said) ollama(r api.ChatResponse) error {
+func (s *content) ollama(r api.ChatResponse) error {
 	s.text += r.Message.Content
 	s.reasoning += r.Message.Thinking
 	for _, k := range r.Message.ToolCalls {
@@ -151,25 +151,25 @@ func (s *said) ollama(r api.ChatResponse) error {
 // Bedrock: aws-sdk-go-v2/service/bedrockruntime.
 
 func bedrockClient(c canned) *bedrockruntime.Client {
-	nobody := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
 	})
 	return bedrockruntime.New(bedrockruntime.Options{
 		Region: "none", BaseEndpoint: aws.String("http://none"),
-		Credentials: nobody, HTTPClient: c.client(), Retryer: aws.NopRetryer{},
+		Credentials: credentials, HTTPClient: c.client(), Retryer: aws.NopRetryer{},
 	})
 }
 
-func bedrockWhole(body []byte) (said, error) {
+func bedrockWhole(body []byte) (content, error) {
 	out, err := bedrockClient(canned{"application/json", body}).Converse(context.Background(), &bedrockruntime.ConverseInput{ModelId: aws.String("m")})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return bedrockSaid(out)
+	return bedrockContent(out)
 }
 
-func bedrockSaid(out *bedrockruntime.ConverseOutput) (said, error) {
-	var s said
+func bedrockContent(out *bedrockruntime.ConverseOutput) (content, error) {
+	var s content
 	s.bedrockUsage(out.Usage)
 	m, ok := out.Output.(*types.ConverseOutputMemberMessage)
 	if !ok {
@@ -177,13 +177,13 @@ func bedrockSaid(out *bedrockruntime.ConverseOutput) (said, error) {
 	}
 	for _, b := range m.Value.Content {
 		if err := s.bedrockBlock(b); err != nil {
-			return said{}, err
+			return content{}, err
 		}
 	}
 	return s, nil
 }
 
-func (s *said) bedrockUsage(u *types.TokenUsage) {
+func (s *content) bedrockUsage(u *types.TokenUsage) {
 	if u != nil {
 		s.usage = &usage{
 			int64(aws.ToInt32(u.InputTokens)) + int64(aws.ToInt32(u.CacheReadInputTokens)) + int64(aws.ToInt32(u.CacheWriteInputTokens)),
@@ -192,7 +192,7 @@ func (s *said) bedrockUsage(u *types.TokenUsage) {
 	}
 }
 
-func (s *said) bedrockBlock(b types.ContentBlock) error {
+func (s *content) bedrockBlock(b types.ContentBlock) error {
 	switch b := b.(type) {
 	case *types.ContentBlockMemberText:
 		s.text += b.Value
@@ -218,18 +218,18 @@ func documentText(d document.Interface) (string, error) {
 	return string(b), err
 }
 
-func bedrockStream(body []byte) (said, error) {
+func bedrockStream(body []byte) (content, error) {
 	out, err := bedrockClient(canned{"application/vnd.amazon.eventstream", body}).ConverseStream(context.Background(), &bedrockruntime.ConverseStreamInput{ModelId: aws.String("m")})
 	if err != nil {
-		return said{}, err
+		return content{}, err
 	}
 	return bedrockFold(out.GetStream())
 }
 
-func bedrockFold(stream *bedrockruntime.ConverseStreamEventStream) (said, error) {
+func bedrockFold(stream *bedrockruntime.ConverseStreamEventStream) (content, error) {
 	defer stream.Close()
-	var s said
-	at := map[int32]int{} // block to call
+	var s content
+	at := map[int32]int{} // from block to call
 	for ev := range stream.Events() {
 		switch ev := ev.(type) {
 		case *types.ConverseStreamOutputMemberContentBlockStart:
@@ -248,7 +248,7 @@ func bedrockFold(stream *bedrockruntime.ConverseStreamEventStream) (said, error)
 			case *types.ContentBlockDeltaMemberToolUse:
 				i, ok := at[aws.ToInt32(ev.Value.ContentBlockIndex)]
 				if !ok {
-					return said{}, errNoSuchBlock
+					return content{}, errNoSuchBlock
 				}
 				s.calls[i].arguments += aws.ToString(d.Value.Input)
 			}

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTheOfficialSDKsDecodeRandomAnswers is the same for answers nobody
-// thought of: hostile text, odd numbers in arguments, parts in any order.
-func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
+// TestOfficialSDKsDecodeRandomResponses does the same for random responses: hostile text, odd numbers
+// in arguments, parts in any order.
+func TestOfficialSDKsDecodeRandomResponses(t *testing.T) {
 	for _, v := range vendors() {
 		t.Run(v.file, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -25,18 +25,18 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 					withoutHugeNumbers(resp)
 				}
 				if v.file == "ollama_chat" && !resp.Stop.Reason.Runs() {
-					// It has no word that keeps a call from being run, so none is
-					// written into an answer that was cut short.
+					// The dialect cannot mark a call as not to be run, so no call is written into a
+					// truncated response.
 					resp.Stop = dragoman.Stop{Reason: dragoman.StopEnd}
 				}
-				want := v.saidBy(resp)
+				want := v.contentOf(resp)
 				enc, err := v.codec.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
 				if err != nil {
 					t.Fatal(err)
 				}
 				got, err := v.whole(enc.Body)
 				if err != nil {
-					t.Fatalf("the SDK refuses it: %v\n%s", err, enc.Body)
+					t.Fatalf("the SDK rejects it: %v\n%s", err, enc.Body)
 				}
 				if d := want.joined().isReadAs(got.joined()); d != "" {
 					t.Fatalf("%s\n%s", d, enc.Body)
@@ -52,7 +52,7 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, err = v.stream(body); err != nil {
-					t.Fatalf("the SDK refuses it: %v\n%s", err, body)
+					t.Fatalf("the SDK rejects it: %v\n%s", err, body)
 				}
 				if d := want.joined().isReadAs(got.joined()); d != "" {
 					t.Fatalf("streamed: %s\n%s", d, body)
@@ -62,10 +62,14 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 	}
 }
 
-// simplify takes out what the SDKs have no word for: namespaces, freeform calls
-// in a Chat stream, further candidates, refusals beside other messages, answers that
-// failed or broke off, which are errors there, counters beyond 32 bits, and those that are known without the total that they
-// are part of.
+// simplify removes what the SDKs cannot represent:
+//
+//   - namespaces;
+//   - freeform calls in a Chat stream;
+//   - further candidates;
+//   - refusals together with other messages;
+//   - responses that failed or were aborted, which are errors in the SDKs;
+//   - counters beyond 32 bits, and counters without the total that they are part of.
 func simplify(r *dragoman.Response) {
 	r.Alternatives = nil
 	switch r.Stop.Reason {
@@ -95,8 +99,8 @@ func simplify(r *dragoman.Response) {
 	}
 }
 
-// withoutHugeNumbers empties arguments with a number that no float64 holds, for
-// SDKs that refuse a whole answer because of one.
+// withoutHugeNumbers empties arguments with a number that no float64 can represent, for SDKs that
+// reject the whole response because of one.
 func withoutHugeNumbers(r *dragoman.Response) {
 	for _, c := range r.ToolCalls() {
 		var v any
@@ -106,8 +110,8 @@ func withoutHugeNumbers(r *dragoman.Response) {
 	}
 }
 
-// joined leaves out the blanks that set messages apart in some dialects.
-func (s said) joined() said {
+// joined removes the white space that separates messages in some dialects.
+func (s content) joined() content {
 	s.text = strings.Join(strings.Fields(s.text), "")
 	return s
 }

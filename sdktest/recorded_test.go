@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// TestWeDecodeEveryAnswerTheOfficialSDKDecodes compares us with the vendor's
-// SDK on every recorded 2xx answer. What the SDK takes, we take, and read the
-// same; what it refuses and we take is counted with its reason.
-func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
+// TestWeDecodeWhatSDKsDecode compares us with the vendor's SDK on every recorded 2xx response. We must
+// accept what the SDK accepts, with the same content. Responses that only we accept are counted, with
+// the reason of the SDK.
+func TestWeDecodeWhatSDKsDecode(t *testing.T) {
 	for _, v := range vendors() {
 		t.Run(v.file, func(t *testing.T) {
 			counts := map[string]int{}
@@ -41,33 +41,33 @@ func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
 				theirs, theirErr := sdk(body)
 				ours, ourErr := us(body)
 				if v.file == "openai_chat" {
-					// The SDK adds up the counters that some servers repeat, and
-					// takes xAI's, which leave reasoning out, for the total.
+					// The SDK adds up counters that some servers repeat, and treats those of xAI, which do
+					// not include reasoning, as the total.
 					theirs.usage = nil
 				}
 				switch {
 				case theirErr == nil && ourErr != nil:
 					if _, ok := known[id]; ok {
 						used[id] = true
-						counts[kind+" only the SDK takes, explained"]++
+						counts[kind+" accepted only by the SDK, explained"]++
 						continue
 					}
-					t.Errorf("%s: the SDK takes it, we do not: %v", id, ourErr)
+					t.Errorf("%s: the SDK accepts it, we do not: %v", id, ourErr)
 				case theirErr == nil:
-					counts[kind+" both take"]++
+					counts[kind+" accepted by both"]++
 					if d := theirs.agrees(ours); d != "" {
 						if _, ok := known[id]; !ok {
-							t.Errorf("%s: the SDK and we read differently: %s", id, d)
+							t.Errorf("%s: the SDK and we decode differently: %s", id, d)
 						}
 						used[id] = true
-						counts[kind+" read differently, explained"]++
+						counts[kind+" decoded differently, explained"]++
 					}
 				case ourErr == nil:
-					counts[kind+" only we take"]++
+					counts[kind+" accepted only by us"]++
 					reason := kindOf(theirErr)
 					refused[reason] = append(refused[reason], id)
 				default:
-					counts[kind+" nobody takes"]++
+					counts[kind+" rejected by both"]++
 				}
 			}
 			for id, why := range known {
@@ -79,21 +79,20 @@ func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
 				t.Logf("%5d %s", counts[k], k)
 			}
 			for _, reason := range slices.Sorted(maps.Keys(refused)) {
-				t.Logf("the SDK refuses %d that we take: %s:\n\t%s", len(refused[reason]), reason, strings.Join(refused[reason], "\n\t"))
+				t.Logf("the SDK rejects %d that we accept: %s:\n\t%s", len(refused[reason]), reason, strings.Join(refused[reason], "\n\t"))
 			}
 		})
 	}
 }
 
-// asSent is an answer as the server sent it, where the recorder did not keep it
-// so.
+// asSent returns a response as the server sent it, if the recorder changed it.
 func asSent(file string, x *testkit.Exchange) ([]byte, error) {
 	body, err := x.Response()
 	switch {
 	case err != nil:
 		return nil, err
 	case file == "gemini_generateContent":
-		// Signatures are bytes in base64; the recorder's marks are none.
+		// Signatures are base64; the marks of the recorder are not.
 		return redacted.ReplaceAll(body, []byte(`${1}c2ln"`)), nil
 	case file == "bedrock_converse":
 		return asFrames(body)
@@ -103,8 +102,7 @@ func asSent(file string, x *testkit.Exchange) ([]byte, error) {
 
 var redacted = regexp.MustCompile(`("thoughtSignature":\s*")[^"]*REDACTED[^"]*"`)
 
-// asFrames frames events that were recorded as lines of data; servers send
-// them in binary.
+// asFrames frames events that were recorded as lines of data. Servers send binary frames.
 func asFrames(body []byte) ([]byte, error) {
 	if !bytes.HasPrefix(body, []byte("data:")) {
 		return body, nil
@@ -137,16 +135,16 @@ func asFrames(body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// isWhole reports whether a body is one object, and not a line for each chunk.
+// isWhole reports whether a body is one object, and not one line per chunk.
 func isWhole(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && json.Valid(body)
 }
 
-// kindOf is the gist of an SDK's error.
+// kindOf returns a short form of an SDK error.
 func kindOf(err error) string {
 	s := err.Error()
 	if i := strings.LastIndex(s, ": json:"); i > 0 {
-		s = s[i+2:] // before it stands the whole answer
+		s = s[i+2:] // the whole response is before it
 	}
 	if len(s) > 100 {
 		s = s[:100]
@@ -154,15 +152,15 @@ func kindOf(err error) string {
 	return s
 }
 
-const inPieces = "arguments come in pieces (partialArgs); the SDK hands on each piece as a call of its own"
+const inPieces = "arguments are streamed (partialArgs); the SDK returns each fragment as a separate call"
 
-// disagreements are answers that the SDK reads otherwise, by exchange, and why
-// we are right.
+// disagreements lists responses that the SDK decodes differently, by exchange, with the reason why we
+// are right.
 var disagreements = map[string]map[string]string{
 	"openai_chat": {
-		"simonw/llm:tests/cassettes/test_tools_streaming/test_tools_streaming_variant_a.yaml#0": "the server repeats the name in every delta and the SDK joins the repetitions (quirk C5)",
-		"vercel/ai:packages/mistral/src/__fixtures__/mistral-reasoning.chunks.txt#0":            "Mistral writes content as a list of parts, which the SDK takes for text (quirk G6)",
-		"vercel/ai:packages/mistral/src/__fixtures__/mistral-reasoning.json#0":                  "Mistral writes content as a list of parts, which the SDK takes for text (quirk G6)",
+		"simonw/llm:tests/cassettes/test_tools_streaming/test_tools_streaming_variant_a.yaml#0": "the server repeats the name in every delta and the SDK concatenates them (quirk C5)",
+		"vercel/ai:packages/mistral/src/__fixtures__/mistral-reasoning.chunks.txt#0":            "Mistral writes content as a list of parts, which the SDK treats as text (quirk G6)",
+		"vercel/ai:packages/mistral/src/__fixtures__/mistral-reasoning.json#0":                  "Mistral writes content as a list of parts, which the SDK treats as text (quirk G6)",
 	},
 	"gemini_generateContent": {
 		"vercel/ai:packages/google/src/__fixtures__/google-stream-no-args-tool-call.chunks.txt#0":                                        inPieces,
@@ -171,9 +169,9 @@ var disagreements = map[string]map[string]string{
 		"vercel/ai:packages/google/src/__fixtures__/google-vertex-stream-tool-call-arguments-nested.1.chunks.txt#0":                      inPieces,
 	},
 	"bedrock_converse": {
-		"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": "an answer of another API; the SDK skips all of it and gives an empty answer",
+		"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": "a response of another API; the SDK skips all of it and returns an empty response",
 	},
 	"anthropic_messages": {
-		"vercel/ai:packages/anthropic/src/__fixtures__/spliced-message-start.chunks.txt#0": "two answers spliced together on purpose; the SDK merges them into one that no model gave (quirk C37)",
+		"vercel/ai:packages/anthropic/src/__fixtures__/spliced-message-start.chunks.txt#0": "two responses spliced together on purpose; the SDK merges them into one that no model sent (quirk C37)",
 	},
 }

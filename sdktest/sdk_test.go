@@ -1,12 +1,16 @@
-// Package sdktest holds what we decode and encode against the vendors' own Go
-// SDKs: we decode every recorded answer that they decode, they decode what we
-// encode, into the same text and calls, and their clients are served by the
-// simulator, and by the gateway with the simulator behind it in every dialect.
+// Package sdktest tests this module against the vendors' Go SDKs:
+//
+//   - we decode every recorded response that the SDKs decode;
+//   - the SDKs decode what we encode, into the same text and calls;
+//   - their clients work with the simulator, and with the gateway in front of the simulator in every
+//     dialect.
+//
+// Run it with
 //
 //	cd sdktest && go test ./...
 //
-// It is a module of its own: building the SDKs takes minutes and gigabytes, and
-// no user of the library should ever download them.
+// It is a separate module, because building the SDKs takes minutes and gigabytes, and users of the
+// library should not download them.
 package sdktest
 
 import (
@@ -37,26 +41,26 @@ import (
 // call is one tool call as both sides see it.
 type call struct{ id, name, arguments string }
 
-// said is what both sides must agree on.
-type said struct {
+// content holds the parts of a response on which both sides must agree.
+type content struct {
 	text      string // text, then refusal
 	reasoning string
 	calls     []call
-	usage     *usage // nil where it was not read
+	usage     *usage // nil if it was not read
 }
 
-// usage is what was counted, all of the input and all of the output.
+// usage holds the total input and output tokens.
 type usage struct{ input, output int64 }
 
 // vendor is one API with our codec and its official SDK.
 type vendor struct {
-	file  string // in shared/recorded
+	file  string // file name in shared/recorded
 	codec dialect.Codec
-	// whole and stream read an answer with the SDK.
-	whole  func(body []byte) (said, error)
-	stream func(body []byte) (said, error)
-	// floats says that the SDK reads every number of arguments as a float64,
-	// and so loses digits that we keep.
+	// whole and stream decode a response with the SDK.
+	whole  func(body []byte) (content, error)
+	stream func(body []byte) (content, error)
+	// floats reports whether the SDK reads every number in arguments as a float64, and so
+	// loses digits that we keep.
 	floats bool
 }
 
@@ -71,8 +75,8 @@ func vendors() []vendor {
 	}
 }
 
-// answer is what an SDK's transport hands to its stream decoder.
-func answer(body []byte) *http.Response {
+// response returns the HTTP response that an SDK's transport passes to its stream decoder.
+func response(body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK,
 		Header:     http.Header{"Content-Type": {"text/event-stream"}},
@@ -80,23 +84,23 @@ func answer(body []byte) *http.Response {
 	}
 }
 
-func chatWhole(body []byte) (said, error) {
+func chatWhole(body []byte) (content, error) {
 	var c openai.ChatCompletion
 	if err := json.Unmarshal(body, &c); err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return chatSaid(&c), nil
+	return chatContent(&c), nil
 }
 
-func chatSaid(c *openai.ChatCompletion) (s said) {
+func chatContent(c *openai.ChatCompletion) (s content) {
 	s.usage = &usage{c.Usage.PromptTokens, c.Usage.CompletionTokens}
 	if len(c.Choices) == 0 {
 		return s
 	}
 	m := c.Choices[0].Message
 	s.text = m.Content + m.Refusal
-	// The older form, which has no id; servers still send it.
-	if f := m.FunctionCall; f.Name != "" { //nolint:staticcheck // deprecated, not gone
+	// The older format without an id; servers still send it.
+	if f := m.FunctionCall; f.Name != "" { //nolint:staticcheck // deprecated, but still in use
 		s.calls = append(s.calls, call{"", f.Name, f.Arguments})
 	}
 	for _, k := range m.ToolCalls {
@@ -109,28 +113,28 @@ func chatSaid(c *openai.ChatCompletion) (s said) {
 	return s
 }
 
-var errRefused = errors.New("the accumulator refuses a chunk")
+var errRefused = errors.New("the accumulator rejects a chunk")
 
-func chatStream(body []byte) (said, error) {
-	return chatFold(openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+func chatStream(body []byte) (content, error) {
+	return chatFold(openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(response(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
 }
 
-func chatFold(stream *openaisse.Stream[openai.ChatCompletionChunk]) (said, error) {
+func chatFold(stream *openaisse.Stream[openai.ChatCompletionChunk]) (content, error) {
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
-			return said{}, errRefused
+			return content{}, errRefused
 		}
 	}
-	return chatSaid(&acc.ChatCompletion), stream.Err()
+	return chatContent(&acc.ChatCompletion), stream.Err()
 }
 
-func responsesWhole(body []byte) (said, error) {
+func responsesWhole(body []byte) (content, error) {
 	var r responses.Response
 	if err := json.Unmarshal(body, &r); err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	s := responsesSaid(r.Output)
+	s := responsesContent(r.Output)
 	s.usage = responsesUsage(&r)
 	return s, nil
 }
@@ -139,7 +143,7 @@ func responsesUsage(r *responses.Response) *usage {
 	return &usage{r.Usage.InputTokens, r.Usage.OutputTokens}
 }
 
-func responsesSaid(items []responses.ResponseOutputItemUnion) (s said) {
+func responsesContent(items []responses.ResponseOutputItemUnion) (s content) {
 	for _, item := range items {
 		switch item.Type {
 		case "message":
@@ -165,19 +169,18 @@ func responsesSaid(items []responses.ResponseOutputItemUnion) (s said) {
 	return s
 }
 
-// responsesStream folds the items as they are done, because the SDK has no
-// accumulator.
-func responsesStream(body []byte) (said, error) {
+// responsesStream collects the done items, because the SDK has no accumulator.
+func responsesStream(body []byte) (content, error) {
 	s, _, err := responsesFold(body)
 	return s, err
 }
 
-// responsesFold also says in what the deltas of a stream differ from its items.
-func responsesFold(body []byte) (s said, differ string, err error) {
-	return responsesEvents(openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+// responsesFold also describes how the deltas of a stream differ from its items.
+func responsesFold(body []byte) (s content, differ string, err error) {
+	return responsesEvents(openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(response(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
 }
 
-func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion]) (s said, differ string, err error) {
+func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion]) (s content, differ string, err error) {
 	var items []responses.ResponseOutputItemUnion
 	var text strings.Builder
 	arguments := map[int64]string{}
@@ -200,12 +203,12 @@ func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion
 		case "response.completed", "response.incomplete", "response.failed":
 			ended = true
 			used = responsesUsage(&ev.Response)
-			if ev.Type == "response.failed" { // which the SDK leaves to its user
+			if ev.Type == "response.failed" { // the SDK does not return an error for it
 				err = errors.New(ev.Response.Error.Message)
 			}
 		}
 	}
-	s = responsesSaid(items)
+	s = responsesContent(items)
 	s.usage = used
 	if text.String() != s.text {
 		differ = fmt.Sprintf("the deltas give %q, the items %q", text.String(), s.text)
@@ -213,15 +216,15 @@ func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion
 	return s, differ, errors.Join(err, stream.Err())
 }
 
-func anthropicWhole(body []byte) (said, error) {
+func anthropicWhole(body []byte) (content, error) {
 	var m anthropic.Message
 	if err := json.Unmarshal(body, &m); err != nil {
-		return said{}, err
+		return content{}, err
 	}
-	return anthropicSaid(&m), nil
+	return anthropicContent(&m), nil
 }
 
-func anthropicSaid(m *anthropic.Message) (s said) {
+func anthropicContent(m *anthropic.Message) (s content) {
 	u := m.Usage
 	s.usage = &usage{u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, u.OutputTokens}
 	for _, b := range m.Content {
@@ -237,26 +240,26 @@ func anthropicSaid(m *anthropic.Message) (s said) {
 	return s
 }
 
-func anthropicStream(body []byte) (said, error) {
-	return anthropicFold(anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(named(body))), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+func anthropicStream(body []byte) (content, error) {
+	return anthropicFold(anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(response(named(body))), nil)) //nolint:bodyclose // a buffer, there is nothing to close
 }
 
-func anthropicFold(stream *anthropicsse.Stream[anthropic.MessageStreamEventUnion]) (said, error) {
+func anthropicFold(stream *anthropicsse.Stream[anthropic.MessageStreamEventUnion]) (content, error) {
 	var m anthropic.Message
 	for stream.Next() {
 		ev := stream.Current()
 		if err := m.Accumulate(ev); err != nil {
-			return said{}, err
+			return content{}, err
 		}
 		if ev.Type == "message_stop" {
 			break
 		}
 	}
-	return anthropicSaid(&m), stream.Err()
+	return anthropicContent(&m), stream.Err()
 }
 
-// named gives events without a name that of their type: some recorders leave
-// the event lines out, and the SDK goes by them.
+// named adds the event name, which is the type, to events without one. Some recorders omit event lines,
+// but the SDK needs them.
 func named(body []byte) []byte {
 	if !bytes.HasPrefix(body, []byte("data:")) {
 		return body
@@ -274,14 +277,14 @@ func named(body []byte) []byte {
 	return out.Bytes()
 }
 
-// The same, read by us.
+// The same, decoded by us.
 
-func (v vendor) ourWhole(body []byte) (said, error) {
+func (v vendor) ourWhole(body []byte) (content, error) {
 	resp, _, err := v.codec.DecodeResponse(body, dialect.DecodeOptions{})
-	return v.saidBy(resp), err
+	return v.contentOf(resp), err
 }
 
-func (v vendor) ourStream(body []byte) (said, error) {
+func (v vendor) ourStream(body []byte) (content, error) {
 	d := v.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
 	var col dragoman.Collector
 	emit := func(ev dragoman.Event) error {
@@ -297,10 +300,10 @@ func (v vendor) ourStream(body []byte) (said, error) {
 	if err == nil && errors.As(failed, &api) {
 		err = failed
 	}
-	return v.saidBy(resp), err
+	return v.contentOf(resp), err
 }
 
-func (v vendor) saidBy(resp *dragoman.Response) (s said) {
+func (v vendor) contentOf(resp *dragoman.Response) (s content) {
 	refusal := ""
 	if resp.Usage.Input.Known || resp.Usage.Output.Known {
 		s.usage = &usage{resp.Usage.Input.N, resp.Usage.Output.N}
@@ -330,9 +333,9 @@ func (v vendor) saidBy(resp *dragoman.Response) (s said) {
 	return s
 }
 
-// agrees says in what two readings differ; empty means in nothing. Arguments
-// are compared as JSON, because SDKs write them anew.
-func (s said) agrees(o said) string {
+// agrees describes how two results differ, or returns "". Arguments are compared as JSON, because SDKs
+// encode them again.
+func (s content) agrees(o content) string {
 	switch {
 	case s.text != o.text:
 		return fmt.Sprintf("text %.120q against %.120q", s.text, o.text)
@@ -350,9 +353,9 @@ func (s said) agrees(o said) string {
 	return ""
 }
 
-// floats reads arguments with every number as a float64 has it.
-func floats(read func([]byte) (said, error)) func([]byte) (said, error) {
-	return func(body []byte) (said, error) {
+// floats converts every number in the arguments to a float64.
+func floats(read func([]byte) (content, error)) func([]byte) (content, error) {
+	return func(body []byte) (content, error) {
 		s, err := read(body)
 		for i := range s.calls {
 			s.calls[i].arguments = inFloats(s.calls[i].arguments)
@@ -361,7 +364,7 @@ func floats(read func([]byte) (said, error)) func([]byte) (said, error) {
 	}
 }
 
-// inFloats is arguments with every number as a float64 has it.
+// inFloats returns arguments with every number converted to a float64.
 func inFloats(arguments string) string {
 	var v any
 	if json.Unmarshal([]byte(arguments), &v) != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// TestStoredStateOfResponsesIsServed uses stored responses, item references,
+// TestStoredResponsesState uses stored responses, item references,
 // conversations and compaction through openai-go: with the simulator alone, and through
 // the gateway with every upstream.
-func TestStoredStateOfResponsesIsServed(t *testing.T) {
+func TestStoredResponsesState(t *testing.T) {
 	server := httptest.NewServer(sim.Handler(sim.Config{}))
 	defer server.Close()
 	t.Run("simulator", func(t *testing.T) { useStoredState(t, server.URL, "sim/planner") })
@@ -55,7 +55,7 @@ func useStoredState(t *testing.T, server, model string) {
 		out.OfFunctionCallOutput.CallID = openai.String(callID)
 		return out
 	}
-	told := func(what string, r *responses.Response) {
+	checkResult := func(what string, r *responses.Response) {
 		t.Helper()
 		if r.OutputText() != "get_weather says: 4 °C" {
 			t.Errorf("%s: %s", what, r.RawJSON())
@@ -72,8 +72,8 @@ func useStoredState(t *testing.T, server, model string) {
 		t.Errorf("got %s, created %s", got.RawJSON(), first.RawJSON())
 	}
 	chained := must(ask(func(p *responses.ResponseNewParams) { p.PreviousResponseID = openai.String(first.ID) }, result(call.CallID)))
-	told("previous_response_id", chained)
-	told("item_reference", must(ask(nil, question, responses.ResponseInputItemParamOfItemReference(call.ID), result(call.CallID))))
+	checkResult("previous_response_id", chained)
+	checkResult("item_reference", must(ask(nil, question, responses.ResponseInputItemParamOfItemReference(call.ID), result(call.CallID))))
 
 	var types []string
 	pager := client.Responses.InputItems.ListAutoPaging(ctx, chained.ID, responses.InputItemListParams{Limit: openai.Int(1), Order: "asc"})
@@ -91,8 +91,8 @@ func useStoredState(t *testing.T, server, model string) {
 	in := func(p *responses.ResponseNewParams) {
 		p.Conversation = responses.ResponseNewParamsConversationUnion{OfString: openai.String(conversation.ID)}
 	}
-	asked := must(ask(in, responses.ResponseInputItemParamOfMessage("What's the weather in Oslo, please?", responses.EasyInputMessageRoleUser)))
-	told("conversation", must(ask(in, result(asked.Output[0].CallID))))
+	followUp := must(ask(in, responses.ResponseInputItemParamOfMessage("What's the weather in Oslo, please?", responses.EasyInputMessageRoleUser)))
+	checkResult("conversation", must(ask(in, result(followUp.Output[0].CallID))))
 	items, err := client.Conversations.Items.List(ctx, conversation.ID, conversations.ItemListParams{})
 	if err != nil || len(items.Data) != 5 {
 		t.Errorf("%v: %v", items, err)

@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// members is a schema of an object that must have many members of a schema.
+// members returns the schema of an object with n required properties of a schema.
 func members(n int, schema string) string {
 	properties, required := make([]string, n), make([]string, n)
 	for i := range n {
@@ -29,7 +29,7 @@ func members(n int, schema string) string {
 	return `{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(required, ",") + `]}`
 }
 
-func TestZ1_HostileRequestsCostThePlannerLittle(t *testing.T) {
+func TestZ1_PlannerLimitsCostOfHostileRequests(t *testing.T) {
 	words := make([]string, 100_000)
 	for i := range words {
 		words[i] = fmt.Sprintf("word%d", i)
@@ -39,12 +39,12 @@ func TestZ1_HostileRequestsCostThePlannerLittle(t *testing.T) {
 		many = append(many, function(fmt.Sprintf("tool_%d", i), fmt.Sprintf("Tells the weather of %d.", i), cityOnly))
 	}
 	for name, req := range map[string]*dragoman.Request{
-		"a description of many words": ask("use it", function("use_it", strings.Join(words, " "), cityOnly)),
-		"many tools and wishes":       ask(strings.Repeat("Tell the weather. ", 400), many...),
-		"many members":                ask("use it", function("use_it", "Uses it.", members(20_000, `{"type":"string"}`))),
+		"description with many words": ask("use it", function("use_it", strings.Join(words, " "), cityOnly)),
+		"many tools and requests":     ask(strings.Repeat("Tell the weather. ", 400), many...),
+		"many properties":             ask("use it", function("use_it", "Uses it.", members(20_000, `{"type":"string"}`))),
 		"long texts":                  ask("use it", function("use_it", "Uses it.", members(1_900, `{"type":"string","minLength":1048576}`))),
 		"lists of long texts":         ask("use it", function("use_it", "Uses it.", members(30, `{"type":"array","minItems":60,"items":{"type":"string","minLength":1000000}}`))),
-		"a long constant many times":  ask("use it", function("use_it", "Uses it.", `{"$defs":{"c":{"const":"`+strings.Repeat("c", 1<<20)+`"}},`+members(1_900, `{"$ref":"#/$defs/c"}`)[1:])),
+		"long constant many times":    ask("use it", function("use_it", "Uses it.", `{"$defs":{"c":{"const":"`+strings.Repeat("c", 1<<20)+`"}},`+members(1_900, `{"$ref":"#/$defs/c"}`)[1:])),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -62,7 +62,7 @@ func TestZ1_HostileRequestsCostThePlannerLittle(t *testing.T) {
 	}
 }
 
-// answering is a transport that answers by itself.
+// answering is a transport that returns a fixed response.
 type answering func(r *http.Request) (status int, header http.Header, body io.Reader)
 
 func (f answering) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -70,7 +70,7 @@ func (f answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body), Request: r}, nil
 }
 
-// taped sends a request through a recorder and returns what stands in its file.
+// taped sends a request through a recorder and returns the recorded file.
 func taped(t *testing.T, next http.RoundTripper, r *http.Request) string {
 	t.Helper()
 	rec, path := record(t, next)
@@ -90,7 +90,7 @@ func taped(t *testing.T, next http.RoundTripper, r *http.Request) string {
 	return string(raw)
 }
 
-func TestZ3_NoCredentialIsOnATapeWhateverCarriesIt(t *testing.T) {
+func TestZ3_NoCredentialIsRecorded(t *testing.T) {
 	const key = `Zm9v+YmFy/"quoted"&0123456789==`
 	request := func(change func(r *http.Request)) *http.Request {
 		r, err := http.NewRequest(http.MethodPost, "http://llm.test/v1/chat", strings.NewReader(`{"model":"m"}`))
@@ -111,24 +111,24 @@ func TestZ3_NoCredentialIsOnATapeWhateverCarriesIt(t *testing.T) {
 		}, "\n"))
 	})
 	for name, r := range map[string]*http.Request{
-		"a header of their own": header("Ocp-Apim-Subscription-Key"),
-		"an unknown header":     header("X-Company-Pass"),
-		"a token":               header("X-Auth-Token"),
-		"basic":                 request(func(r *http.Request) { r.SetBasicAuth("me", key) }),
-		"the user of the URL":   request(func(r *http.Request) { r.URL.User = url.User(key) }),
-		"a parameter":           request(func(r *http.Request) { r.URL.RawQuery = "subscription-key=" + url.QueryEscape(key) }),
-		"a secret parameter":    request(func(r *http.Request) { r.URL.RawQuery = "client_secret=" + url.QueryEscape(key) }),
+		"a vendor header":     header("Ocp-Apim-Subscription-Key"),
+		"an unknown header":   header("X-Company-Pass"),
+		"a token":             header("X-Auth-Token"),
+		"basic":               request(func(r *http.Request) { r.SetBasicAuth("me", key) }),
+		"the user in the URL": request(func(r *http.Request) { r.URL.User = url.User(key) }),
+		"a parameter":         request(func(r *http.Request) { r.URL.RawQuery = "subscription-key=" + url.QueryEscape(key) }),
+		"a secret parameter":  request(func(r *http.Request) { r.URL.RawQuery = "client_secret=" + url.QueryEscape(key) }),
 	} {
 		tape := taped(t, echo, r)
 		for _, secret := range []string{"Zm9v", "YmFy", "quoted", "0123456789", "minted-by-the-server"} {
 			if strings.Contains(tape, secret) {
-				t.Errorf("%s: %s is on the tape:\n%s", name, secret, tape)
+				t.Errorf("%s: %s is in the recording:\n%s", name, secret, tape)
 			}
 		}
 	}
 }
 
-func TestZ3_SignedURLsAreOnNoTape(t *testing.T) {
+func TestZ3_SignedURLsAreNotRecorded(t *testing.T) {
 	const body = `{"url":"https://b.s3.test/cat.png?X-Amz-Credential=AKIA0123456789&X-Amz-Signature=0123abcd0123abcd","b":"https://x.test/a?sv=1\u0026sig=0123abcd0123abcd"}`
 	r, _ := http.NewRequest(http.MethodPost, "http://llm.test/v1/chat", strings.NewReader(body))
 	tape := taped(t, answering(func(*http.Request) (int, http.Header, io.Reader) {
@@ -139,7 +139,7 @@ func TestZ3_SignedURLsAreOnNoTape(t *testing.T) {
 	}
 }
 
-func TestZ3_ATapeThatWasOpenToOthersIsNotAnyMore(t *testing.T) {
+func TestZ3_RecordRestrictsFileMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.traffic")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestZ3_ATapeThatWasOpenToOthersIsNotAnyMore(t *testing.T) {
 	}
 }
 
-// endless is a body that goes on for so many bytes.
+// endless is a body with left more bytes.
 type endless struct{ left int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -166,7 +166,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestZ3_AnAnswerThatIsTooLargeForATapeIsNotKept(t *testing.T) {
+func TestZ3_TooLargeResponseIsNotBuffered(t *testing.T) {
 	rec, _ := record(t, answering(func(*http.Request) (int, http.Header, io.Reader) {
 		return http.StatusOK, http.Header{}, &endless{left: 1 << 30}
 	}))
@@ -182,14 +182,14 @@ func TestZ3_AnAnswerThatIsTooLargeForATapeIsNotKept(t *testing.T) {
 	_, _ = io.CopyBuffer(io.Discard, resp.Body, make([]byte, 1<<20))
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 64 {
-		t.Errorf("%d MB were kept of what was too large already", took)
+		t.Errorf("%d MB of a too large response were buffered", took)
 	}
 	if err := rec.Close(); !errors.Is(err, dragoman.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 }
 
-// timed is an answer whose connection takes deadlines.
+// timed is a response writer whose connection supports deadlines.
 type timed struct {
 	*httptest.ResponseRecorder
 	deadlines []time.Time
@@ -200,22 +200,22 @@ func (w *timed) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-func TestZ1_TheBodyOfARequestHasItsTime(t *testing.T) {
+func TestZ1_RequestBodyHasDeadline(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(`{"model":"sim/echo","messages":[{"role":"user","content":"hello"}]}`))
 	sim.Handler(sim.Config{}).ServeHTTP(w, r)
 	if w.Code != http.StatusOK || len(w.deadlines) != 2 || w.deadlines[0].IsZero() || !w.deadlines[1].IsZero() {
-		t.Errorf("%d: want a deadline for the body, and none behind it: %v", w.Code, w.deadlines)
+		t.Errorf("%d: want a deadline for the body, and none after it: %v", w.Code, w.deadlines)
 	}
 }
 
-func TestZ1_APaceThatIsNoNumberIsRefusedAndNoneWaitsForEver(t *testing.T) {
+func TestZ1_InvalidPaceIsRefused(t *testing.T) {
 	for _, rate := range []string{"NaN", "Inf", "-Inf", "-1"} {
 		if _, err := sim.Open("sim/echo?rate=" + rate); err == nil {
-			t.Errorf("rate=%s is taken", rate)
+			t.Errorf("rate=%s is accepted", rate)
 		}
 		if _, err := sim.ParseScenario("s", "turn\npace rate="+rate+"\nsay hello\n"); err == nil {
-			t.Errorf("pace rate=%s is taken", rate)
+			t.Errorf("pace rate=%s is accepted", rate)
 		}
 	}
 	var longest time.Duration
@@ -229,7 +229,7 @@ func TestZ1_APaceThatIsNoNumberIsRefusedAndNoneWaitsForEver(t *testing.T) {
 	}
 }
 
-func TestZ1_TheSameNameIsRefusedInTheSameWords(t *testing.T) {
+func TestZ1_NameErrorIsDeterministic(t *testing.T) {
 	_, first := sim.Open("sim/echo?z=1&a=1&m=1&b=1&y=1&rate=x&first=y")
 	for range 50 {
 		if _, err := sim.Open("sim/echo?z=1&a=1&m=1&b=1&y=1&rate=x&first=y"); err == nil || err.Error() != first.Error() {
@@ -238,7 +238,7 @@ func TestZ1_TheSameNameIsRefusedInTheSameWords(t *testing.T) {
 	}
 }
 
-func TestZ1_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
+func TestZ1_LongScriptsAreParsedFast(t *testing.T) {
 	const lines = 300_000
 	start := time.Now()
 	s, err := sim.ParseScenario("s", "turn\n"+strings.Repeat("say hello\n", lines))
@@ -260,7 +260,7 @@ func TestZ1_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
 	}
 }
 
-func TestZ2_AFaultInAnAnswerWithoutMeasureIsRefused(t *testing.T) {
+func TestZ2_FaultInTooLongResponseIsRefused(t *testing.T) {
 	model, err := sim.Open("sim/echo?fault=c2")
 	if err != nil {
 		t.Fatal(err)

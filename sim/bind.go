@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// bind gives the values that were said to the members of an object, those first
-// that are sure: named in the text, words of an enum, of a shape that a member
-// asks for. What is left goes to the members that must be there, in order; and
-// where nothing must, to those that may.
+// bind assigns values of the prompt to the properties of an object. The most certain ones
+// come first: values named in the text, words of an enum, values with the format that a
+// property requires. Remaining values go to the required properties in order or, if none is
+// required, to the optional ones.
 func (f *filler) bind(properties *object, required []string, depth int) map[string]any {
 	bound := map[string]any{}
-	if f.said == nil || properties == nil {
+	if f.given == nil || properties == nil {
 		return bound
 	}
 	flat := make(map[string]*object, len(properties.keys))
@@ -33,12 +33,12 @@ func (f *filler) bind(properties *object, required []string, depth int) map[stri
 	must := setOf(required)
 	optional := slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return must[name] })
 	each(properties.keys, f.named)
-	each(properties.keys, f.worded)
+	each(properties.keys, f.enumWord)
 	each(required, f.shaped)
 	each(optional, f.shaped)
 	each(slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return !must[name] }),
 		func(name string, s *object) (any, bool) {
-			if typeOf(s) == "object" && !s.has("enum") { // what it takes is not there for those behind it
+			if typeOf(s) == "object" && !s.has("enum") { // the values it uses are not available for later properties
 				return f.value(properties.get(name), name, depth+1)
 			}
 			return f.plain(name, s)
@@ -49,38 +49,38 @@ func (f *filler) bind(properties *object, required []string, depth int) map[stri
 	return bound
 }
 
-// named is a value that the text gives a member by its name.
+// named returns a value that the text assigns to a property by its name.
 func (f *filler) named(name string, s *object) (any, bool) {
 	if s.has("enum") {
 		return nil, false
 	}
 	switch typeOf(s) {
 	case "string":
-		val := f.said.beside(wordsOf(name), quoted, email, link, path, date, capital, number)
+		val := f.given.namedBy(wordsOf(name), quoted, email, link, path, date, capital, number)
 		return f.useText(val, s)
 	case "integer", "number":
 		low, high := numberBounds(s, typeOf(s) == "integer")
-		val := f.said.beside(wordsOf(name), number)
+		val := f.given.namedBy(wordsOf(name), number)
 		if val == nil {
 			return nil, false
 		}
 		val.used = false
-		if n := f.saidNumber(s, name, typeOf(s) == "integer"); n != nil {
+		if n := f.promptNumber(s, name, typeOf(s) == "integer"); n != nil {
 			if v, ok := toFloat(*n); ok && v >= low && v <= high {
 				return *n, true
 			}
 		}
 		return nil, false
 	case "boolean":
-		if mentions(f.said.text, name) {
+		if mentions(f.given.text, name) {
 			return f.boolean(s, name), true
 		}
 	}
 	return nil, false
 }
 
-// useText is a value as a text that a schema takes; one that it does not take is
-// left to others.
+// useText returns a value as a string that a schema accepts. Otherwise the value stays
+// available.
 func (f *filler) useText(val *value, s *object) (any, bool) {
 	if val == nil {
 		return nil, false
@@ -95,17 +95,16 @@ func (f *filler) useText(val *value, s *object) (any, bool) {
 	return nil, false
 }
 
-// worded is a value of an enum that was said.
-func (f *filler) worded(_ string, s *object) (any, bool) {
+// enumWord returns a value of an enum that the prompt mentions.
+func (f *filler) enumWord(_ string, s *object) (any, bool) {
 	list, ok := s.get("enum").([]any)
 	if !ok {
 		return nil, false
 	}
-	return f.saidOf(list)
+	return f.enumFromPrompt(list)
 }
 
-// shaped is a value of the shape that a member asks for, by its format or its
-// name.
+// shaped returns a value of the shape that the format or the name of a property requires.
 func (f *filler) shaped(name string, s *object) (any, bool) {
 	if s.has("enum") || typeOf(s) != "string" {
 		return nil, false
@@ -114,10 +113,10 @@ func (f *filler) shaped(name string, s *object) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return f.useText(f.said.take(kind), s)
+	return f.useText(f.given.take(kind), s)
 }
 
-// shapeNames are words in the names of members that want values of a shape.
+// shapeNames lists words in property names that suggest a shape.
 var shapeNames = []struct {
 	kind  valueKind
 	words string
@@ -147,23 +146,23 @@ func shapeOf(s *object, name string) (valueKind, bool) {
 	return 0, false
 }
 
-// plain is the next value that a member of a plain type takes.
+// plain returns the next value that fits a property of a plain type.
 func (f *filler) plain(name string, s *object) (any, bool) {
 	if s.has("enum") {
 		return nil, false
 	}
 	switch typeOf(s) {
 	case "string":
-		return f.saidText(s, name)
+		return f.promptText(s, name)
 	case "integer", "number":
-		if n := f.saidNumber(s, name, typeOf(s) == "integer"); n != nil {
+		if n := f.promptNumber(s, name, typeOf(s) == "integer"); n != nil {
 			return *n, true
 		}
 	}
 	return nil, false
 }
 
-// textKinds are the shapes of values that a string takes, the likeliest first.
+// textKinds returns the kinds of values that fit a string, the likeliest first.
 func textKinds(s *object, name string) []valueKind {
 	kinds := []valueKind{quoted, capital, opening, path, link, email, date}
 	if kind, ok := shapeOf(s, name); ok {
@@ -177,44 +176,44 @@ func textKinds(s *object, name string) []valueKind {
 	return kinds
 }
 
-// wholeNames are words in the names of members that take whole sentences.
+// wholeNames are words in the names of properties that take whole sentences.
 const wholeNames = " query q question text message content prompt body input expression task description note command search "
 
-// saidText is the text that was said for a member: a value in quotes, the rest
-// of the sentence where the member takes one, a value of another shape, or a word
-// behind a preposition ("weather in oslo").
-func (f *filler) saidText(s *object, name string) (any, bool) {
-	if f.said == nil {
+// promptText returns the text for a string property: a quoted value, the rest of the sentence
+// if the property takes one, a value of another shape, or a word after a preposition
+// ("weather in oslo").
+func (f *filler) promptText(s *object, name string) (any, bool) {
+	if f.given == nil {
 		return nil, false
 	}
 	_, shaped := shapeOf(s, name)
 	whole := !shaped && slices.ContainsFunc(wordsOf(name), func(w string) bool { return containsWord(wholeNames, w) })
-	if v, ok := f.useText(f.said.take(quoted), s); ok {
+	if v, ok := f.useText(f.given.take(quoted), s); ok {
 		return v, true
 	}
 	if whole {
-		if text := sentence(f.said.text); text != "" && f.fits(s, text) {
+		if text := sentence(f.given.text); text != "" && f.fits(s, text) {
 			return text, true
 		}
 	}
-	if v, ok := f.useText(f.said.take(textKinds(s, name)...), s); ok {
+	if v, ok := f.useText(f.given.take(textKinds(s, name)...), s); ok {
 		return v, true
 	}
-	if m := behindPreposition.FindStringSubmatch(f.said.text); m != nil && !shaped && !isStopWord(strings.ToLower(m[1])) && f.fits(s, m[1]) {
+	if m := afterPreposition.FindStringSubmatch(f.given.text); m != nil && !shaped && !isStopWord(strings.ToLower(m[1])) && f.fits(s, m[1]) {
 		return m[1], true
 	}
 	return nil, false
 }
 
 var (
-	behindPreposition = regexp.MustCompile(`(?i)\b(?:in|for|of|at|from|about|named|called)\s+(?:the\s+|a\s+|an\s+)?([\p{L}\p{N}_-]+)\s*[.!?]?\s*$`)
-	behindFor         = regexp.MustCompile(`(?is)\b(?:for|about|that says|saying)\s+(.+)$`)
+	afterPreposition = regexp.MustCompile(`(?i)\b(?:in|for|of|at|from|about|named|called)\s+(?:the\s+|a\s+|an\s+)?([\p{L}\p{N}_-]+)\s*[.!?]?\s*$`)
+	afterFor         = regexp.MustCompile(`(?is)\b(?:for|about|that says|saying)\s+(.+)$`)
 )
 
-// sentence is what a text is about: what stands behind "for" or "about", or all
-// of it, without the mark at its end.
+// sentence returns the topic of a text: the part after "for" or "about", or all of it,
+// without the final punctuation.
 func sentence(text string) string {
-	if m := behindFor.FindStringSubmatch(text); m != nil {
+	if m := afterFor.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
 	return strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), ".!?"))

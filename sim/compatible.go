@@ -7,14 +7,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// reasoningField is the member in which a compatible server tells reasoning; empty
-// for one that is like OpenAI's.
+// reasoningField returns the field in which a compatible server sends reasoning. It is empty
+// for a server that behaves like OpenAI.
 func (c Config) reasoningField(spec modelSpec) string {
 	return cmp.Or(spec.reasoning, c.ReasoningField)
 }
 
-// asCompatible reads a request to OpenAI Chat as a compatible server does: usage is
-// told unasked, and thinking is asked for in the words of whoever serves.
+// asCompatible reads an OpenAI Chat request like a compatible server: usage is always sent in
+// streams, and reasoning is controlled by the fields of several vendors.
 func asCompatible(req *dragoman.Request, d dragoman.Dialect) {
 	req.StreamUsage = true
 	for _, f := range req.Extra.For(d) {
@@ -31,14 +31,14 @@ func asCompatible(req *dragoman.Request, d dragoman.Dialect) {
 		case "/enable_thinking": // DashScope
 			think(req, tree == true, "")
 		case "/chat_template_kwargs": // vLLM, llama.cpp
-			if on, said := at(tree, "enable_thinking").(bool); said {
+			if on, ok := at(tree, "enable_thinking").(bool); ok {
 				think(req, on, "")
 			}
 		}
 	}
 }
 
-// think asks for reasoning, or for none.
+// think turns reasoning on or off.
 func think(req *dragoman.Request, on bool, effort string) {
 	s := dragoman.ReasoningSettings{}
 	if req.Reasoning != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// A server that is only compatible tells its reasoning, in the member that it is
-// told to use, is asked for it in many ways, and counts unasked.
-func TestX7_TheServerOfChatCanBeOneThatIsOnlyCompatible(t *testing.T) {
+// A compatible server sends reasoning in the configured field, accepts several ways to ask
+// for it, and always sends usage in streams.
+func TestX7_CompatibleChatServer(t *testing.T) {
 	ask := func(c sim.Config, model, more string) string {
 		t.Helper()
 		body := `{"model":"` + model + `","messages":[{"role":"user","content":"Hello"}]` + more + `}`
@@ -21,53 +21,53 @@ func TestX7_TheServerOfChatCanBeOneThatIsOnlyCompatible(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		said, err := io.ReadAll(resp.Body)
+		raw, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("%d %v %s", resp.StatusCode, err, said)
+			t.Fatalf("%d %v %s", resp.StatusCode, err, raw)
 		}
-		return string(said)
+		return string(raw)
 	}
-	const own, told = `sim/planner`, `"reasoning_content":"No tool is needed for this."`
+	const own, want = `sim/planner`, `"reasoning_content":"No tool is needed for this."`
 	named := own + "?reasoning_field=reasoning_content"
 	for _, asks := range []string{
 		`,"reasoning_effort":"high"`, `,"reasoning":{"effort":"low"}`, `,"reasoning":{"enabled":true}`, `,"thinking":{"type":"enabled"}`,
 		`,"enable_thinking":true`, `,"chat_template_kwargs":{"enable_thinking":true}`,
 	} {
-		if said := ask(sim.Config{}, named, asks); !strings.Contains(said, told) {
-			t.Errorf("%s: %s", asks, said)
+		if body := ask(sim.Config{}, named, asks); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", asks, body)
 		}
 	}
 	for _, asks := range []string{
 		"", `,"reasoning_effort":"none"`, `,"reasoning":{"enabled":false}`, `,"reasoning":{"effort":"none"}`, `,"thinking":{"type":"disabled"}`, `,"enable_thinking":false`,
 		`,"chat_template_kwargs":{"enable_thinking":false}`, `,"chat_template_kwargs":{"other":1}`,
 	} {
-		if said := ask(sim.Config{}, named, asks); strings.Contains(said, "No tool is needed") {
-			t.Errorf("%s: %s", asks, said)
+		if body := ask(sim.Config{}, named, asks); strings.Contains(body, "No tool is needed") {
+			t.Errorf("%s: %s", asks, body)
 		}
 	}
-	if said := ask(sim.Config{ReasoningField: "reasoning"}, own, `,"reasoning_effort":"high"`); !strings.Contains(said, `"reasoning":"No tool`) {
-		t.Errorf("as all are told to: %s", said)
+	if body := ask(sim.Config{ReasoningField: "reasoning"}, own, `,"reasoning_effort":"high"`); !strings.Contains(body, `"reasoning":"No tool`) {
+		t.Errorf("with Config.ReasoningField: %s", body)
 	}
-	if said := ask(sim.Config{}, own, `,"reasoning_effort":"high"`); strings.Contains(said, "No tool is needed") {
-		t.Errorf("OpenAI tells none: %s", said)
+	if body := ask(sim.Config{}, own, `,"reasoning_effort":"high"`); strings.Contains(body, "No tool is needed") {
+		t.Errorf("OpenAI must not send reasoning: %s", body)
 	}
 	const counted, stream = `"completion_tokens":`, `,"stream":true`
-	if said := ask(sim.Config{}, named, stream); !strings.Contains(said, counted) {
-		t.Errorf("nothing was counted: %s", said)
+	if body := ask(sim.Config{}, named, stream); !strings.Contains(body, counted) {
+		t.Errorf("no usage in the stream: %s", body)
 	}
-	if said := ask(sim.Config{}, own, stream); strings.Contains(said, counted) {
-		t.Errorf("OpenAI counts where it is asked to: %s", said)
+	if body := ask(sim.Config{}, own, stream); strings.Contains(body, counted) {
+		t.Errorf("OpenAI must send usage only on request: %s", body)
 	}
 	for _, bad := range []string{"", "a b", `x"`} {
 		if _, err := sim.Open("sim/planner?reasoning_field=" + bad); err == nil {
-			t.Errorf("%q can be no member", bad)
+			t.Errorf("%q was accepted as a field name", bad)
 		}
 	}
 }
 
-// What a server cannot be told otherwise stands in the instructions, and the planner
-// reads them.
-func TestStructuredOutputIsAskedForInWordsToo(t *testing.T) {
+// Clients of servers without a schema field write the schema into the instructions. The
+// planner reads it there.
+func TestSchemaInInstructions(t *testing.T) {
 	req := &dragoman.Request{
 		Instructions: []dragoman.Part{&dragoman.Text{Text: "It must be valid against this JSON Schema:\n" + `{"type":"object","properties":{"age":{"type":"integer"}},"required":["age"]} Thank you.`}},
 		Messages:     []dragoman.Message{dragoman.UserText("Ann is 42")},

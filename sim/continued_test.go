@@ -100,7 +100,7 @@ func TestResponseIsContinuedByID(t *testing.T) {
 	}
 }
 
-// The field store of a response is that of its request.
+// A response has the "store" value of its request.
 func TestResponseRepeatsStore(t *testing.T) {
 	server := serve(t, sim.Config{})
 	c := client{openairesponses.Codec{}, fixed("/v1/responses")}

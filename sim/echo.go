@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Echo says what the user said: the text of the last message that is not the
-// model's own. It calls no tools. The zero value is ready.
+// Echo is a model that repeats the text of the last message that is not from the model. It
+// calls no tools. The zero value is ready to use.
 type Echo struct{ Settings }
 
 var _ dragoman.Model = Echo{}
@@ -27,17 +27,17 @@ func (e Echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drago
 func (e Echo) String() string { return e.actor().name }
 
 func (e Echo) actor() actor {
-	return actor{name: "sim/echo", settings: e.Settings, answer: func(req *dragoman.Request, _ mint) (answer, error) {
-		a := answer{stop: dragoman.Stop{Reason: dragoman.StopEnd}}
-		if text := lastHeard(req); text != "" {
+	return actor{name: "sim/echo", settings: e.Settings, respond: func(req *dragoman.Request, _ mint) (response, error) {
+		a := response{stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+		if text := lastInput(req); text != "" {
 			a.parts = []dragoman.Part{&dragoman.Text{Text: text}}
 		}
 		return a, nil
 	}}
 }
 
-// lastHeard is the text of the last message that others than the model said.
-func lastHeard(req *dragoman.Request) string {
+// lastInput returns the text of the last message that is not from the model.
+func lastInput(req *dragoman.Request) string {
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		m := &req.Messages[i]
 		if m.Role == dragoman.RoleAssistant {

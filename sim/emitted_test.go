@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// prompts are requests for every kind of answer.
+// prompts returns requests for every kind of response.
 func prompts() map[string]*dragoman.Request {
 	structured := ask("Ann is 42 🙂")
 	structured.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "person", Schema: json.RawMessage(
@@ -37,7 +37,7 @@ func prompts() map[string]*dragoman.Request {
 	}
 }
 
-// emitters are the clients, and one that asks Gemini for an array.
+// emitters returns the clients, and one that requests a JSON array from Gemini.
 func emitters() []client {
 	return append(clients(), client{gemini.Codec{Array: true}, func(model string, stream bool) string {
 		if stream {
@@ -47,7 +47,7 @@ func emitters() []client {
 	}})
 }
 
-// emitted is an answer as it was sent.
+// emitted sends a request and returns the raw response.
 func (c client) emitted(t *testing.T, server string, req *dragoman.Request) (status int, header http.Header, body []byte) {
 	t.Helper()
 	resp, _, err := c.post(context.Background(), server, req)
@@ -61,7 +61,7 @@ func (c client) emitted(t *testing.T, server string, req *dragoman.Request) (sta
 	return resp.StatusCode, resp.Header, body
 }
 
-func TestZ1_StrictClientsTakeWhateverTheSimulatorEmits(t *testing.T) {
+func TestZ1_StrictClientsAcceptResponses(t *testing.T) {
 	server := serve(t, sim.Config{})
 	document := emitcheck.OpenResponses(t)
 	for _, c := range emitters() {
@@ -95,7 +95,7 @@ func TestZ1_StrictClientsTakeWhateverTheSimulatorEmits(t *testing.T) {
 	}
 }
 
-func TestQuirkJ3_StrictClientsTakeTheErrorsOfTheSimulator(t *testing.T) {
+func TestQuirkJ3_StrictClientsAcceptErrors(t *testing.T) {
 	script := "turn\nmatch user slow\nerror rate_limit retry=3s Slow down.\nturn\nmatch user overload\nerror overloaded Too much.\nturn\nmatch user policy\nerror authentication Who?\n"
 	played, err := sim.ParseScenario("errors", script)
 	if err != nil {
@@ -104,18 +104,18 @@ func TestQuirkJ3_StrictClientsTakeTheErrorsOfTheSimulator(t *testing.T) {
 	server := serve(t, sim.Config{Scenario: played})
 	for _, c := range emitters() {
 		for _, stream := range []bool{false, true} {
-			for _, asked := range []struct{ model, prompt string }{
+			for _, bad := range []struct{ model, prompt string }{
 				{"sim/scenario", "slow"}, {"sim/scenario", "overload"}, {"sim/scenario", "policy"}, {"sim/scenario", "no turn"}, {"gpt-5", "hi"}, {"sim/planner?x=y", "hi"},
 			} {
-				req := ask(asked.prompt)
-				req.Model, req.Stream = asked.model, stream
+				req := ask(bad.prompt)
+				req.Model, req.Stream = bad.model, stream
 				status, header, body := c.emitted(t, server.URL, req)
 				if err := emitcheck.Error(c.Dialect(), status, header, body); err != nil {
-					t.Errorf("%s, %s: %v\n%s", c.Dialect(), asked.prompt, err, body)
+					t.Errorf("%s, %s: %v\n%s", c.Dialect(), bad.prompt, err, body)
 				}
 			}
 		}
-		// Behind the first byte, a stream tells it and ends.
+		// After the first byte, the error is an event of the stream.
 		req := ask("What's the weather in Oslo?", toolbox()...)
 		req.Model, req.Stream = "sim/planner?fault=c14", true
 		_, header, body := c.emitted(t, server.URL, req)

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// rich is an answer with all that a fault could touch.
+// rich is a response with everything that a fault could change.
 const rich = `
 turn
   match any
@@ -29,7 +29,7 @@ turn
   call add {"a":1,"b":22}
 `
 
-// hostileServer serves the rich answer; slow first bytes come at once.
+// hostileServer serves the rich response; slow first bytes come at once.
 func hostileServer(t *testing.T) string {
 	t.Helper()
 	played, err := sim.ParseScenario("rich", rich)
@@ -40,7 +40,7 @@ func hostileServer(t *testing.T) string {
 	return serve(t, sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}}).URL
 }
 
-// runnable are the calls of an answer that would run.
+// runnable returns the calls of a response that a client would run.
 func runnable(resp *dragoman.Response) []string {
 	var out []string
 	if resp == nil {
@@ -48,13 +48,13 @@ func runnable(resp *dragoman.Response) []string {
 	}
 	for _, c := range resp.ToolCalls() {
 		if c.Problem == nil {
-			out = append(out, c.Name+strings.TrimSpace(c.Arguments)) // blanks around JSON mean nothing
+			out = append(out, c.Name+strings.TrimSpace(c.Arguments)) // white space around JSON has no meaning
 		}
 	}
 	return out
 }
 
-// isTyped reports whether an error is one that a program can act on.
+// isTyped reports whether an error has a type that a program can act on.
 func isTyped(err error) bool {
 	var api *dragoman.APIError
 	var decode *dragoman.DecodeError
@@ -63,9 +63,9 @@ func isTyped(err error) bool {
 		errors.Is(err, dragoman.ErrIncompleteStream) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled)
 }
 
-// The rule that everything else is for: whatever comes, an answer is the one that
-// was meant, or it is an error, and never does a call run that is not whole.
-func TestZ2_EveryHostileStreamOfEveryDialectEndsInTheRightPlace(t *testing.T) {
+// The main rule: whatever the server sends, the client gets the intended response or an
+// error, and never runs an incomplete call.
+func TestZ2_EveryFaultHasItsOutcome(t *testing.T) {
 	server := hostileServer(t)
 	tried := 0
 	for _, f := range sim.Faults() {
@@ -85,7 +85,7 @@ func TestZ2_EveryHostileStreamOfEveryDialectEndsInTheRightPlace(t *testing.T) {
 				if !has {
 					var e *dragoman.APIError
 					if !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest || !strings.Contains(e.Message, f.ID) {
-						t.Errorf("a fault that is not there: %v", err)
+						t.Errorf("a fault that the dialect does not have: %v", err)
 					}
 					return
 				}
@@ -109,7 +109,7 @@ func judge(t *testing.T, f sim.Fault, want, resp *dragoman.Response, err error) 
 		text := want.Text()
 		got := resp.Text()
 		if f.ID == "c17" {
-			if n := strings.Count(got, "\uFFFD"); n > 1 || n == 0 && resp.Origin != nil && resp.Origin.Dialect != dialectname.OpenAIResponses { // which says all again
+			if n := strings.Count(got, "\uFFFD"); n > 1 || n == 0 && resp.Origin != nil && resp.Origin.Dialect != dialectname.OpenAIResponses { // Responses repeats the text at the end
 				t.Errorf("%q", got)
 			}
 			got = strings.Replace(got, "\uFFFD", "", 1)
@@ -131,7 +131,7 @@ func judge(t *testing.T, f sim.Fault, want, resp *dragoman.Response, err error) 
 	}
 }
 
-func TestZ2_AFaultIsChosenByTheModelTheHeaderTheURLOrForAll(t *testing.T) {
+func TestZ2_FaultIsSetByModelHeaderURLOrConfig(t *testing.T) {
 	server := serve(t, sim.Config{}).URL
 	all := serve(t, sim.Config{Fault: "500"}).URL
 	body := `{"model":"sim/echo","messages":[{"role":"user","content":"hi"}]}`
@@ -160,10 +160,10 @@ func TestZ2_AFaultIsChosenByTheModelTheHeaderTheURLOrForAll(t *testing.T) {
 		{"the model", post(server+"/v1/chat/completions", "", strings.Replace(body, "sim/echo", "sim/echo?fault=429", 1)), 429},
 		{"the header", post(server+"/v1/chat/completions", "529", body), 529},
 		{"the URL", post(server+"/v1/chat/completions?fault=500", "", body), 500},
-		{"for all", post(all+"/v1/chat/completions", "", body), 500},
-		{"another than for all", post(all+"/v1/chat/completions", "429", body), 429},
-		{"none such", post(server+"/v1/chat/completions", "c99", body), 400},
-		{"a path with it", post(server+"/v1beta/models/sim/echo:generateContent?fault=429", "", `{"contents":[{"parts":[{"text":"hi"}]}]}`), 429},
+		{"the config", post(all+"/v1/chat/completions", "", body), 500},
+		{"the header overrides the config", post(all+"/v1/chat/completions", "429", body), 429},
+		{"an unknown fault", post(server+"/v1/chat/completions", "c99", body), 400},
+		{"the URL of a path with the model", post(server+"/v1beta/models/sim/echo:generateContent?fault=429", "", `{"contents":[{"parts":[{"text":"hi"}]}]}`), 429},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.about, tc.got, tc.want)
@@ -171,7 +171,7 @@ func TestZ2_AFaultIsChosenByTheModelTheHeaderTheURLOrForAll(t *testing.T) {
 	}
 }
 
-func TestFaultsOfModelsInProcessAreThoseOfAWire(t *testing.T) {
+func TestFaultsInProcess(t *testing.T) {
 	played, err := sim.ParseScenario("rich", rich)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestFaultsOfModelsInProcessAreThoseOfAWire(t *testing.T) {
 				}
 				if f.Dialects[0] == dialectname.OpenAIChat && resp != nil && err == nil && thinking(resp) == "" {
 					want.Usage.Reasoning = dragoman.Count{}
-					want.Output[0].Parts = want.Output[0].Parts[1:] // which that wire does not tell
+					want.Output[0].Parts = want.Output[0].Parts[1:] // the dialect does not send reasoning
 				}
 				judge(t, f, want, resp, err)
 			}
@@ -208,7 +208,7 @@ func TestFaultsOfModelsInProcessAreThoseOfAWire(t *testing.T) {
 	}
 }
 
-func TestTheFaultsAreListedOnceWithASentenceEach(t *testing.T) {
+func TestFaultsAreListedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	c := 0
 	for _, f := range sim.Faults() {
@@ -225,7 +225,7 @@ func TestTheFaultsAreListedOnceWithASentenceEach(t *testing.T) {
 	}
 }
 
-func TestQuirkC39_EveryPartThatBeganEndsWhateverTheStreamDoes(t *testing.T) {
+func TestQuirkC39_EveryStartedPartEnds(t *testing.T) {
 	server := hostileServer(t)
 	for _, f := range sim.Faults() {
 		for _, c := range clients() {
@@ -255,15 +255,15 @@ func TestQuirkC39_EveryPartThatBeganEndsWhateverTheStreamDoes(t *testing.T) {
 	}
 }
 
-// A client that waits for nothing is let go.
-func TestAClientThatGivesUpOnAStallEndsTheAnswer(t *testing.T) {
+// A client that cancels during a stall ends the response.
+func TestCancelDuringStallEndsResponse(t *testing.T) {
 	for _, c := range clients() {
 		ctx, cancel := context.WithCancel(context.Background())
 		pace := sim.Pace{Wait: func(ctx context.Context, d time.Duration) error {
 			if d < time.Minute {
 				return nil
 			}
-			cancel() // half of the answer was sent
+			cancel() // half of the response was sent
 			<-ctx.Done()
 			return ctx.Err()
 		}}
@@ -279,8 +279,8 @@ func TestAClientThatGivesUpOnAStallEndsTheAnswer(t *testing.T) {
 	}
 }
 
-// A fault that changes nothing would prove nothing.
-func TestEveryFaultChangesWhatIsOnTheWire(t *testing.T) {
+// A fault without effect would prove nothing.
+func TestEveryFaultChangesTheBytes(t *testing.T) {
 	server := hostileServer(t)
 	read := func(c client, model string) string {
 		t.Helper()
@@ -301,16 +301,16 @@ func TestEveryFaultChangesWhatIsOnTheWire(t *testing.T) {
 		plain := read(c, "sim/scenario")
 		for _, f := range sim.Faults() {
 			if f.ID == "c16" || f.ID == "slow-first-byte" || !slices.Contains(f.Dialects, c.Dialect()) {
-				continue // which are about when bytes come
+				continue // these change only the timing
 			}
 			if got := read(c, "sim/scenario?fault="+f.ID); got == plain {
-				t.Errorf("%s of %s is what comes without it", f.ID, c.Dialect())
+				t.Errorf("%s of %s has no effect", f.ID, c.Dialect())
 			}
 		}
 	}
 }
 
-// pieces is a connection that takes note of how long each piece is.
+// pieces is a connection that records the size of each write.
 type pieces struct {
 	*httptest.ResponseRecorder
 	sizes []int
@@ -321,8 +321,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// Z2: c16 is about how bytes come, so that is what is looked at.
-func TestQuirkC16_EachByteIsSentByItself(t *testing.T) {
+// Z2: c16 changes only how bytes are flushed, so the test looks at the writes.
+func TestQuirkC16_BytesAreSentSeparately(t *testing.T) {
 	for model, single := range map[string]bool{"sim/echo?fault=c16": true, "sim/echo": false} {
 		w := &pieces{ResponseRecorder: httptest.NewRecorder()}
 		body := `{"model":"` + model + `","stream":true,"messages":[{"role":"user","content":"Grüße 🙂"}]}`
@@ -333,9 +333,9 @@ func TestQuirkC16_EachByteIsSentByItself(t *testing.T) {
 	}
 }
 
-// An error in a stream is told once; Responses tells it in an event and in the
-// response that failed.
-func TestAnErrorInAStreamIsToldOnce(t *testing.T) {
+// An error in a stream is sent once; Responses sends it in an event and in the failed
+// response.
+func TestStreamErrorIsSentOnce(t *testing.T) {
 	played, err := sim.ParseScenario("breaks", "turn\n  match any\n  say The beginning.\n  error overloaded Enough of it.\n")
 	if err != nil {
 		t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// fill makes a value for a schema, from what was said where that fits and from
-// the schema alone otherwise. It validates what it makes: ok is false for a
-// schema to which no value was found. said may be nil.
-func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
+// fill makes a value for a schema, from values of the prompt that fit and otherwise from the
+// schema alone. It validates the result: ok is false if it finds no valid value. given may be
+// nil.
+func fill(src json.RawMessage, given *values) (out json.RawMessage, ok bool) {
 	if len(src) == 0 {
 		return json.RawMessage("{}"), true
 	}
@@ -29,30 +29,30 @@ func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if readTold(root, 0) {
-		if told, err := schema.Compile(appendTree(nil, root), schema.AssertFormats()); err == nil {
-			strict = told
-		} else if root, err = parseTree(src); err != nil { // what is told is no schema
+	if readNotes(root, 0) {
+		if strictWithNotes, err := schema.Compile(appendTree(nil, root), schema.AssertFormats()); err == nil {
+			strict = strictWithNotes
+		} else if root, err = parseTree(src); err != nil { // the notes make the schema invalid: use it without them
 			return nil, false
 		}
 	}
 	var second json.RawMessage
 	lenient := sync.OnceValue(func() *schema.Validator {
-		v, _ := schema.Compile(src) // nil takes nothing
+		v, _ := schema.Compile(src) // a nil validator accepts nothing
 		return v
 	})
 	leaves := map[string]*schema.Validator{}
-	for _, f := range attempts(root, said) {
+	for _, f := range attempts(root, given) {
 		f.leaves = leaves
-		f.said.free()
+		f.given.free()
 		made, ok := f.value(root, "", 0)
 		if !ok {
 			continue
 		}
 		raw := json.RawMessage(appendTree(nil, made))
 		if strict.Validate(raw) == nil {
-			if f.said == nil {
-				said.free() // nothing of it is in there
+			if f.given == nil {
+				given.free() // the result does not use them
 			}
 			return raw, true
 		}
@@ -63,10 +63,9 @@ func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
 	return second, second != nil
 }
 
-// fillObject is fill for arguments, which are an object whatever else a schema
-// takes.
-func fillObject(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
-	out, ok = fill(src, said)
+// fillObject is fill for arguments, which must be an object, whatever else the schema accepts.
+func fillObject(src json.RawMessage, given *values) (out json.RawMessage, ok bool) {
+	out, ok = fill(src, given)
 	if ok && out[0] == '{' {
 		return out, true
 	}
@@ -75,7 +74,7 @@ func fillObject(src json.RawMessage, said *values) (out json.RawMessage, ok bool
 	return none, err == nil && v.Validate(none) == nil
 }
 
-// free makes all values unused again.
+// free marks all values as unused.
 func (v *values) free() {
 	if v != nil {
 		for _, val := range v.all {
@@ -84,19 +83,18 @@ func (v *values) free() {
 	}
 }
 
-// attempts are the ways to fill a schema, the best first: with what was said and
-// without it, with each of the first alternatives of its unions, and with
-// members that need not be there.
-func attempts(root any, said *values) []*filler {
+// attempts returns the ways to fill a schema, the best first: with and without values of the
+// prompt, with each of the first alternatives of its unions, and with optional properties.
+func attempts(root any, given *values) []*filler {
 	const alternatives = 6
 	var out []*filler
-	add := func(said *values, all bool) {
+	add := func(given *values, all bool) {
 		for pick := range alternatives {
-			out = append(out, &filler{flattener: flattener{root, pick}, said: said, all: all})
+			out = append(out, &filler{flattener: flattener{root, pick}, given: given, all: all})
 		}
 	}
-	if said != nil {
-		add(said, false)
+	if given != nil {
+		add(given, false)
 	}
 	add(nil, false)
 	add(nil, true)
@@ -106,25 +104,25 @@ func attempts(root any, said *values) []*filler {
 // filler makes one value.
 type filler struct {
 	flattener
-	said *values
-	// all fills members that need not be there, too.
+	given *values
+	// all also fills optional properties.
 	all bool
-	// nodes and bytes are what was made so far.
+	// nodes and bytes count what was made so far.
 	nodes, bytes int
-	// leaves are the validators of strings, which all attempts share.
+	// leaves caches the validators of strings for all attempts.
 	leaves map[string]*schema.Validator
 }
 
-// The bounds of what is made.
+// The limits of generated values.
 const (
 	maxFillDepth = 100
 	maxFillNodes = 2_000
 	maxFillBytes = 4 << 20
-	// optionalDepth is how deep members are filled that need not be there.
+	// optionalDepth is the depth up to which optional properties are filled.
 	optionalDepth = 3
 )
 
-// value makes a value for a schema that is called name.
+// value makes a value for the schema of a property called name.
 func (f *filler) value(s any, name string, depth int) (any, bool) {
 	f.nodes++
 	if s == false || depth > maxFillDepth || f.nodes > maxFillNodes {
@@ -155,13 +153,13 @@ func (f *filler) value(s any, name string, depth int) (any, bool) {
 	}
 }
 
-// spend takes a value that was made, unless it is one too many.
+// spend counts a value and returns it, unless a limit is exceeded.
 func (f *filler) spend(v any, ok bool) (any, bool) {
 	f.bytes += weigh(v)
 	return v, ok && f.bytes <= maxFillBytes
 }
 
-// weigh is about how many bytes a value has.
+// weigh returns the approximate size of a value in bytes.
 func weigh(v any) int {
 	n := 8
 	switch v := v.(type) {
@@ -179,9 +177,9 @@ func weigh(v any) int {
 	return n
 }
 
-// oneOf picks the value of a list that was said, or the default, or the first.
+// oneOf picks a value of an enum: one that the prompt mentions, the default, or the first.
 func (f *filler) oneOf(list []any, s *object) (any, bool) {
-	if v, ok := f.saidOf(list); ok {
+	if v, ok := f.enumFromPrompt(list); ok {
 		return v, true
 	}
 	if s.has("default") {
@@ -193,19 +191,19 @@ func (f *filler) oneOf(list []any, s *object) (any, bool) {
 	return list[0], true
 }
 
-// saidOf is the value of an enum that was said.
-func (f *filler) saidOf(list []any) (any, bool) {
-	if f.said == nil {
+// enumFromPrompt returns the value of an enum that the prompt mentions.
+func (f *filler) enumFromPrompt(list []any) (any, bool) {
+	if f.given == nil {
 		return nil, false
 	}
 	for _, e := range list {
 		switch e := e.(type) {
 		case string:
-			if mentions(f.said.text, e) {
+			if mentions(f.given.text, e) {
 				return e, true
 			}
 		case json.Number:
-			for _, val := range f.said.all {
+			for _, val := range f.given.all {
 				if val.kind == number && val.text == e.String() {
 					return e, true
 				}
@@ -215,13 +213,13 @@ func (f *filler) saidOf(list []any) (any, bool) {
 	return nil, false
 }
 
-// object makes an object with the members that it must have, and those that were
-// said.
+// object makes an object with its required properties and those that the prompt has values
+// for.
 func (f *filler) object(s *object, depth int) (any, bool) {
 	out := newObject()
 	properties := objectAt(s, "properties")
 	required := f.requiredOf(s)
-	if len(required) > maxFillNodes { // more than would be made
+	if len(required) > maxFillNodes { // more than the limit
 		return nil, false
 	}
 	must := setOf(required)
@@ -231,9 +229,9 @@ func (f *filler) object(s *object, depth int) (any, bool) {
 		names = properties.keys
 	}
 	for _, name := range names {
-		v, said := bound[name]
+		v, found := bound[name]
 		switch {
-		case said:
+		case found:
 			out.set(name, v)
 		case must[name] || f.all && depth < optionalDepth:
 			made, ok := f.value(properties.get(name), name, depth+1)
@@ -256,7 +254,7 @@ func (f *filler) object(s *object, depth int) (any, bool) {
 	return out, f.enough(out, s, properties, depth)
 }
 
-// requiredOf are the members that an object must have.
+// requiredOf returns the required properties of an object.
 func (f *filler) requiredOf(s *object) []string {
 	var out []string
 	list, _ := s.get("required").([]any)
@@ -281,7 +279,7 @@ func (f *filler) requiredOf(s *object) []string {
 	return out
 }
 
-// extra makes a member that an object has no property for.
+// extra makes a value for a name that the schema has no property for.
 func (f *filler) extra(s *object, name string, depth int) (any, bool) {
 	if s.get("additionalProperties") == false {
 		return nil, false
@@ -293,7 +291,7 @@ func (f *filler) extra(s *object, name string, depth int) (any, bool) {
 	return f.value(of, name, depth+1)
 }
 
-// enough adds members until an object has as many as it must have.
+// enough adds properties until an object has its minimum number of them.
 func (f *filler) enough(out, s, properties *object, depth int) bool {
 	least := intOr(s, "minProperties", 0)
 	if properties != nil {
@@ -324,7 +322,7 @@ func (f *filler) enough(out, s, properties *object, depth int) bool {
 	return len(out.keys) >= least
 }
 
-// array makes a list, of all the values said that fit where they are plain.
+// array makes a list, of all fitting values of the prompt if its elements are plain.
 func (f *filler) array(s *object, name string, depth int) (any, bool) {
 	least, most := intOr(s, "minItems", 0), intOr(s, "maxItems", 16)
 	out := []any{}
@@ -332,7 +330,7 @@ func (f *filler) array(s *object, name string, depth int) (any, bool) {
 	items := s.get("items")
 	if prefix, ok := s.get("prefixItems").([]any); ok {
 		tuple = prefix
-	} else if list, ok := items.([]any); ok { // as older drafts have it
+	} else if list, ok := items.([]any); ok { // older drafts
 		tuple, items = list, s.get("additionalItems")
 	}
 	for i, sub := range tuple {
@@ -369,16 +367,16 @@ func (f *filler) array(s *object, name string, depth int) (any, bool) {
 	return out, true
 }
 
-// listed are the values said that a list of plain values takes.
+// listed returns the values of the prompt that fit a list of plain values.
 func (f *filler) listed(items any, name string, most int) []any {
 	out := []any{}
-	if f.said == nil {
+	if f.given == nil {
 		return out
 	}
 	flat := f.flat(items)
 	if list, ok := flat.get("enum").([]any); ok {
 		for _, e := range list {
-			if word, ok := e.(string); ok && mentions(f.said.text, word) && len(out) < most {
+			if word, ok := e.(string); ok && mentions(f.given.text, word) && len(out) < most {
 				out = append(out, e)
 			}
 		}
@@ -391,13 +389,13 @@ func (f *filler) listed(items any, name string, most int) []any {
 	for len(out) < most {
 		var v any
 		if typ == "string" {
-			val := f.said.take(textKinds(flat, name)...)
+			val := f.given.take(textKinds(flat, name)...)
 			if val == nil || !f.fits(flat, val.text) {
 				break
 			}
 			v = val.text
 		} else {
-			n := f.saidNumber(flat, name, typ == "integer")
+			n := f.promptNumber(flat, name, typ == "integer")
 			if n == nil {
 				break
 			}
@@ -408,7 +406,7 @@ func (f *filler) listed(items any, name string, most int) []any {
 	return out
 }
 
-// distinct is a value that a list does not have yet.
+// distinct changes a value so that it differs from those in a list.
 func distinct(v any, have []any) any {
 	taken := func(v any) bool {
 		text := string(appendTree(nil, v))
@@ -430,10 +428,10 @@ func distinct(v any, have []any) any {
 	return v
 }
 
-// boolean says no where the text says no, yes where it speaks of the thing.
+// boolean returns false if the prompt negates the name, true if it mentions the name.
 func (f *filler) boolean(s *object, name string) any {
-	if f.said != nil {
-		words := wordsOf(f.said.text)
+	if f.given != nil {
+		words := wordsOf(f.given.text)
 		for i, w := range words {
 			if !sameStem(wordsOf(name), w) {
 				continue
@@ -454,7 +452,7 @@ func (f *filler) boolean(s *object, name string) any {
 
 // number makes a number within its bounds.
 func (f *filler) number(s *object, name string, whole bool) (any, bool) {
-	if n := f.saidNumber(s, name, whole); n != nil {
+	if n := f.promptNumber(s, name, whole); n != nil {
 		return *n, true
 	}
 	if n, ok := s.get("default").(json.Number); ok {
@@ -473,12 +471,12 @@ func (f *filler) number(s *object, name string, whole bool) (any, bool) {
 	if whole {
 		n = math.Ceil(n)
 	} else if f.pick > 0 && n+0.5 <= high && !s.has("multipleOf") {
-		n += 0.5 // an alternative to whole numbers
+		n += 0.5 // a non-integer, as the alternative to an integer
 	}
 	return json.Number(strconv.FormatFloat(n, 'f', -1, 64)), n <= high
 }
 
-// numberBounds are the least and the greatest number that a schema takes.
+// numberBounds returns the smallest and the largest number that a schema accepts.
 func numberBounds(s *object, whole bool) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	least := 0.5
@@ -508,15 +506,15 @@ func numberBounds(s *object, whole bool) (low, high float64) {
 	return low, high
 }
 
-// saidNumber is a number that was said and is within its bounds.
-func (f *filler) saidNumber(s *object, name string, whole bool) *json.Number {
-	if f.said == nil {
+// promptNumber returns a number of the prompt that is within the bounds.
+func (f *filler) promptNumber(s *object, name string, whole bool) *json.Number {
+	if f.given == nil {
 		return nil
 	}
 	low, high := numberBounds(s, whole)
-	val := f.said.beside(wordsOf(name), number)
+	val := f.given.namedBy(wordsOf(name), number)
 	if val == nil {
-		val = f.said.take(number)
+		val = f.given.take(number)
 	}
 	if val == nil {
 		return nil
@@ -529,7 +527,7 @@ func (f *filler) saidNumber(s *object, name string, whole bool) *json.Number {
 	return &out
 }
 
-// formats are values of the formats and encodings that JSON Schema names.
+// formats holds example values for the formats and encodings of JSON Schema.
 var formats = map[string]string{
 	"date": "2026-01-15", "date-time": "2026-01-15T09:30:00Z", "time": "09:30:00Z", "duration": "PT1H",
 	"email": "user@example.com", "idn-email": "user@example.com", "hostname": "example.com", "idn-hostname": "example.com",
@@ -541,7 +539,7 @@ var formats = map[string]string{
 
 // text makes a string.
 func (f *filler) text(s *object, name string) (any, bool) {
-	if text, ok := f.saidText(s, name); ok {
+	if text, ok := f.promptText(s, name); ok {
 		return text, true
 	}
 	for _, given := range []any{s.get("default"), at(s, "examples", 0), s.get("example")} {
@@ -569,7 +567,7 @@ func (f *filler) text(s *object, name string) (any, bool) {
 	return stretched(fallback, s), true
 }
 
-// stretched is a text of a length that a schema takes.
+// stretched returns a text whose length a schema accepts.
 func stretched(text string, s *object) string {
 	least, most := intOr(s, "minLength", 0), intOr(s, "maxLength", math.MaxInt32)
 	if n := utf8.RuneCountInString(text); n < least {
@@ -581,13 +579,13 @@ func stretched(text string, s *object) string {
 	return text
 }
 
-// fits reports whether a string schema takes a text.
+// fits reports whether a string schema accepts a text.
 func (f *filler) fits(s *object, text string) bool {
 	n := utf8.RuneCountInString(text)
 	if n < intOr(s, "minLength", 0) || n > intOr(s, "maxLength", math.MaxInt32) {
 		return false
 	}
-	if s.get("contentEncoding") == "base64" || s.get("format") == "byte" { // which validators pass over
+	if s.get("contentEncoding") == "base64" || s.get("format") == "byte" { // validators ignore these
 		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
 			return false
 		}
@@ -604,7 +602,7 @@ func (f *filler) fits(s *object, text string) bool {
 	src := appendTree(nil, leaf)
 	v, known := f.leaves[string(src)]
 	if !known {
-		v, _ = schema.Compile(src, schema.AssertFormats()) // nil takes nothing
+		v, _ = schema.Compile(src, schema.AssertFormats()) // a nil validator accepts nothing
 		f.leaves[string(src)] = v
 	}
 	return v.Validate(appendTree(nil, text)) == nil

@@ -15,14 +15,14 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// forcedArguments are those of a tool that has to be called.
+// forcedArguments returns the arguments of a forced call.
 func forcedArguments(t *testing.T, prompt, parameters string) string {
 	t.Helper()
 	req := ask(prompt, function("f", "", parameters))
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}}
 	resp := generate(t, sim.Planner{}, req)
 	if len(resp.ToolCalls()) != 1 {
-		t.Fatalf("%s: %s", parameters, told(resp))
+		t.Fatalf("%s: %s", parameters, summary(resp))
 	}
 	return resp.ToolCalls()[0].Arguments
 }
@@ -90,7 +90,7 @@ func TestZ1_ArgumentsAreFilledFromThePrompt(t *testing.T) {
 	}
 }
 
-// zoo reads real tools; it skips where they are absent.
+// zoo reads real tool definitions. It skips the test if they are absent.
 func zoo(t *testing.T, file string) []byte {
 	t.Helper()
 	root, err := testkit.RepoRoot()
@@ -103,12 +103,12 @@ func zoo(t *testing.T, file string) []byte {
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
-		t.Fatal(err) // the folder is there, and this is not
+		t.Fatal(err) // the folder exists, but not this file
 	}
 	return raw
 }
 
-func TestEveryRealToolIsCalledWithValidArguments(t *testing.T) {
+func TestRealToolsGetValidArguments(t *testing.T) {
 	type tool struct {
 		Name        string
 		InputSchema json.RawMessage
@@ -172,9 +172,9 @@ func TestEveryRealToolIsCalledWithValidArguments(t *testing.T) {
 	}
 }
 
-// The planner is no model, but it should be of use: of the questions of a public
-// benchmark that offer several functions it finds most.
-func TestThePlannerFindsMostFunctionsOfABenchmark(t *testing.T) {
+// The planner should be useful: for a public benchmark with several functions per question,
+// it picks the right one most of the time.
+func TestPlannerPicksMostBenchmarkFunctions(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(zoo(t, "BFCL_v4_multiple.json"))), "\n")
 	answers := strings.Split(strings.TrimSpace(string(zoo(t, "answer_BFCL_v4_multiple.json"))), "\n")
 	right := 0
@@ -210,7 +210,7 @@ func TestThePlannerFindsMostFunctionsOfABenchmark(t *testing.T) {
 	}
 }
 
-func TestZ1_WhatADescriptionTellsOfAValueIsHeeded(t *testing.T) {
+func TestZ1_NotesInDescriptionsAreRead(t *testing.T) {
 	member := func(s string) string { return `{"type":"object","properties":{"x":` + s + `},"required":["x"]}` }
 	text := func(description string) string {
 		return member(`{"type":"string","description":"` + description + `"}`)
@@ -237,7 +237,7 @@ func TestZ1_WhatADescriptionTellsOfAValueIsHeeded(t *testing.T) {
 		}
 	}
 	if got := forcedArguments(t, "x 7", member(`{"type":"integer","description":"(multipleOf: 5)"}`)); got != `{"x":5}` {
-		t.Errorf("what was said does not fit what is told: %s", got)
+		t.Errorf("a value of the prompt does not match the note: %s", got)
 	}
 	if got := forcedArguments(t, "remind me on 2026-03-04", text("(format: date-time)")); got != `{"x":"2026-03-04T00:00:00Z"}` {
 		t.Error(got)

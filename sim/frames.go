@@ -9,31 +9,31 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// frame is one event of an encoded stream, open to be changed.
+// frame is one event of an encoded stream, in a form that can be modified.
 type frame struct {
-	// name is the event's, where the wire names it.
+	// name is the event name, if the wire format has one.
 	name string
-	// data is the payload; text is one that is no JSON, such as [DONE].
+	// data is the JSON payload; text is a payload that is not JSON, such as [DONE].
 	data any
 	text string
-	// raw is written as it stands, in place of all other.
+	// raw, if set, is written instead of the other fields.
 	raw []byte
 }
 
-// has reports whether the payload is of a type, as two dialects write it.
+// has reports whether the payload has the given "type" field.
 func (f *frame) has(typ string) bool { return at(f.data, "type") == typ }
 
-// wireStream is an encoded stream, taken apart so that it can be made hostile.
+// wireStream is an encoded stream, split into frames so that faults can change it.
 type wireStream struct {
 	wire    *wire.Wire
 	framing framing.Framing
 	frames  []frame
-	// crlf ends lines with CR LF; open leaves the last event without its end;
-	// bytewise flushes each byte by itself; nameless leaves out the names of events.
+	// crlf ends lines with CR LF; open leaves the last event unterminated; bytewise flushes
+	// each byte separately; nameless omits event names.
 	crlf, open, bytewise, nameless bool
 }
 
-// takeApart encodes events and splits what comes of it.
+// takeApart encodes events and splits the result into frames.
 func takeApart(codec dialect.Codec, o dialect.EncodeOptions, events []dragoman.Event) (*wireStream, error) {
 	w := wire.Of(codec)
 	s := &wireStream{wire: w, framing: w.Stream.Framing}
@@ -71,7 +71,7 @@ func (s *wireStream) split(stream []byte) error {
 	})
 }
 
-// chunks are the bytes of the stream, those of each event by themselves.
+// chunks returns the bytes of the stream, one chunk per event.
 func (s *wireStream) chunks() [][]byte {
 	var out [][]byte
 	for i := range s.frames {
@@ -96,7 +96,7 @@ func (s *wireStream) chunks() [][]byte {
 	return single
 }
 
-// write is one event as it stands on the wire.
+// write returns the bytes of one event.
 func (s *wireStream) write(i int) []byte {
 	f := &s.frames[i]
 	if f.raw != nil {
@@ -120,12 +120,12 @@ func (s *wireStream) lines(b []byte) []byte {
 	return b
 }
 
-// insert puts frames before the i-th.
+// insert inserts frames before frame i.
 func (s *wireStream) insert(i int, more ...frame) {
 	s.frames = append(s.frames[:i:i], append(more, s.frames[i:]...)...)
 }
 
-// keep leaves out the frames that are not wanted.
+// keep removes the frames for which wanted returns false.
 func (s *wireStream) keep(wanted func(f *frame) bool) {
 	var out []frame
 	for i := range s.frames {
@@ -136,5 +136,5 @@ func (s *wireStream) keep(wanted func(f *frame) bool) {
 	s.frames = out
 }
 
-// isSSE reports whether the stream is one of server-sent events.
+// isSSE reports whether the stream uses server-sent events.
 func (s *wireStream) isSSE() bool { return s.framing == framing.Framing(framing.SSE) }

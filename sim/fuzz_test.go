@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// Whatever a schema and a prompt say, a call that is made has valid arguments.
+// For any schema and prompt, the arguments of a call are valid.
 func FuzzArgumentsAreValid(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"string","pattern":"^[a-z]+$"},"b":{"type":"array","items":{"type":"integer"},"minItems":2}},"required":["a","b"]}`, `use it with "x" and 3, 4`)
 	f.Add(`{"$defs":{"n":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"}]}},"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"]}`, "Oslo, Bergen and Rome")
@@ -26,7 +26,7 @@ func FuzzArgumentsAreValid(f *testing.F) {
 		}
 		for _, c := range resp.ToolCalls() {
 			if err != nil {
-				t.Fatalf("called with a schema that is none: %v", err)
+				t.Fatalf("called with an invalid schema: %v", err)
 			}
 			if bad := v.Validate(json.RawMessage(c.Arguments)); bad != nil || c.Arguments[0] != '{' {
 				t.Fatalf("%s: %v", c.Arguments, bad)

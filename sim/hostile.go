@@ -13,12 +13,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// maxHostileEvents bounds the answers that faults are put into: they are held whole,
-// and taken apart.
+// maxHostileEvents limits the length of responses with faults, because they are buffered.
 const maxHostileEvents = 1 << 15
 
-// hostileScript is the answer of a model, encoded, with a fault in it. The error
-// is the model's own, or says that the answer is too long for a fault.
+// hostileScript returns the encoded response of a model with a fault in it. The error is the
+// error of the model, or reports that the response is too long for a fault.
 func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOptions, model dragoman.Model, req *dragoman.Request, f *Fault) (script, error) {
 	var events []dragoman.Event
 	var c dragoman.Collector
@@ -29,7 +28,7 @@ func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOpt
 		if len(events) == maxHostileEvents {
 			return script{}, &dragoman.APIError{
 				Class: dragoman.ErrorTooLarge, Err: dragoman.ErrTooLarge,
-				Message: fmt.Sprintf("the answer is too long for a fault: it has more than %d events", maxHostileEvents),
+				Message: fmt.Sprintf("the response is too long for a fault: it has more than %d events", maxHostileEvents),
 			}
 		}
 		events = append(events, ev)
@@ -55,7 +54,7 @@ func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOpt
 	return s, err
 }
 
-// hostileChunks are the events of a stream, encoded, with a fault in them.
+// hostileChunks encodes the events of a stream with a fault in them.
 func hostileChunks(codec dialect.Codec, o dialect.EncodeOptions, events []dragoman.Event, f *Fault) ([][]byte, error) {
 	if f.events != nil {
 		events = f.events(events)
@@ -70,7 +69,7 @@ func hostileChunks(codec dialect.Codec, o dialect.EncodeOptions, events []dragom
 	return s.chunks(), nil
 }
 
-// hostile is a model in process whose answers cross a wire on which a fault waits.
+// hostile is a model in process whose responses are encoded with a fault and decoded again.
 type hostile struct {
 	Config
 	dragoman.Model
@@ -99,7 +98,7 @@ func (h hostile) Generate(ctx context.Context, req *dragoman.Request) (*dragoman
 	}
 	resp, _, err := h.codec.DecodeResponse(raw, dialect.DecodeOptions{})
 	if err != nil {
-		return nil, err // what was read before the mistake is not an answer
+		return nil, err // a response with an error is not a response
 	}
 	if resp.Error != nil {
 		return resp, resp.Error
@@ -129,7 +128,7 @@ func (h hostile) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 	}
 }
 
-// exchange is what a client gets: a body to read, or the error that it decodes.
+// exchange returns what a client gets: a body to read, or the error that it decodes.
 func (h hostile) exchange(ctx context.Context, req *dragoman.Request) (io.Reader, error) {
 	s, err := hostileScript(ctx, h.codec, h.options(h.codec, req, h.spec), h.Model, req, h.fault)
 	if err != nil {
@@ -144,7 +143,7 @@ func (h hostile) exchange(ctx context.Context, req *dragoman.Request) (io.Reader
 	return &played{ctx: ctx, script: s, pace: h.Pace}, nil
 }
 
-// played reads a script as a connection would.
+// played is a reader of a script that behaves like a connection.
 type played struct {
 	ctx    context.Context
 	script script

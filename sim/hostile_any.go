@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wire"
 )
 
-// noEnd leaves out what says that the stream reached its end.
+// noEnd removes the events that mark the end of the stream.
 func noEnd(s *wireStream) {
 	end := &s.wire.Stream.End
 	switch {
@@ -16,7 +16,7 @@ func noEnd(s *wireStream) {
 		s.keep(func(f *frame) bool {
 			return !slices.ContainsFunc(end.Names, func(name string) bool { return f.name == name || f.has(name) })
 		})
-	case end.Content: // the last chunk has content as well
+	case end.Content: // the last chunk also has content
 		for i := range s.frames {
 			if o := objectAt(s.frames[i].data, end.Path...); o != nil {
 				o.remove(end.Field.Name())
@@ -27,8 +27,8 @@ func noEnd(s *wireStream) {
 	}
 }
 
-// lastChunk is the place of the chunk that says why the response ended; the number of
-// frames if none does.
+// lastChunk returns the index of the chunk with the stop reason, or the number of frames if
+// no chunk has one.
 func (s *wireStream) lastChunk() int {
 	end := &s.wire.Stream.End
 	for i := range s.frames {
@@ -46,24 +46,24 @@ func (s *wireStream) lastChunk() int {
 	return len(s.frames)
 }
 
-// openEnd ends the stream within the last call, or the last text, there is: one
-// event before what ends it.
+// openEnd ends the stream within the last call, or the last text if there is no call: one
+// event before its end.
 func openEnd(s *wireStream) {
 	noEnd(s)
 	s.frames = s.frames[:max(1, len(s.frames)-2)]
 }
 
-// comments puts keep-alives between all events.
+// comments inserts keep-alive comments between all events.
 func comments(s *wireStream) {
 	for i := len(s.frames) - 1; i >= 0; i-- {
 		s.insert(i, frame{raw: []byte(": PROCESSING\n\n")}, frame{raw: []byte(":\n")})
 	}
 }
 
-// bytewise flushes each byte by itself, so that characters are cut in two.
+// bytewise flushes each byte separately, so that characters are split.
 func bytewise(s *wireStream) { s.bytewise = true }
 
-// loneSurrogate ends the first fragment of text with half a character.
+// loneSurrogate ends the first text fragment with half of a surrogate pair.
 func loneSurrogate(s *wireStream) {
 	in := &s.wire.Simulator.Text
 	for i := range s.frames {
@@ -79,7 +79,7 @@ func loneSurrogate(s *wireStream) {
 	}
 }
 
-// fragment returns the object of an event that holds a fragment; nil if it holds none.
+// fragment returns the object of an event that holds a fragment, or nil.
 func fragment(f *frame, in *wire.Fragment) *object {
 	if in.Type != "" && !f.has(in.Type) {
 		return nil
@@ -87,8 +87,8 @@ func fragment(f *frame, in *wire.Fragment) *object {
 	return objectAt(f.data, in.Path...)
 }
 
-// oddLines ends lines with CR LF, sends a very long one, and leaves the last event
-// without its end.
+// oddLines ends lines with CR LF, sends a very long line, and leaves the last event
+// unterminated.
 func oddLines(s *wireStream) {
 	s.crlf, s.open = true, true
 	if s.isSSE() {
@@ -96,10 +96,10 @@ func oddLines(s *wireStream) {
 	}
 }
 
-// callsInMessage reports whether events have calls in a list of the message, and no blocks.
+// callsInMessage reports whether events have calls in a list of the message, not in blocks.
 func (s *wireStream) callsInMessage() bool { return s.wire.Simulator.Block == "" }
 
-// blankTail adds white space behind the arguments of each call.
+// blankTail adds white space after the arguments of each call.
 func blankTail(s *wireStream) {
 	if s.callsInMessage() {
 		chatBlankTail(s)
@@ -108,7 +108,7 @@ func blankTail(s *wireStream) {
 	s.withInput(" \n")
 }
 
-// interleaved lets the fragments of calls take turns.
+// interleaved interleaves the fragments of calls.
 func interleaved(s *wireStream) {
 	if s.callsInMessage() {
 		chatInterleaved(s)
@@ -117,7 +117,7 @@ func interleaved(s *wireStream) {
 	blocksInterleaved(s)
 }
 
-// wholeArguments tells the arguments of each call at once; in Chat as an object.
+// wholeArguments sends the arguments of each call at once; in Chat as an object.
 func wholeArguments(s *wireStream) {
 	if s.callsInMessage() {
 		chatBundled(s, true, true)
@@ -134,15 +134,15 @@ func together(s *wireStream) {
 	geminiTogether(s)
 }
 
-// failsMidway ends the answer with an error of the server, in the middle.
+// failsMidway ends the response with a server error in the middle.
 func failsMidway(events []dragoman.Event) []dragoman.Event {
 	return append(events[:len(events)/2:len(events)/2], &dragoman.StreamError{Err: &dragoman.APIError{
 		Class: dragoman.ErrorOverloaded, Message: "the simulator was asked to fail here",
 	}})
 }
 
-// endsWithLength says of a whole answer that the output limit ended it, so that
-// its last call may lack what nobody sees is missing.
+// endsWithLength marks a complete response as ended by the output limit. The last call may
+// then be incomplete in a way that the client cannot see.
 func endsWithLength(events []dragoman.Event) []dragoman.Event {
 	out := make([]dragoman.Event, len(events))
 	for i, ev := range events {
@@ -156,7 +156,7 @@ func endsWithLength(events []dragoman.Event) []dragoman.Event {
 	return out
 }
 
-// singleCharacters tells everything one character at a time.
+// singleCharacters sends everything one character at a time.
 func singleCharacters(events []dragoman.Event) []dragoman.Event {
 	var out []dragoman.Event
 	for _, ev := range events {
@@ -174,7 +174,7 @@ func singleCharacters(events []dragoman.Event) []dragoman.Event {
 	return out
 }
 
-// twoChoices answers twice at once, the events of both taking turns.
+// twoChoices sends two candidates with interleaved events.
 func twoChoices(events []dragoman.Event) []dragoman.Event {
 	var out []dragoman.Event
 	for _, ev := range events {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// blockOf is the number of the block or item that an event belongs to; empty for none.
+// blockOf returns the index of the block or item that an event belongs to, or "".
 func (s *wireStream) blockOf(f *frame) string {
 	n, _ := at(f.data, s.wire.Simulator.Block).(json.Number)
 	return n.String()
 }
 
-// hugeIndex counts the blocks, or the calls, from a billion on.
+// hugeIndex starts the indexes of blocks, or of calls, at a billion.
 func hugeIndex(s *wireStream) {
 	huge := func(n string) json.Number { return json.Number("1000000000"[:10-len(n)] + n) }
 	if s.callsInMessage() {
@@ -27,8 +27,8 @@ func hugeIndex(s *wireStream) {
 	}
 }
 
-// inputDelta is the member of an event that holds a fragment of a call's input;
-// nil where it holds none.
+// inputDelta returns the object and the field of an event that hold a fragment of a call's
+// input, or nil.
 func (s *wireStream) inputDelta(f *frame) (of *object, member string) {
 	in := &s.wire.Simulator.Input
 	if of := fragment(f, in); of.has(in.Field) {
@@ -37,7 +37,7 @@ func (s *wireStream) inputDelta(f *frame) (of *object, member string) {
 	return nil, ""
 }
 
-// withInput adds a fragment behind the last one of each call.
+// withInput adds a fragment after the last one of each call.
 func (s *wireStream) withInput(text string) {
 	done := map[string]bool{}
 	for i := len(s.frames) - 1; i >= 0; i-- {
@@ -54,7 +54,7 @@ func (s *wireStream) withInput(text string) {
 	}
 }
 
-// emptyInputs puts an empty fragment before the first of each call.
+// emptyInputs inserts an empty fragment before the first one of each call.
 func emptyInputs(s *wireStream) {
 	seen := map[string]bool{}
 	for i := 0; i < len(s.frames); i++ {
@@ -70,7 +70,7 @@ func emptyInputs(s *wireStream) {
 	}
 }
 
-// blocksInterleaved lets the events of calls that follow each other take turns.
+// blocksInterleaved interleaves the events of consecutive calls.
 func blocksInterleaved(s *wireStream) {
 	calls := map[string]bool{}
 	for i := range s.frames {
@@ -100,12 +100,12 @@ func blocksInterleaved(s *wireStream) {
 	}
 }
 
-// noStops leaves out the ends of blocks.
+// noStops removes the end events of blocks.
 func noStops(s *wireStream) {
 	s.keep(func(f *frame) bool { return f.name != "content_block_stop" && f.name != "contentBlockStop" })
 }
 
-// signatureTwice tells a signature before the thinking that it signs, too.
+// signatureTwice also sends a signature before the thinking that it signs.
 func signatureTwice(s *wireStream) {
 	for i := range s.frames {
 		if s.frames[i].has("content_block_delta") && at(s.frames[i].data, "delta", "type") == "signature_delta" {
@@ -120,7 +120,7 @@ func signatureTwice(s *wireStream) {
 	}
 }
 
-// secondStart begins another message within the first.
+// secondStart starts another message within the first one.
 func secondStart(s *wireStream) {
 	if len(s.frames) < 4 {
 		return
@@ -132,8 +132,7 @@ func secondStart(s *wireStream) {
 	s.insert(len(s.frames)/2, again)
 }
 
-// oddFrames adds members that nobody documented, and leaves out the ends of blocks
-// of text.
+// oddFrames adds undocumented fields, and removes the end events of text blocks.
 func oddFrames(s *wireStream) {
 	text := map[string]bool{}
 	for i := range s.frames {

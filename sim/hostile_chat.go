@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// chatCall is a fragment of a call in a chunk of Chat.
+// chatCall is a fragment of a call in a Chat chunk.
 type chatCall struct {
 	frame int
 	call  *object
-	index string // of the call, as it came
+	index string // index of the call in the original stream
 }
 
-// chatCalls are all fragments of calls, in order.
+// chatCalls returns all fragments of calls, in order.
 func (s *wireStream) chatCalls() []chatCall {
 	var out []chatCall
 	for i := range s.frames {
@@ -30,7 +30,7 @@ func (s *wireStream) chatCalls() []chatCall {
 	return out
 }
 
-// payload is the object that holds the arguments, and their member's name.
+// payload returns the object that holds the arguments, and the name of their field.
 func (c chatCall) payload() (of *object, member string) {
 	if custom := objectAt(c.call, "custom"); custom != nil {
 		return custom, "input"
@@ -49,7 +49,7 @@ func (c chatCall) opens() bool { return c.call.has("id") }
 
 func integer(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// chatChunk is a chunk like the others, with choices of its own.
+// chatChunk returns a copy of a chunk with other choices.
 func (s *wireStream) chatChunk(choices any) frame {
 	for i := range s.frames {
 		if o, ok := s.frames[i].data.(*object); ok && o.has("choices") {
@@ -109,7 +109,7 @@ func chatNameAgain(s *wireStream) {
 	s.chatHalfName()
 }
 
-// chatHalfName tells the name of the last call in two fragments.
+// chatHalfName splits the name of the last call over two fragments.
 func (s *wireStream) chatHalfName() {
 	calls := s.chatCalls()
 	for _, c := range slices.Backward(calls) {
@@ -131,8 +131,8 @@ func (s *wireStream) chatHalfName() {
 	}
 }
 
-// chatBundled moves arguments into the chunk that names the call: all of them, as
-// a string or an object, or the first fragment.
+// chatBundled moves arguments into the chunk with the name of the call: all of them, as a
+// string or an object, or the first fragment.
 func chatBundled(s *wireStream, all bool, object bool) {
 	calls := s.chatCalls()
 	var drop []int
@@ -178,8 +178,8 @@ func chatNullish(s *wireStream) {
 	}
 }
 
-// chatUsageEverywhere tells zeros with every chunk, and the counts within the choice
-// that ends, as Moonshot does.
+// chatUsageEverywhere sends zeros in every chunk, and the real counts within the last choice,
+// like Moonshot.
 func chatUsageEverywhere(s *wireStream) {
 	for i := range s.frames {
 		o, ok := s.frames[i].data.(*object)
@@ -214,7 +214,7 @@ func chatBlankTail(s *wireStream) {
 			of.remove("name")
 		}
 		if last[index].call.has("custom") {
-			continue // whose text would not be the same
+			continue // white space would change the text of a freeform call
 		}
 		s.insert(last[index].frame+1, f)
 	}
@@ -231,7 +231,7 @@ func chatOddFinish(s *wireStream) {
 	s.frames = append(s.frames, junk)
 }
 
-// chatInterleaved lets the fragments of all calls take turns.
+// chatInterleaved interleaves the fragments of all calls.
 func chatInterleaved(s *wireStream) {
 	calls := s.chatCalls()
 	if len(calls) == 0 {
@@ -248,7 +248,7 @@ func chatInterleaved(s *wireStream) {
 	s.replace(calls[0].frame, calls[len(calls)-1].frame, takeTurns(order, queues))
 }
 
-// takeTurns takes one of each queue in turn, until all are empty.
+// takeTurns takes one frame of each queue in turn, until all are empty.
 func takeTurns(order []string, queues map[string][]frame) []frame {
 	var out []frame
 	for left := true; left; {
@@ -262,13 +262,12 @@ func takeTurns(order []string, queues map[string][]frame) []frame {
 	return out
 }
 
-// replace puts frames in the place of those from first to last.
+// replace replaces the frames from first to last.
 func (s *wireStream) replace(first, last int, with []frame) {
 	s.frames = append(append(slices.Clone(s.frames[:first]), with...), s.frames[last+1:]...)
 }
 
-// chatTogether puts the last fragment of text and the first of a call into one
-// delta.
+// chatTogether puts the last text fragment and the first fragment of a call into one delta.
 func chatTogether(s *wireStream) {
 	calls := s.chatCalls()
 	if len(calls) == 0 || calls[0].frame == 0 {

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 )
 
-// geminiParts are the parts of a chunk.
+// geminiParts returns the parts of a chunk.
 func geminiParts(f *frame) []any {
 	parts, _ := at(f.data, "candidates", 0, "content", "parts").([]any)
 	return parts
 }
 
-// callsApart puts each call into a chunk of its own, without its id, and sends the
-// first of them again.
+// callsApart puts each call into a separate chunk without its id, and sends the first one
+// again.
 func callsApart(s *wireStream) {
 	var out []frame
 	for i := range s.frames {
@@ -42,8 +42,8 @@ func callsApart(s *wireStream) {
 	}
 }
 
-// partialArgs tells the arguments of each call in pieces, as Vertex does: the call
-// with a name, then paths and values, then an empty call that ends it.
+// partialArgs sends the arguments of each call in fragments, like Vertex: the call with its
+// name, then paths and values, then an empty call that ends it.
 func partialArgs(s *wireStream) {
 	var out []frame
 	for i := range s.frames {
@@ -81,7 +81,7 @@ func partialArgs(s *wireStream) {
 	s.frames = out
 }
 
-// plainMembers reports whether all members can be told by a simple path.
+// plainMembers reports whether simple JSON paths can address all fields.
 func plainMembers(o *object) bool {
 	for k, v := range o.values {
 		switch v.(type) {
@@ -97,7 +97,7 @@ func plainMembers(o *object) bool {
 	return true
 }
 
-// partialArg tells a value in pieces: a text in two.
+// partialArg returns the fragments of a value: two for a string, one for others.
 func partialArg(path string, v any) []any {
 	switch v := v.(type) {
 	case string:
@@ -115,10 +115,10 @@ func partialArg(path string, v any) []any {
 	}
 }
 
-// otherFraming writes an array where events were asked for, and the reverse.
+// otherFraming writes a JSON array if events were requested, and the reverse.
 func otherFraming(s *wireStream) { s.framing = s.wire.Stream.OtherFraming }
 
-// emptySigned puts a part without text that has a signature before the end.
+// emptySigned inserts a part with a signature and no text before the end.
 func emptySigned(s *wireStream) {
 	for i := range s.frames {
 		if at(s.frames[i].data, "candidates", 0, "finishReason") == nil {
@@ -132,7 +132,7 @@ func emptySigned(s *wireStream) {
 	}
 }
 
-// vanishingUsage tells the counts early, then only some, then none.
+// vanishingUsage sends all counts early, then only some, then none.
 func vanishingUsage(s *wireStream) {
 	var usage any
 	for i := range s.frames {
@@ -170,8 +170,8 @@ func geminiTogether(s *wireStream) {
 	}
 }
 
-// bareLines makes calls of Ollama ones of an older server: without ids, each on a
-// line of its own, and without a reason at the end.
+// bareLines writes Ollama calls like an older server: without ids, each on a separate line,
+// and without a reason at the end.
 func bareLines(s *wireStream) {
 	var out []frame
 	for i := range s.frames {
@@ -199,7 +199,7 @@ func bareLines(s *wireStream) {
 	s.frames = out
 }
 
-// emptyFirst begins a stream with events that say nothing.
+// emptyFirst begins a stream with empty events.
 func emptyFirst(s *wireStream) {
 	if s.wire.Simulator.Blank == nil {
 		chatEmptyFirst(s)

@@ -2,7 +2,7 @@ package sim
 
 import "strings"
 
-// wholeDeltas tells the arguments of each call in one fragment.
+// wholeDeltas sends the arguments of each call in one fragment.
 func wholeDeltas(s *wireStream) {
 	texts, first := map[string]string{}, map[string]*object{}
 	s.keep(func(f *frame) bool {
@@ -22,7 +22,7 @@ func wholeDeltas(s *wireStream) {
 	})
 }
 
-// doneTwice repeats each event that says that something is done.
+// doneTwice repeats each event that marks something as done.
 func doneTwice(s *wireStream) {
 	for i := len(s.frames) - 1; i >= 0; i-- {
 		if strings.HasSuffix(s.frames[i].name, ".done") {
@@ -31,7 +31,7 @@ func doneTwice(s *wireStream) {
 	}
 }
 
-// vendorEvents leaves out the names of events and adds some of a vendor's own.
+// vendorEvents removes the names of events and adds vendor events.
 func vendorEvents(s *wireStream) {
 	s.nameless = true
 	own := frame{data: newObject("type", "codex.rate_limits", "limit_reached", true)}
@@ -47,7 +47,7 @@ func emptyOutput(s *wireStream) {
 	}
 }
 
-// endIncomplete ends the response as one that ran out of tokens.
+// endIncomplete ends the response as incomplete because of the token limit.
 func endIncomplete(s *wireStream) {
 	for i := range s.frames {
 		f := &s.frames[i]
@@ -62,8 +62,8 @@ func endIncomplete(s *wireStream) {
 	}
 }
 
-// sameNumbers gives every second event the number of the first, and the others
-// none.
+// sameNumbers gives every second event the number of the first one, and removes the number of
+// the others.
 func sameNumbers(s *wireStream) {
 	for i := range s.frames {
 		if o, ok := s.frames[i].data.(*object); ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// contextLength is how many tokens the models say they take. None is refused.
+// contextLength is the context length that models report. It is not enforced.
 const contextLength = 1 << 20
 
 func modelList() []serving.Model {

@@ -16,46 +16,47 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// Config says how the models that are opened by name behave. The zero value is
-// ready.
+// Config holds the settings of models that are opened by name. The zero value is ready to
+// use.
 type Config struct {
 	Settings
-	// Scenario is what "sim/scenario" plays; nil plays a small demonstration.
+	// Scenario is the scenario that "sim/scenario" plays. Nil means a small demonstration.
 	Scenario *Scenario
-	// MaxBytes bounds the body of a request that a [Handler] reads; 0 means
-	// 64 MiB.
+	// MaxBytes limits the body of a request that a [Handler] reads. 0 means 64 MiB.
 	MaxBytes int
-	// Fault is the id of the [Fault] that every answer has, unless a request asks
-	// for another; empty means none.
+	// Fault is the id of the [Fault] of every response, unless a request asks for another
+	// one. Empty means none.
 	Fault string
-	// ReasoningField makes the server of OpenAI Chat one of those that are only
-	// compatible: it is the member in which answers tell reasoning,
-	// "reasoning_content" or "reasoning". Such a server is asked to think in all the
-	// ways that compatible ones are, and counts the tokens of a stream unasked. Empty
-	// means one like OpenAI's own.
+	// ReasoningField, if set, makes the OpenAI Chat server behave like a compatible server
+	// instead of OpenAI: it sends reasoning in this field, "reasoning_content" or
+	// "reasoning", accepts the reasoning settings of several vendors, and always sends usage
+	// in streams.
 	ReasoningField string
 }
 
 func (c Config) maxBytes() int { return dialect.DecodeOptions{MaxBytes: c.MaxBytes}.Limit() }
 
-// prefix is what the names of the models may begin with.
+// prefix is the optional prefix of model names.
 const prefix = "sim/"
 
-// Names are the models, with their prefix.
+// Names returns the names of the models, with their prefix.
 func Names() []string { return []string{prefix + "planner", prefix + "echo", prefix + "scenario"} }
 
 // Open returns a model by its name: "sim/planner", "sim/echo" or "sim/scenario",
 // with or without the prefix. See [Config.Open].
 func Open(name string) (dragoman.Model, error) { return Config{}.Open(name) }
 
-// Open returns a model by its name, with or without the prefix "sim/". Settings
-// may follow, as in a URL: "sim/planner?rate=50&first=200ms&seed=a" has a pace and
-// a seed of its own, "sim/planner?reasoning_field=reasoning_content" tells its
-// reasoning in OpenAI Chat, and "sim/planner?fault=c2" has a [Fault]: such a model encodes its
-// answers in the first dialect that has the fault and decodes them again, as a
-// client would. The error is a [*dragoman.APIError] of the class
-// [dragoman.ErrorNotFound] where there is no such model, and of
-// [dragoman.ErrorBadRequest] for settings that make no sense.
+// Open returns a model by its name, with or without the prefix "sim/". The name may have
+// settings, like the query of a URL:
+//
+//   - "sim/planner?rate=50&first=200ms&seed=a" sets a pace and a seed.
+//   - "sim/planner?reasoning_field=reasoning_content" sets the field for reasoning in OpenAI
+//     Chat.
+//   - "sim/planner?fault=c2" sets a [Fault]. Such a model encodes its responses in the first
+//     dialect that has the fault, and decodes them again like a client.
+//
+// The error is a [*dragoman.APIError], of class [dragoman.ErrorNotFound] for an unknown model
+// and [dragoman.ErrorBadRequest] for invalid settings.
 func (c Config) Open(name string) (dragoman.Model, error) {
 	spec, err := parseName(name)
 	if err != nil {
@@ -78,14 +79,14 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	return hostile{Config: c, Model: model, spec: spec, fault: f, codec: codec}, nil
 }
 
-// modelSpec is a model's name, taken apart.
+// modelSpec is a parsed model name.
 type modelSpec struct {
 	base string
 	pace Pace
 	seed string
-	// fault is the id of one; empty for none.
+	// fault is the id of a fault, or "".
 	fault string
-	// reasoning is the member of Chat that tells it; empty for the server's.
+	// reasoning is the Chat field for reasoning, or "" for the server's setting.
 	reasoning string
 }
 
@@ -95,7 +96,7 @@ func parseName(name string) (modelSpec, error) {
 	if !slices.Contains(Names(), prefix+spec.base) {
 		return spec, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model",
-			Message: fmt.Sprintf("there is no model %.80q; there are %s%s", name, strings.Join(Names(), ", "), words.Meant(prefix+spec.base, Names())),
+			Message: fmt.Sprintf("unknown model %.80q: known models are %s%s", name, strings.Join(Names(), ", "), words.Meant(prefix+spec.base, Names())),
 		}
 	}
 	settings, err := url.ParseQuery(query)
@@ -112,7 +113,7 @@ func parseName(name string) (modelSpec, error) {
 }
 
 func badName(name, why string) error {
-	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: fmt.Sprintf("the model %.80q: %s", name, why)}
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: fmt.Sprintf("model %.80q: %s", name, why)}
 }
 
 func (s *modelSpec) set(key, value string) error {
@@ -129,23 +130,23 @@ func (s *modelSpec) set(key, value string) error {
 	case "reasoning_field":
 		s.reasoning = value
 		if !isName(value) {
-			return fmt.Errorf("%s=%.40q can be no member", key, value)
+			return fmt.Errorf("%s=%.40q is not a field name", key, value)
 		}
 	default:
-		return fmt.Errorf("%.40q is no setting; there are fault, first, rate, reasoning_field, seed", key)
+		return fmt.Errorf("unknown setting %.40q: known settings are fault, first, rate, reasoning_field, seed", key)
 	}
 	if err != nil || !s.pace.sensible() {
-		return fmt.Errorf("%s=%.40s makes no sense", key, value)
+		return fmt.Errorf("invalid value %s=%.40s", key, value)
 	}
 	return nil
 }
 
-// isName reports whether a text is a word that can name a member.
+// isName reports whether a text can be the name of a field.
 func isName(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
 }
 
-// model makes a model that was named.
+// model returns the model of a parsed name.
 func (c Config) model(spec modelSpec) (dragoman.Model, error) {
 	settings := c.Settings
 	settings.Pace = spec.pace.or(c.Pace)

@@ -11,17 +11,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/lark"
 )
 
-// candidate is a tool that may be called, with the words that speak of it.
+// candidate is a tool that may be called, with the words that describe it.
 type candidate struct {
 	spec  *dragoman.ToolSpec
-	words []string // of its name, as they are
-	// The others are stems.
-	name, description, parameters, kin wordSet
-	// same says of how many tools each word speaks; all share it.
+	words []string // words of the name
+	// The following sets hold stems.
+	name, description, parameters, synonyms wordSet
+	// same counts the tools that each stem describes. All candidates share it.
 	same map[string]int
 }
 
-// wordSet are words, each once.
+// wordSet is a set of words.
 type wordSet map[string]bool
 
 func setOf(words []string) wordSet {
@@ -32,19 +32,18 @@ func setOf(words []string) wordSet {
 	return out
 }
 
-// speaksOf reports whether a stem is one of the tool's.
-func (c *candidate) speaksOf(w string) bool {
-	return c.name[w] || c.description[w] || c.parameters[w] || c.kin[w]
+// hasWord reports whether a stem describes the tool.
+func (c *candidate) hasWord(w string) bool {
+	return c.name[w] || c.description[w] || c.parameters[w] || c.synonyms[w]
 }
 
-// The bounds of what is looked at: how many tools, and how much of what each says
-// of itself.
+// The limits of what is analyzed: the number of tools, and the size of their descriptions.
 const (
 	maxCandidateTools = 4 << 10
-	maxSaidOfTool     = 8 << 10
+	maxToolText       = 8 << 10
 )
 
-// candidatesOf are the tools that the request's choice allows.
+// candidatesOf returns the tools that the request's tool choice allows.
 func candidatesOf(req *dragoman.Request) []*candidate {
 	var out []*candidate
 	same := map[string]int{}
@@ -58,12 +57,12 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 		}
 		c := &candidate{
 			spec: t, words: wordsOf(t.Name), name: wordSet{}, same: same,
-			description: setOf(stems(head(t.Description, maxSaidOfTool))), parameters: setOf(parameterStems(t.Parameters)),
+			description: setOf(stems(head(t.Description, maxToolText))), parameters: setOf(parameterStems(t.Parameters)),
 		}
 		for _, w := range wordsOf(t.Namespace + " " + t.Name) {
 			c.name[stem(w)] = true
 		}
-		c.kin = setOf(kinOf(func(w string) bool { return c.name[w] || c.description[w] }))
+		c.synonyms = setOf(synonymsOf(func(w string) bool { return c.name[w] || c.description[w] }))
 		c.count()
 		out = append(out, c)
 	}
@@ -93,10 +92,10 @@ func mentioned(messages []dragoman.Message, name string) bool {
 	return false
 }
 
-// count says of each word of a tool that it speaks of one more.
+// count adds the tool to the counts of its words.
 func (c *candidate) count() {
 	counted := wordSet{}
-	for _, set := range []wordSet{c.name, c.description, c.parameters, c.kin} {
+	for _, set := range []wordSet{c.name, c.description, c.parameters, c.synonyms} {
 		for w := range set {
 			if !counted[w] {
 				counted[w] = true
@@ -106,7 +105,7 @@ func (c *candidate) count() {
 	}
 }
 
-// allowed reports whether a choice lets the model call a tool.
+// allowed reports whether a tool choice lets the model call a tool.
 func allowed(choice *dragoman.ToolChoice, t *dragoman.ToolSpec) bool {
 	if choice == nil {
 		return true
@@ -119,7 +118,7 @@ func allowed(choice *dragoman.ToolChoice, t *dragoman.ToolSpec) bool {
 	})
 }
 
-// parameterStems are the words of a schema's properties and enums.
+// parameterStems returns the stems of the properties and enums of a schema.
 func parameterStems(src json.RawMessage) []string {
 	root, err := parseTree(src)
 	if err != nil {
@@ -132,29 +131,29 @@ func parameterStems(src json.RawMessage) []string {
 	}
 	var b strings.Builder
 	for _, name := range properties.keys {
-		if b.Len() > maxSaidOfTool {
+		if b.Len() > maxToolText {
 			break
 		}
 		b.WriteString(name + " ")
 		list, _ := at(properties.get(name), "enum").([]any)
 		for _, e := range list {
-			if word, ok := e.(string); ok && b.Len() <= maxSaidOfTool {
+			if word, ok := e.(string); ok && b.Len() <= maxToolText {
 				b.WriteString(word + " ")
 			}
 		}
 	}
-	return stems(head(b.String(), maxSaidOfTool))
+	return stems(head(b.String(), maxToolText))
 }
 
-// heard is a text, taken apart once for all tools.
-type heard struct {
+// parsedText is a text split into words, once for all tools.
+type parsedText struct {
 	words, stems []string
-	// first is the stem of the first word that says something.
+	// first is the stem of the first word that is not a stop word.
 	first string
 }
 
-func hear(text string) heard {
-	h := heard{words: wordsOf(text), stems: stems(text)}
+func parseText(text string) parsedText {
+	h := parsedText{words: wordsOf(text), stems: stems(text)}
 	for _, w := range h.words {
 		if !isStopWord(w) {
 			h.first = stem(w)
@@ -164,9 +163,9 @@ func hear(text string) heard {
 	return h
 }
 
-// names reports whether a text names a tool that is called by one word: it begins with
-// the word ("Read notes.txt"), or says what it is ("the tool read", "the Read tool").
-func (h heard) names(word string) bool {
+// names reports whether a text names a tool whose name is one word: it begins with the word
+// ("Read notes.txt"), or calls it a tool ("the tool read", "the Read tool").
+func (h parsedText) names(word string) bool {
 	for i, w := range h.words {
 		if w != word {
 			continue
@@ -178,12 +177,12 @@ func (h heard) names(word string) bool {
 	return false
 }
 
-// enoughWords is the score from which on a tool is called.
+// enoughWords is the minimum score for a call.
 const enoughWords = 2
 
-// score says how much a text speaks of a tool. A word that speaks of several of
-// the tools counts less for each.
-func (c *candidate) score(h heard) float64 {
+// score returns how well a text matches a tool. A word that describes several tools counts
+// less for each of them.
+func (c *candidate) score(h parsedText) float64 {
 	total := 0.0
 	if inOrder(h.words, c.words) && (strings.ContainsAny(c.spec.Name, "_-.") || len(c.words) > 1) {
 		total += 10
@@ -198,9 +197,9 @@ func (c *candidate) score(h heard) float64 {
 			weight = 1
 		case c.name[w]:
 			weight = 3
-		case c.kin[w]:
+		case c.synonyms[w]:
 			weight = 2
-		case c.speaksOf(w):
+		case c.hasWord(w):
 			weight = 1
 		default:
 			continue
@@ -210,12 +209,11 @@ func (c *candidate) score(h heard) float64 {
 	return total
 }
 
-// best is the tool that a text speaks of most, the first of equals; nil where it
-// speaks of none.
+// best returns the tool that a text matches best, the first of equals, or nil.
 func best(text string, all []*candidate) *candidate {
 	var found *candidate
 	most := 0.0
-	h := hear(text)
+	h := parseText(text)
 	for _, c := range all {
 		if s := c.score(h); s > most && s*3 >= enoughWords {
 			found, most = c, s
@@ -227,21 +225,21 @@ func best(text string, all []*candidate) *candidate {
 	return found
 }
 
-// sure reports whether a text has a word of a tool's name that is no common one,
-// or is what the text tells to do.
-func sure(h heard, c *candidate) bool {
+// sure reports whether a text has an uncommon word of a tool's name, or begins with a word of
+// it as a command.
+func sure(h parsedText, c *candidate) bool {
 	return slices.ContainsFunc(h.stems, func(w string) bool {
 		return c.name[w] && (!isCommonVerb(w) || h.first == w)
 	})
 }
 
-// saysNothingNew reports whether a piece that speaks of a tool with arguments names
-// no value for any of them.
-func saysNothingNew(piece string, c *candidate) bool {
+// hasNoValues reports whether a piece of the prompt matches a tool with arguments, but
+// contains no value for any of them.
+func hasNoValues(piece string, c *candidate) bool {
 	if len(c.parameters) == 0 {
 		return false
 	}
-	// What begins a sentence is capital without being a name.
+	// The first word of a sentence is capitalized without being a name.
 	return len(valuesIn(strings.ToLower(firstWord(piece))+strings.TrimPrefix(piece, firstWord(piece)), func(string) bool { return true }).all) == 0
 }
 
@@ -250,26 +248,26 @@ func firstWord(s string) string {
 	return word
 }
 
-// segment is a piece of the prompt that speaks of one tool.
+// segment is a piece of the prompt that is about one tool.
 type segment struct {
 	tool *candidate
 	text string
 }
 
-// breaks are where one wish may end and another begin.
+// breaks matches the places where one request of the user may end and another begin.
 var breaks = regexp.MustCompile(`[.;!?](?:\s+|$)|\n+|,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+|also\s+)?|\s+then\s+`)
 
-// segments cuts a prompt into the pieces that speak of different tools, or of one
-// again. What speaks of none belongs to the piece before it.
+// segments splits a prompt into pieces that are about different tools, or about one tool
+// again. A piece that matches no tool belongs to the piece before it.
 func segments(prompt string, all []*candidate) []segment {
 	var out []segment
-	start := 0      // of the piece being read
-	var lead string // what came before the first tool
+	start := 0      // start of the current piece
+	var lead string // text before the first tool
 	add := func(end, next int) {
 		piece := prompt[start:end]
 		tool := best(piece, all)
-		if len(out) > 0 && tool == out[len(out)-1].tool && saysNothingNew(piece, tool) {
-			tool = nil // the same wish in other words
+		if len(out) > 0 && tool == out[len(out)-1].tool && hasNoValues(piece, tool) {
+			tool = nil // the same request in other words
 		}
 		switch {
 		case tool != nil:
@@ -304,22 +302,22 @@ func segments(prompt string, all []*candidate) []segment {
 	return out
 }
 
-// inQuotes reports whether a place of a text stands within quotes.
+// inQuotes reports whether a position of a text is within quotes.
 func inQuotes(text string, at int) bool {
 	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
 	return strings.Count(line, `"`)%2 == 1 || strings.Count(line, "`")%2 == 1 || strings.Count(line, "“") > strings.Count(line, "”")
 }
 
-// wanted are the calls that the prompt asks for, in its order. unfilled are tools
-// that would have been called if there were arguments for them.
-func wanted(req *dragoman.Request, ex exchange) (calls []*dragoman.ToolCall, unfilled []string) {
+// wanted returns the calls that the prompt asks for, in order. unfilled lists the tools that
+// it did not call because it found no arguments.
+func wanted(req *dragoman.Request, turn userTurn) (calls []*dragoman.ToolCall, unfilled []string) {
 	all := candidatesOf(req)
 	if len(all) == 0 {
 		return nil, nil
 	}
-	pieces := segments(ex.prompt, all)
+	pieces := segments(turn.prompt, all)
 	if len(pieces) == 0 && forced(req.ToolChoice) {
-		pieces = []segment{{fallback(all), ex.prompt}}
+		pieces = []segment{{fallback(all), turn.prompt}}
 	}
 	for _, piece := range pieces[:min(len(pieces), 2*maxCalls)] {
 		if len(calls) == maxCalls {
@@ -345,7 +343,7 @@ func forced(choice *dragoman.ToolChoice) bool {
 	return choice != nil && (choice.Mode == dragoman.ChoiceRequired || choice.Mode == dragoman.ChoiceTool)
 }
 
-// fallback is the tool to call where one must be and none was spoken of: the
+// fallback returns the tool to call if a call is required but the prompt matches none: the
 // first that is not deferred.
 func fallback(all []*candidate) *candidate {
 	for _, c := range all {
@@ -356,23 +354,23 @@ func fallback(all []*candidate) *candidate {
 	return all[0]
 }
 
-// calls are those of a segment: one, and one for each further value of a list.
+// calls returns the calls of a segment: one, and one for each further value of a list.
 func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 	known := func(word string) bool {
 		return slices.ContainsFunc(all, func(c *candidate) bool {
-			return c.name[stem(word)] || c.kin[stem(word)]
+			return c.name[stem(word)] || c.synonyms[stem(word)]
 		})
 	}
-	said := valuesIn(s.text, known)
+	given := valuesIn(s.text, known)
 	if s.tool.spec.Kind == codes.ToolFreeform {
-		return []*dragoman.ToolCall{newCall(s.tool.spec, freeInput(s.tool.spec.Grammar, said))}, true
+		return []*dragoman.ToolCall{newCall(s.tool.spec, freeInput(s.tool.spec.Grammar, given))}, true
 	}
-	args, ok := fillObject(s.tool.spec.Parameters, said)
+	args, ok := fillObject(s.tool.spec.Parameters, given)
 	if !ok {
 		return nil, false
 	}
 	calls = append(calls, newCall(s.tool.spec, string(args)))
-	for _, more := range said.further() {
+	for _, more := range given.further() {
 		if args, ok := fillObject(s.tool.spec.Parameters, more); ok {
 			calls = append(calls, newCall(s.tool.spec, string(args)))
 		}
@@ -380,8 +378,8 @@ func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 	return calls, true
 }
 
-// further are the values of a text once more for each value that it lists behind
-// the one that was used, and did not use itself: that one takes its place.
+// further returns a copy of the values for each unused value that the text lists after a used
+// one. In the copy, the listed value replaces the used one.
 func (v *values) further() []*values {
 	var out []*values
 	for i, first := range v.all {
@@ -421,11 +419,11 @@ func newCall(t *dragoman.ToolSpec, arguments string) *dragoman.ToolCall {
 	return c
 }
 
-// freeInput is the input of a freeform tool: what was said in quotes, or all of
-// it; where a grammar does not take that, an example of the grammar.
-func freeInput(g *dragoman.Grammar, said *values) string {
-	text := said.text
-	if val := said.take(quoted); val != nil {
+// freeInput returns the input of a freeform tool: the quoted text of the prompt, or all of
+// it. If the grammar does not accept that, it returns an example of the grammar.
+func freeInput(g *dragoman.Grammar, given *values) string {
+	text := given.text
+	if val := given.take(quoted); val != nil {
 		text = val.text
 	}
 	if g == nil {

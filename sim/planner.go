@@ -11,26 +11,26 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// Planner picks tools by what the user said and fills their arguments from it,
-// and from their schemas. It is deterministic, and it is no judge of models: it
-// is there so that programs can be tried and tested without one.
+// Planner is a deterministic model that picks tools by the words of the prompt and fills in
+// their arguments. It is for trying out and testing programs without a real model.
 //
-// A tool is called where words of the prompt are words of its name, its
-// description or its parameters; each part of the prompt that speaks of another
-// tool, and each value of a list ("Oslo, Bergen and Paris"), is a call of its
-// own. Arguments are the values in the prompt that fit: what is named ("limit
-// 5"), words of an enum, what is in quotes, numbers, addresses, paths, and words
-// with capital letters. What must be there and was not said is made up, by what the
-// schema says and by what its descriptions tell in its stead ("(format: date)").
-// Arguments are always valid against the tool's schema; a tool for which no valid ones are
-// found is not called, and the answer says so. The input of a freeform tool is of
-// its grammar where an example of that can be found. A deferred tool is called
-// like any other, as if a search had found it, but never as a fallback. The tool
-// read_tool_output is called only if the conversation mentions it.
+// The planner calls a tool if words of the prompt occur in the tool's name, description or
+// parameters. Each part of the prompt that mentions another tool, and each value of a list
+// ("Oslo, Bergen and Paris"), is a separate call.
 //
-// Once the calls have their results, failed or not, the planner answers with a
-// text that tells them, or with the structured output that was asked for: it
-// never asks for the same thing twice. The zero value is ready.
+// Arguments are the values in the prompt that fit: named values ("limit 5"), words of an
+// enum, quoted text, numbers, addresses, paths, and capitalized words. The planner makes up
+// required values that the prompt does not have, from the schema and from notes in its
+// descriptions ("(format: date)"). Arguments are always valid for the tool's schema. If the
+// planner finds no valid arguments, it does not call the tool, and the response says so. The
+// input of a freeform tool matches its grammar if an example of the grammar can be found.
+//
+// A deferred tool is called like any other, as if a search had found it, but never as a
+// fallback. The tool read_tool_output is called only if the conversation mentions it.
+//
+// Once the calls have results, successful or not, the planner responds with a text that
+// reports them, or with the requested structured output. It never makes the same call twice.
+// The zero value is ready to use.
 type Planner struct{ Settings }
 
 var _ dragoman.Model = Planner{}
@@ -48,19 +48,21 @@ func (p Planner) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 // String returns the model's name, "sim/planner".
 func (p Planner) String() string { return p.actor().name }
 
-func (p Planner) actor() actor { return actor{name: "sim/planner", settings: p.Settings, answer: plan} }
+func (p Planner) actor() actor {
+	return actor{name: "sim/planner", settings: p.Settings, respond: plan}
+}
 
-// plan makes the answer of a planner.
-func plan(req *dragoman.Request, m mint) (answer, error) {
-	ex := exchangeOf(req)
-	calls, unfilled := wanted(req, ex)
-	calls = ex.open(calls)
+// plan makes the response of a planner.
+func plan(req *dragoman.Request, m mint) (response, error) {
+	turn := userTurnOf(req)
+	calls, unfilled := wanted(req, turn)
+	calls = turn.open(calls)
 	if req.ParallelToolCalls != nil && !*req.ParallelToolCalls && len(calls) > 1 {
 		calls = calls[:1]
 	}
-	var a answer
+	var a response
 	if thinks(req) {
-		a.parts = append(a.parts, mintReasoning(req, m, thought(ex, calls)))
+		a.parts = append(a.parts, mintReasoning(req, m, thought(turn, calls)))
 	}
 	if len(calls) > 0 {
 		for i, c := range calls {
@@ -70,7 +72,7 @@ func plan(req *dragoman.Request, m mint) (answer, error) {
 		a.stop = dragoman.Stop{Reason: dragoman.StopToolCalls}
 		return a, nil
 	}
-	text, err := reply(req, ex, unfilled)
+	text, err := reply(req, turn, unfilled)
 	if err != nil {
 		return a, err
 	}
@@ -85,8 +87,8 @@ func thinks(req *dragoman.Request) bool {
 	return r != nil && r.Mode != codes.ReasoningOff && r.Effort != "none"
 }
 
-// mintReasoning is a thought with the opaque state that replays it: a signature,
-// and what only its origin can read where the request asks for that.
+// mintReasoning returns reasoning with the opaque state to replay it: a signature, and
+// encrypted content if the request asks for it.
 func mintReasoning(req *dragoman.Request, m mint, text string) *dragoman.Reasoning {
 	r := &dragoman.Reasoning{Text: text, Signature: m.opaque("sig", len(text))}
 	if s := req.Reasoning; s != nil && s.Encrypted != nil && *s.Encrypted {
@@ -95,7 +97,7 @@ func mintReasoning(req *dragoman.Request, m mint, text string) *dragoman.Reasoni
 	return r
 }
 
-func thought(ex exchange, calls []*dragoman.ToolCall) string {
+func thought(turn userTurn, calls []*dragoman.ToolCall) string {
 	var names []string
 	for _, c := range calls {
 		names = append(names, c.QualifiedName())
@@ -103,63 +105,62 @@ func thought(ex exchange, calls []*dragoman.ToolCall) string {
 	switch {
 	case len(names) > 0:
 		return "The user wants something that tools can do: " + strings.Join(names, ", ") + "."
-	case len(ex.results) > 0:
+	case len(turn.results) > 0:
 		return "The results are here, so that the answer can be given."
 	default:
 		return "No tool is needed for this."
 	}
 }
 
-// exchange is what happened since the user last said something.
-type exchange struct {
+// userTurn holds what happened since the last user message.
+type userTurn struct {
 	prompt  string
 	calls   []*dragoman.ToolCall
 	results []*dragoman.ToolResult
 }
 
-// maxPrompt bounds how much of a prompt is looked at.
+// maxPrompt limits how many bytes of a prompt are analyzed.
 const maxPrompt = 8 << 10
 
-// exchangeOf finds the user's last words and what the model made of them so far. What agent
-// programs put before them between tags is not what the user said.
-// A text beside results is what clients add to them, and no new prompt.
-func exchangeOf(req *dragoman.Request) exchange {
-	var ex exchange
+// userTurnOf finds the last user message and the calls and results after it. Text in a
+// message with tool results is an addition of the client, not a new prompt.
+func userTurnOf(req *dragoman.Request) userTurn {
+	var turn userTurn
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		results := resultsOf(m)
 		switch {
 		case m.Role == dragoman.RoleAssistant:
-			ex.calls = append(ex.calls, m.ToolCalls()...)
+			turn.calls = append(turn.calls, m.ToolCalls()...)
 		case len(results) > 0:
-			ex.results = append(ex.results, results...)
+			turn.results = append(turn.results, results...)
 		case m.Role == dragoman.RoleUser:
-			ex = exchange{prompt: head(spoken(m.Text()), maxPrompt)}
+			turn = userTurn{prompt: head(userText(m.Text()), maxPrompt)}
 		}
 	}
-	return ex
+	return turn
 }
 
-// contextTag begins what a program adds to the user's words: <system-reminder>,
-// <environment_context>. Tags of one word are the user's own.
+// contextTag matches the start of context that an agent program puts before the user's text:
+// <system-reminder>, <environment_context>. Tags of one word belong to the user's text.
 var contextTag = regexp.MustCompile(`^<([A-Za-z]+(?:[_-][A-Za-z]+)+)>`)
 
-// spoken is what the user said, without what the program has put before it between tags.
-func spoken(text string) string {
+// userText returns the user's own text, without the tagged context before it.
+func userText(text string) string {
 	rest := strings.TrimSpace(text)
 	for {
 		m := contextTag.FindStringSubmatch(rest)
 		if m == nil {
 			break
 		}
-		_, behind, ok := strings.Cut(rest, "</"+m[1]+">")
+		_, after, ok := strings.Cut(rest, "</"+m[1]+">")
 		if !ok {
 			break
 		}
-		rest = strings.TrimSpace(behind)
+		rest = strings.TrimSpace(after)
 	}
 	if len(rest) > 2 && rest[0] == '"' && strings.IndexByte(rest[1:], '"') == len(rest)-2 {
-		rest = rest[1 : len(rest)-1] // opencode quotes all of it
+		rest = rest[1 : len(rest)-1] // opencode puts quotes around the whole prompt
 	}
 	if rest == "" {
 		return text
@@ -177,17 +178,17 @@ func resultsOf(m *dragoman.Message) []*dragoman.ToolResult {
 	return out
 }
 
-// maxCalls bounds the calls of one exchange.
+// maxCalls limits the calls of one user turn.
 const maxCalls = 16
 
-// open are the calls that were not made yet. They are told apart by their tool
-// alone: who changed the arguments of a call, or its id, has still answered it.
-func (ex exchange) open(calls []*dragoman.ToolCall) []*dragoman.ToolCall {
+// open returns the calls that were not made yet. It compares only tool names: a client may
+// have changed the arguments or the id of a call that it answered.
+func (turn userTurn) open(calls []*dragoman.ToolCall) []*dragoman.ToolCall {
 	made := map[string]int{}
-	for _, c := range ex.calls {
+	for _, c := range turn.calls {
 		made[c.QualifiedName()]++
 	}
-	if len(ex.calls) >= maxCalls {
+	if len(turn.calls) >= maxCalls {
 		return nil
 	}
 	return slices.DeleteFunc(calls, func(c *dragoman.ToolCall) bool {
@@ -196,9 +197,9 @@ func (ex exchange) open(calls []*dragoman.ToolCall) []*dragoman.ToolCall {
 	})
 }
 
-// nameOf is the tool that a result came from.
-func (ex exchange) nameOf(r *dragoman.ToolResult) string {
-	for _, c := range ex.calls {
+// nameOf returns the name of the tool that a result is from.
+func (turn userTurn) nameOf(r *dragoman.ToolResult) string {
+	for _, c := range turn.calls {
 		if c.ID == r.CallID && c.ID != "" {
 			return c.QualifiedName()
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// function is a tool in one line.
+// function returns a tool.
 func function(name, description, parameters string) dragoman.ToolSpec {
 	return dragoman.ToolSpec{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
 }
 
 const cityOnly = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
 
-// toolbox is what most tests have at hand.
+// toolbox returns the tools that most tests use.
 func toolbox() []dragoman.ToolSpec {
 	return []dragoman.ToolSpec{
 		function("get_weather", "Current weather in a city.", `{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["celsius","fahrenheit"]}},"required":["city"]}`),
@@ -31,7 +31,7 @@ func toolbox() []dragoman.ToolSpec {
 	}
 }
 
-// ask is a request with a prompt and tools.
+// ask returns a request with a prompt and tools.
 func ask(prompt string, tools ...dragoman.ToolSpec) *dragoman.Request {
 	return &dragoman.Request{Model: "sim/planner", Messages: []dragoman.Message{dragoman.UserText(prompt)}, Tools: tools}
 }
@@ -45,8 +45,8 @@ func generate(t *testing.T, m dragoman.Model, req *dragoman.Request) *dragoman.R
 	return resp
 }
 
-// told is a response in a line or more: its calls, and its text.
-func told(resp *dragoman.Response) string {
+// summary returns the calls and the text of a response.
+func summary(resp *dragoman.Response) string {
 	var lines []string
 	for _, c := range resp.ToolCalls() {
 		lines = append(lines, c.QualifiedName()+c.Arguments)
@@ -57,7 +57,7 @@ func told(resp *dragoman.Response) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestZ1_ThePlannerPicksToolsByThePromptAndFillsTheirArguments(t *testing.T) {
+func TestZ1_PlannerPicksToolsAndFillsArguments(t *testing.T) {
 	for prompt, want := range map[string]string{
 		"What's the weather in Oslo?":                      `get_weather{"city":"Oslo"}`,
 		"Do I need a coat in Oslo?":                        `get_weather{"city":"Oslo"}`,
@@ -75,13 +75,13 @@ func TestZ1_ThePlannerPicksToolsByThePromptAndFillsTheirArguments(t *testing.T) 
 		"Hello!":                                                                  "You said: Hello!",
 		"":                                                                        "Nothing was asked.",
 	} {
-		if got := told(generate(t, sim.Planner{}, ask(prompt, toolbox()...))); got != want {
+		if got := summary(generate(t, sim.Planner{}, ask(prompt, toolbox()...))); got != want {
 			t.Errorf("%s\n got %s\nwant %s", prompt, got, want)
 		}
 	}
 }
 
-func TestZ1_ThePlannerCallsInParallelWhereThePromptAsksForSeveralThings(t *testing.T) {
+func TestZ1_PlannerCallsInParallel(t *testing.T) {
 	for prompt, want := range map[string]string{
 		"What's the weather in Oslo and Bergen?":            "get_weather{\"city\":\"Oslo\"}\nget_weather{\"city\":\"Bergen\"}",
 		"Weather in Oslo, Bergen and New York in celsius":   "get_weather{\"city\":\"Oslo\",\"unit\":\"celsius\"}\nget_weather{\"city\":\"Bergen\",\"unit\":\"celsius\"}\nget_weather{\"city\":\"New York\",\"unit\":\"celsius\"}",
@@ -90,20 +90,20 @@ func TestZ1_ThePlannerCallsInParallelWhereThePromptAsksForSeveralThings(t *testi
 		"Weather in Oslo and the weather in Oslo":           `get_weather{"city":"Oslo"}`,
 		`Weather in "Oslo and Bergen"`:                      `get_weather{"city":"Oslo and Bergen"}`,
 	} {
-		if got := told(generate(t, sim.Planner{}, ask(prompt, toolbox()...))); got != want {
+		if got := summary(generate(t, sim.Planner{}, ask(prompt, toolbox()...))); got != want {
 			t.Errorf("%s\n got %s\nwant %s", prompt, got, want)
 		}
 	}
 }
 
-func TestWithoutParallelCallsThePlannerMakesThemOneAfterTheOther(t *testing.T) {
+func TestPlannerWithoutParallelCalls(t *testing.T) {
 	one := false
 	req := ask("What's the weather in Oslo and Bergen?", toolbox()...)
 	req.ParallelToolCalls = &one
 	var turns []string
 	for range 5 {
 		resp := generate(t, sim.Planner{}, req)
-		turns = append(turns, told(resp))
+		turns = append(turns, summary(resp))
 		req.Messages = append(req.Messages, resp.Output...)
 		for _, c := range resp.ToolCalls() {
 			req.Messages = append(req.Messages, dragoman.ToolResults(c.ResultText("fine")))
@@ -118,7 +118,7 @@ func TestWithoutParallelCallsThePlannerMakesThemOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestThePlannerHonoursTheToolChoice(t *testing.T) {
+func TestPlannerFollowsToolChoice(t *testing.T) {
 	weather := "What's the weather in Oslo?"
 	for _, tc := range []struct {
 		about, prompt string
@@ -135,15 +135,15 @@ func TestThePlannerHonoursTheToolChoice(t *testing.T) {
 	} {
 		req := ask(tc.prompt, toolbox()...)
 		req.ToolChoice = &tc.choice
-		if got := told(generate(t, sim.Planner{}, req)); got != tc.want {
+		if got := summary(generate(t, sim.Planner{}, req)); got != tc.want {
 			t.Errorf("%s\n got %s\nwant %s", tc.about, got, tc.want)
 		}
 	}
 }
 
-func TestThePlannerAnswersOnceTheResultsAreThere(t *testing.T) {
+func TestPlannerReportsResults(t *testing.T) {
 	req := ask("What's the weather in Oslo and Bergen?", toolbox()...)
-	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired} // even so
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired} // results end the calls even if one is required
 	resp := generate(t, sim.Planner{}, req)
 	calls := resp.ToolCalls()
 	if len(calls) != 2 || calls[0].ID == calls[1].ID || resp.Stop.Reason != dragoman.StopToolCalls {
@@ -152,32 +152,32 @@ func TestThePlannerAnswersOnceTheResultsAreThere(t *testing.T) {
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].ResultText("14 °C"), calls[1].Fail("no such city")))
 	resp = generate(t, sim.Planner{}, req)
-	if got := told(resp); got != "get_weather says: 14 °C\nget_weather failed: no such city" || resp.Stop.Reason != dragoman.StopEnd {
+	if got := summary(resp); got != "get_weather says: 14 °C\nget_weather failed: no such city" || resp.Stop.Reason != dragoman.StopEnd {
 		t.Errorf("%s, %s", got, resp.Stop.Reason)
 	}
 
-	// Somebody changed the arguments and the ids on the way.
+	// The arguments and ids may have changed on the way.
 	req.Messages[1].Parts = []dragoman.Part{
 		&dragoman.ToolCall{ID: "x", Name: "get_weather", Arguments: `{"city":"Rome"}`},
 		&dragoman.ToolCall{ID: "y", Name: "get_weather", Arguments: `{}`},
 	}
 	if resp := generate(t, sim.Planner{}, req); len(resp.ToolCalls()) > 0 {
-		t.Errorf("asked again: %s", told(resp))
+		t.Errorf("called again: %s", summary(resp))
 	}
 
-	// A new prompt is a new exchange.
+	// A new prompt starts a new user turn.
 	req.Messages = append(req.Messages, resp.Output...)
 	req.Messages = append(req.Messages, dragoman.UserText("And the weather in Rome?"))
 	resp = generate(t, sim.Planner{}, req)
-	if got := told(resp); got != `get_weather{"city":"Rome"}` {
+	if got := summary(resp); got != `get_weather{"city":"Rome"}` {
 		t.Error(got)
 	}
 	if again := resp.ToolCalls()[0].ID; again == calls[0].ID || again == calls[1].ID {
-		t.Errorf("the id %s of another turn", again)
+		t.Errorf("id %s of another turn was reused", again)
 	}
 }
 
-func TestTheSameRequestGetsTheSameBytes(t *testing.T) {
+func TestSameRequestGivesSameBytes(t *testing.T) {
 	req := ask("What's the weather in Oslo and Bergen?", toolbox()...)
 	var first string
 	for i := range 20 {
@@ -198,7 +198,7 @@ func TestTheSameRequestGetsTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestThePlannerWritesTextForFreeformTools(t *testing.T) {
+func TestPlannerFillsFreeformTools(t *testing.T) {
 	const grammar = "start: \"*** Begin\" NL line+ \"*** End\"\nline: \"+\" /[^\\n]*/ NL\nNL: \"\\n\""
 	for _, tc := range []struct {
 		about   string
@@ -208,17 +208,17 @@ func TestThePlannerWritesTextForFreeformTools(t *testing.T) {
 	}{
 		{"any text", nil, `Run the code "print(1)"`, "print(1)"},
 		{"no quotes", nil, "Run the code of the day", "Run the code of the day"},
-		{"what was said fits", &dragoman.Grammar{Syntax: "regex", Definition: `[a-z]+\(\d\)`}, `Run the code "print(1)"`, "print(1)"},
+		{"the prompt matches", &dragoman.Grammar{Syntax: "regex", Definition: `[a-z]+\(\d\)`}, `Run the code "print(1)"`, "print(1)"},
 		{"an example", &dragoman.Grammar{Syntax: "regex", Definition: `[A-Z]{3}\d`}, `Run the code "print(1)"`, "AAA0"},
 		{"a grammar", &dragoman.Grammar{Syntax: "lark", Definition: grammar}, `Run the code "print(1)"`, "*** Begin\n+\n*** End"},
-		{"no grammar at all", &dragoman.Grammar{Syntax: "lark", Definition: `nonsense`}, `Run the code "print(1)"`, "print(1)"},
-		{"an expression of others", &dragoman.Grammar{Syntax: "regex", Definition: `(?=x)y`}, `Run the code "print(1)"`, "print(1)"},
+		{"an invalid grammar", &dragoman.Grammar{Syntax: "lark", Definition: `nonsense`}, `Run the code "print(1)"`, "print(1)"},
+		{"an unsupported expression", &dragoman.Grammar{Syntax: "regex", Definition: `(?=x)y`}, `Run the code "print(1)"`, "print(1)"},
 	} {
 		spec := dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Grammar: tc.grammar}
 		resp := generate(t, sim.Planner{}, ask(tc.prompt, spec))
 		calls := resp.ToolCalls()
 		if len(calls) != 1 || calls[0].Arguments != tc.want || calls[0].Payload != codes.PayloadText {
-			t.Errorf("%s: %s", tc.about, told(resp))
+			t.Errorf("%s: %s", tc.about, summary(resp))
 		}
 	}
 	g, err := lark.Compile(grammar)
@@ -227,29 +227,29 @@ func TestThePlannerWritesTextForFreeformTools(t *testing.T) {
 	}
 }
 
-func TestThePlannerCallsToolsOfNamespacesAndDeferredOnes(t *testing.T) {
+func TestPlannerCallsNamespacedAndDeferredTools(t *testing.T) {
 	far := function("forecast", "Weather of the next days.", cityOnly)
 	far.Namespace, far.Deferred = "meteo", true
 	resp := generate(t, sim.Planner{}, ask("Use meteo forecast for Oslo", append(toolbox(), far)...))
-	if got := told(resp); got != `meteo.forecast{"city":"Oslo"}` {
+	if got := summary(resp); got != `meteo.forecast{"city":"Oslo"}` {
 		t.Error(got)
 	}
-	// For want of a better one, the first that is not deferred.
+	// The fallback is the first tool that is not deferred.
 	req := ask("Hello", far, toolbox()[1])
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
-	if got := told(generate(t, sim.Planner{}, req)); got != `add{"a":1,"b":1}` {
+	if got := summary(generate(t, sim.Planner{}, req)); got != `add{"a":1,"b":1}` {
 		t.Error(got)
 	}
 }
 
-func TestAHostedToolIsNotCalled(t *testing.T) {
+func TestPlannerDoesNotCallHostedTools(t *testing.T) {
 	hosted := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "web_search", Source: &dragoman.ToolSource{Format: "openai.responses.web_search", JSON: json.RawMessage(`{"type":"web_search"}`)}}
 	if resp := generate(t, sim.Planner{}, ask("web search for cats", hosted)); len(resp.ToolCalls()) > 0 {
-		t.Error(told(resp))
+		t.Error(summary(resp))
 	}
 }
 
-func TestAToolWithoutValidArgumentsIsNotCalled(t *testing.T) {
+func TestToolWithoutValidArgumentsIsNotCalled(t *testing.T) {
 	for _, parameters := range []string{
 		`{"type":"object","properties":{"x":false},"required":["x"]}`,
 		`{"type":"object","properties":{"x":{"type":"string","pattern":"^a$","minLength":5}},"required":["x"]}`,
@@ -257,13 +257,13 @@ func TestAToolWithoutValidArgumentsIsNotCalled(t *testing.T) {
 		`not a schema`,
 	} {
 		resp := generate(t, sim.Planner{}, ask("get the impossible", function("get_impossible", "", parameters)))
-		if got := told(resp); got != "No valid arguments were found for get_impossible." {
+		if got := summary(resp); got != "No valid arguments were found for get_impossible." {
 			t.Errorf("%s: %s", parameters, got)
 		}
 	}
 }
 
-func TestStructuredOutputIsValidAndSaysWhatWasSaid(t *testing.T) {
+func TestStructuredOutputUsesThePrompt(t *testing.T) {
 	schema := `{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"tags":{"type":"array","items":{"enum":["tall","old"]}}},"required":["name","age","tags"],"additionalProperties":false}`
 	for _, tc := range []struct{ kind, schema, prompt, want string }{
 		{"json_schema", schema, "Ann is 42 years of age and tall", `{"name":"Ann","age":42,"tags":["tall"]}`},
@@ -285,7 +285,7 @@ func TestStructuredOutputIsValidAndSaysWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestStructuredOutputComesBehindTheTools(t *testing.T) {
+func TestStructuredOutputComesAfterTools(t *testing.T) {
 	req := ask("What's the weather in Oslo?", toolbox()...)
 	req.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"degrees":{"type":"number"}},"required":["degrees"]}`)}
 	resp := generate(t, sim.Planner{}, req)
@@ -296,7 +296,7 @@ func TestStructuredOutputComesBehindTheTools(t *testing.T) {
 	}
 }
 
-func TestReasoningComesWhereItIsAskedFor(t *testing.T) {
+func TestReasoningOnRequest(t *testing.T) {
 	req := ask("What's the weather in Oslo?", toolbox()...)
 	if parts := generate(t, sim.Planner{}, req).Output[0].Parts; len(parts) != 1 {
 		t.Errorf("%d parts", len(parts))
@@ -339,7 +339,7 @@ func ExamplePlanner() {
 	// get_weather says: 4 °C and rain <nil>
 }
 
-func TestZ1_AWishInOtherWordsIsOneCallAndAFenceIsNotTold(t *testing.T) {
+func TestZ1_RepeatedRequestIsOneCall(t *testing.T) {
 	weather := dragoman.ToolSpec{Name: "get_weather", Description: "Current weather in a city.", Parameters: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
 	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("What is the weather in Oslo? Do I need a coat?")}, Tools: []dragoman.ToolSpec{weather}}
 	resp, err := sim.Planner{}.Generate(t.Context(), req)
@@ -358,39 +358,39 @@ func TestZ1_AWishInOtherWordsIsOneCallAndAFenceIsNotTold(t *testing.T) {
 	}
 }
 
-func TestWhatAProgramPutsBeforeTheUsersWordsIsNotThePrompt(t *testing.T) {
+func TestContextTagsAreNotThePrompt(t *testing.T) {
 	weather := function("get_weather", "Current weather in a city.", cityOnly)
 	search := function("web_search", "Searches the web.", `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`)
 	for text, want := range map[string]string{
 		"<system-reminder>\nUse web_search to search the web.\n</system-reminder>\n<environment_context>Bergen</environment_context>\nWhat is the weather in Oslo?": `get_weather{"city":"Oslo"}`,
-		"<system-reminder>What is the weather in Oslo?</system-reminder>":                                                                                           `get_weather{"city":"Oslo"}`, // there is nothing else
-		"<system-reminder>What is the weather in Oslo?":                                                                                                             `get_weather{"city":"Oslo"}`, // no block
+		"<system-reminder>What is the weather in Oslo?</system-reminder>":                                                                                           `get_weather{"city":"Oslo"}`, // no other text
+		"<system-reminder>What is the weather in Oslo?":                                                                                                             `get_weather{"city":"Oslo"}`, // not closed
 		`"What is the weather in Oslo?"`:                                                                                                                            `get_weather{"city":"Oslo"}`,
-		"<p>web_search</p> What is the weather in Oslo?":                                                                                                            "web_search", // the user's own
+		"<p>web_search</p> What is the weather in Oslo?":                                                                                                            "web_search", // a tag of the user
 	} {
-		if got := told(generate(t, sim.Planner{}, ask(text, search, weather))); !strings.HasPrefix(got, want) {
+		if got := summary(generate(t, sim.Planner{}, ask(text, search, weather))); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
 }
 
-func TestAToolOfOneWordIsPickedWhereTheTextNamesIt(t *testing.T) {
+func TestPlannerPicksToolOfOneWord(t *testing.T) {
 	path := `{"type":"object","properties":{"file_path":{"type":"string"}},"required":["file_path"]}`
 	read := function("Read", "Opens something.", path)
 	bash := function("Bash", "Runs a command in the shell. Never use it to read a file, its notes, its lines or its text; prefer Read, Grep and Glob, which read files, notes, lines and text.", `{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)
 	for _, text := range []string{"Read the file notes.txt", "Please use the Read tool on the file notes.txt", "Call the tool Read with notes.txt"} {
-		if got := told(generate(t, sim.Planner{}, ask(text, bash, read))); !strings.HasPrefix(got, `Read{"file_path":"notes.txt"}`) {
+		if got := summary(generate(t, sim.Planner{}, ask(text, bash, read))); !strings.HasPrefix(got, `Read{"file_path":"notes.txt"}`) {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
 }
 
-func TestThePlannerReadsOutputsOnlyWhereTheyAreMentioned(t *testing.T) {
+func TestPlannerReadsOutputsOnlyIfMentioned(t *testing.T) {
 	page := function("read_tool_output", "Reads a tool's output that was too long to show, page by page.", `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
-	if got := told(generate(t, sim.Planner{}, ask("Use a tool to read the output named \"Bob\".", page))); strings.Contains(got, "read_tool_output{") {
-		t.Errorf("nothing was cut: %s", got)
+	if got := summary(generate(t, sim.Planner{}, ask("Use a tool to read the output named \"Bob\".", page))); strings.Contains(got, "read_tool_output{") {
+		t.Errorf("no output was cut, but the tool was called: %s", got)
 	}
-	if got := told(generate(t, sim.Planner{}, ask("Use read_tool_output with name \"out_1\".", page))); !strings.HasPrefix(got, `read_tool_output{"name":"out_1"}`) {
+	if got := summary(generate(t, sim.Planner{}, ask("Use read_tool_output with name \"out_1\".", page))); !strings.HasPrefix(got, `read_tool_output{"name":"out_1"}`) {
 		t.Errorf("mentioned: %s", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/bodies"
 )
 
-// Recorder is a transport that writes down what passes through it, for a
-// [Replayer] to play again. Credentials are left out: headers and parameters that
-// hold them, and their values wherever else they stand. A body is passed on as it
-// comes and written down when it has ended, or when its reader closed it.
+// Recorder is a transport that records the traffic through it, for a [Replayer] to replay. It
+// leaves out credentials: headers and parameters that hold them, and their values in any
+// other place. It passes a body through unchanged, and records it when it ends or when its
+// reader closes it.
 //
 //	rec, err := sim.Record("testdata/openai.traffic", nil)
 //	client := &http.Client{Transport: rec}
@@ -30,15 +30,14 @@ type Recorder struct {
 	err  error
 }
 
-// Record makes a recorder that writes a file, which only its owner can read. One that
-// is there is overwritten.
-// Requests go on to next; nil means [http.DefaultTransport].
+// Record returns a recorder that writes to a file, which only its owner can read. It
+// overwrites an existing file. Requests go on to next; nil means [http.DefaultTransport].
 func Record(path string, next http.RoundTripper) (*Recorder, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // one that was there may be open to others
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // an existing file may be readable for others
 		if err := f.Chmod(0o600); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -49,8 +48,8 @@ func Record(path string, next http.RoundTripper) (*Recorder, error) {
 	return &Recorder{next: next, file: f}, nil
 }
 
-// Close ends the recording. The error is the first one of writing it. Answers that
-// are still being read are not in it.
+// Close ends the recording and returns the first write error. Responses that are still being
+// read are not recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +70,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	hidden := secretsOf(req)
 	resp, err := r.next.RoundTrip(again)
 	if err != nil {
-		return nil, err // there is nothing to play again
+		return nil, err // nothing to replay
 	}
 	x := exchangeRecord{V: trafficVersion, Request: hidden.request(req, body)}
 	x.Response = responseRecord{Status: resp.StatusCode, Header: hidden.header(resp.Header, isSecret)}
@@ -106,12 +105,12 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// recordedBody passes a body on and keeps it. whole is called once. It may be closed
+// recordedBody passes a body through and stores a copy. It calls whole once. It may be closed
 // while it is read.
 type recordedBody struct {
 	io.ReadCloser
 	mu       sync.Mutex
-	kept     []byte
+	copied   []byte
 	done     bool
 	whole    func(b []byte, cut bool)
 	tooLarge func()
@@ -126,15 +125,15 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep adds to what is kept, which is nothing any more once it was too much.
+// keep adds to the copy. It drops the copy once that is too large.
 func (b *recordedBody) keep(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.done {
 		return
 	}
-	if b.kept = append(b.kept, p...); len(b.kept) > bodies.DefaultMax {
-		b.done, b.kept = true, nil
+	if b.copied = append(b.copied, p...); len(b.copied) > bodies.DefaultMax {
+		b.done, b.copied = true, nil
 		b.tooLarge()
 	}
 }
@@ -149,6 +148,6 @@ func (b *recordedBody) finish(cut bool) {
 	defer b.mu.Unlock()
 	if !b.done {
 		b.done = true
-		b.whole(b.kept, cut)
+		b.whole(b.copied, cut)
 	}
 }

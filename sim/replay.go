@@ -15,21 +15,21 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// ErrNotRecorded says that a request is not in the traffic that is played.
+// ErrNotRecorded reports that a request is not in the recorded traffic.
 var ErrNotRecorded = errors.New("sim: the request is not recorded")
 
-// MismatchError says that a request is not in the traffic that is played, and what
-// is nearest to it. It wraps [ErrNotRecorded].
+// MismatchError reports that a request is not in the recorded traffic, and which recorded
+// request is nearest to it. It wraps [ErrNotRecorded].
 type MismatchError struct {
-	// Request is its method and URL.
+	// Request is the method and URL.
 	Request string
-	// Nearest is the recorded request that is most like it; empty where there is
-	// none. Number is its place in the file, from 1.
+	// Nearest is the recorded request that is most similar, or "" if nothing is recorded.
+	// Number is its position in the file, from 1.
 	Nearest string
 	Number  int
-	// Played says that the nearest is the same, and was played already.
+	// Played reports whether the nearest request is equal, but was already played.
 	Played bool
-	// Differences are where the two differ, the first ones first.
+	// Differences describes how the two differ, in order.
 	Differences []string
 }
 
@@ -37,27 +37,27 @@ func (e *MismatchError) Error() string {
 	s := fmt.Sprintf("%v: %s", ErrNotRecorded, e.Request)
 	switch {
 	case e.Nearest == "":
-		return s + "; nothing is recorded"
+		return s + "; the recording is empty"
 	case e.Played:
-		return s + fmt.Sprintf("; exchange %d is the same, and was played already", e.Number)
+		return s + fmt.Sprintf("; exchange %d is equal, but was already played", e.Number)
 	}
-	return s + fmt.Sprintf("; the nearest is exchange %d, %s, which differs:\n  %s", e.Number, e.Nearest, strings.Join(e.Differences, "\n  "))
+	return s + fmt.Sprintf("; the nearest is exchange %d, %s, with these differences:\n  %s", e.Number, e.Nearest, strings.Join(e.Differences, "\n  "))
 }
 
 func (e *MismatchError) Unwrap() error { return ErrNotRecorded }
 
-// Replayer is a transport that answers from a file that a [Recorder] wrote, and
-// never from the network: a request that is not in it is a [*MismatchError]. A
-// request is in it where method, URL and body are the same, credentials aside;
-// bodies of JSON are compared by what they say. Each exchange is played once, in the
-// order of the file. It is safe for concurrent use.
+// Replayer is a transport that responds from a file that a [Recorder] wrote, and never uses
+// the network. A request that is not recorded fails with a [*MismatchError]. Requests match
+// if method, URL and body are equal, apart from credentials; JSON bodies are compared by
+// value. Each exchange is played once, in the order of the file. A Replayer is safe for
+// concurrent use.
 type Replayer struct {
 	mu        sync.Mutex
 	exchanges []exchangeRecord
 	played    []bool
 }
 
-// Replay reads a file of traffic.
+// Replay reads a file of recorded traffic.
 func Replay(path string) (*Replayer, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func Replay(path string) (*Replayer, error) {
 	return &Replayer{exchanges: list, played: make([]bool, len(list))}, nil
 }
 
-// Unplayed lists the requests that nobody made, for a test to find that one is
-// missing.
+// Unplayed returns the recorded requests that were not made, so that a test can detect a
+// missing request.
 func (r *Replayer) Unplayed() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,24 +93,24 @@ func (r *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	asked := secretsOf(req).request(req, body)
-	x, err := r.find(asked)
+	sent := secretsOf(req).request(req, body)
+	x, err := r.find(sent)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := x.Response.bytes()
+	recorded, err := x.Response.bytes()
 	if err != nil {
-		return nil, fmt.Errorf("sim: a recorded body: %w", err)
+		return nil, fmt.Errorf("sim: reading a recorded body: %w", err)
 	}
 	header := http.Header{}
 	for name, values := range x.Response.Header {
-		if http.CanonicalHeaderKey(name) != "Content-Length" { // what was left out of it may have changed it
+		if http.CanonicalHeaderKey(name) != "Content-Length" { // redaction may have changed the length
 			header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
 	}
-	var reader io.Reader = bytes.NewReader(answer)
+	var reader io.Reader = bytes.NewReader(recorded)
 	if x.Response.Cut {
-		reader = io.MultiReader(reader, brokenOff{})
+		reader = io.MultiReader(reader, truncatedBody{})
 	}
 	return &http.Response{
 		Status:     strconv.Itoa(x.Response.Status) + " " + http.StatusText(x.Response.Status),
@@ -119,30 +119,30 @@ func (r *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// brokenOff is the end of a body that did not come to its end.
-type brokenOff struct{}
+// truncatedBody is the end of a body that was cut off.
+type truncatedBody struct{}
 
-func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (truncatedBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// find takes the first exchange of a request that was not played yet.
-func (r *Replayer) find(asked requestRecord) (*exchangeRecord, error) {
+// find returns the first matching exchange that was not played yet.
+func (r *Replayer) find(sent requestRecord) (*exchangeRecord, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	miss := &MismatchError{Request: asked.Method + " " + asked.URL}
+	miss := &MismatchError{Request: sent.Method + " " + sent.URL}
 	nearest := 0
 	for i := range r.exchanges {
 		x := &r.exchanges[i]
-		differ, elsewhere := asked.differences(x.Request)
+		differ, otherURL := sent.differences(x.Request)
 		if len(differ) == 0 && !r.played[i] {
 			r.played[i] = true
 			return x, nil
 		}
 		distance := len(differ)
-		if elsewhere {
-			distance += 1 << 20 // another body is nearer than another place
+		if otherURL {
+			distance += 1 << 20 // a different body is nearer than a different URL
 		}
 		if r.played[i] && len(differ) > 0 {
-			distance += 1 << 10 // and what comes next than what is over
+			distance += 1 << 10 // an unplayed exchange is nearer than a played one
 		}
 		if miss.Nearest == "" || distance < nearest {
 			nearest = distance
@@ -157,31 +157,31 @@ func (r *Replayer) find(asked requestRecord) (*exchangeRecord, error) {
 	return nil, miss
 }
 
-// differences tell in what a request differs from a recorded one; elsewhere: it
-// goes to another place.
-func (asked requestRecord) differences(recorded requestRecord) (out []string, elsewhere bool) {
-	if asked.Method != recorded.Method || asked.URL != recorded.URL {
-		elsewhere = true
-		out = append(out, fmt.Sprintf("recorded %s %s, sent %s %s", recorded.Method, recorded.URL, asked.Method, asked.URL))
+// differences describes how a request differs from a recorded one. otherURL reports whether
+// the method or URL differs.
+func (sent requestRecord) differences(recorded requestRecord) (out []string, otherURL bool) {
+	if sent.Method != recorded.Method || sent.URL != recorded.URL {
+		otherURL = true
+		out = append(out, fmt.Sprintf("recorded %s %s, sent %s %s", recorded.Method, recorded.URL, sent.Method, sent.URL))
 	}
 	a, errA := recorded.bytes()
-	b, errB := asked.bytes()
+	b, errB := sent.bytes()
 	if errA != nil || errB != nil {
-		return append(out, "the recorded body cannot be read"), elsewhere
+		return append(out, "the recorded body cannot be read"), otherURL
 	}
 	if bytes.Equal(a, b) {
-		return out, elsewhere
+		return out, otherURL
 	}
 	was, errA := parseTree(a)
 	is, errB := parseTree(b)
 	if errA != nil || errB != nil {
-		return append(out, fmt.Sprintf("the body differs: recorded %s, sent %s", words.Count(len(a), "byte"), words.Count(len(b), "byte"))), elsewhere
+		return append(out, fmt.Sprintf("the body differs: recorded %s, sent %s", words.Count(len(a), "byte"), words.Count(len(b), "byte"))), otherURL
 	}
-	return compareTrees(out, "", was, is), elsewhere
+	return compareTrees(out, "", was, is), otherURL
 }
 
-// compareTrees adds where two JSON values differ. The order of members means
-// nothing.
+// compareTrees appends the differences of two JSON values. The order of fields does not
+// matter.
 func compareTrees(out []string, path string, was, is any) []string {
 	differ := func(was, is string) []string {
 		return append(out, fmt.Sprintf("at %s: recorded %s, sent %s", pathOr(path), was, is))
@@ -232,7 +232,7 @@ func pathOr(path string) string {
 	return path
 }
 
-// short is a value in a few words.
+// short returns a short form of a value.
 func short(v any) string {
 	text := string(appendTree(nil, v))
 	if s := head(text, 80); s != text {

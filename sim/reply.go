@@ -9,18 +9,18 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// reply is the text of an answer without calls: the results, what was said, or
-// the structured output that was asked for.
-func reply(req *dragoman.Request, ex exchange, unfilled []string) (string, error) {
-	text := tellResults(ex)
+// reply returns the text of a response without calls: the results, the prompt, or the
+// requested structured output.
+func reply(req *dragoman.Request, turn userTurn, unfilled []string) (string, error) {
+	text := describeResults(turn)
 	switch {
 	case text != "":
 	case len(unfilled) > 0:
 		text = "No valid arguments were found for " + strings.Join(unfilled, ", ") + "."
-	case ex.prompt == "":
+	case turn.prompt == "":
 		text = "Nothing was asked."
 	default:
-		text = "You said: " + ex.prompt
+		text = "You said: " + turn.prompt
 	}
 	var f dragoman.OutputFormat
 	if req.Output != nil {
@@ -29,9 +29,9 @@ func reply(req *dragoman.Request, ex exchange, unfilled []string) (string, error
 	inWords := schemaInWords(req)
 	switch {
 	case f.Kind == codes.OutputSchema:
-		return structured(f.Schema, ex, text)
+		return structured(f.Schema, turn, text)
 	case f.Kind != codes.OutputText && inWords != nil:
-		return structured(inWords, ex, text)
+		return structured(inWords, turn, text)
 	case f.Kind == codes.OutputJSON:
 		return string(appendTree(nil, newObject("answer", text))), nil
 	default:
@@ -39,21 +39,21 @@ func reply(req *dragoman.Request, ex exchange, unfilled []string) (string, error
 	}
 }
 
-// schemaInWords is the schema that the instructions ask the answer to be of, as
-// they do for servers that cannot be told it otherwise; nil where they ask for none.
+// schemaInWords returns the schema that the instructions contain for the response, as clients
+// write it for servers that have no field for it. It returns nil if there is none.
 func schemaInWords(req *dragoman.Request) json.RawMessage {
-	told := texts(req.Instructions)
+	instructions := texts(req.Instructions)
 	for i := range req.Messages {
 		if r := req.Messages[i].Role; r == dragoman.RoleSystem || r == dragoman.RoleDeveloper {
-			told += "\n" + req.Messages[i].Text()
+			instructions += "\n" + req.Messages[i].Text()
 		}
 	}
-	_, behind, asked := strings.Cut(told, "JSON Schema:\n")
-	if !asked {
+	_, rest, found := strings.Cut(instructions, "JSON Schema:\n")
+	if !found {
 		return nil
 	}
 	var src json.RawMessage
-	if json.NewDecoder(strings.NewReader(behind)).Decode(&src) != nil || len(src) == 0 || src[0] != '{' {
+	if json.NewDecoder(strings.NewReader(rest)).Decode(&src) != nil || len(src) == 0 || src[0] != '{' {
 		return nil
 	}
 	return src
@@ -70,39 +70,39 @@ func texts(parts []dragoman.Part) string {
 	return b.String()
 }
 
-// structured is an answer that a schema takes, with what was said in the prompt
-// and in the results.
-func structured(src json.RawMessage, ex exchange, text string) (string, error) {
-	said := ex.prompt
-	if len(ex.results) > 0 {
-		said += "\n" + text
+// structured returns a response that matches a schema, with values of the prompt and the
+// results.
+func structured(src json.RawMessage, turn userTurn, text string) (string, error) {
+	prompt := turn.prompt
+	if len(turn.results) > 0 {
+		prompt += "\n" + text
 	}
-	out, ok := fill(src, valuesIn(said, func(string) bool { return false }))
+	out, ok := fill(src, valuesIn(prompt, func(string) bool { return false }))
 	if !ok {
-		return "", &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "no answer was found that the output schema takes"}
+		return "", &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "found no value that matches the output schema"}
 	}
 	return string(out), nil
 }
 
-// maxResult bounds how much of a result is told.
+// maxResult limits how many bytes of a result the response repeats.
 const maxResult = 400
 
-// tellResults tells the results of an exchange, one a line; empty where there are
-// none.
-func tellResults(ex exchange) string {
+// describeResults describes the results of a user turn, one per line. It returns "" if there
+// are none.
+func describeResults(turn userTurn) string {
 	var lines []string
-	for _, r := range ex.results {
+	for _, r := range turn.results {
 		verb := "says"
 		if r.Outcome == codes.OutcomeError {
 			verb = "failed"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s: %s", ex.nameOf(r), verb, tellContent(r)))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", turn.nameOf(r), verb, describeContent(r)))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// tellContent is what a result holds, in one line or so.
-func tellContent(r *dragoman.ToolResult) string {
+// describeContent returns the content of a result, in about one line.
+func describeContent(r *dragoman.ToolResult) string {
 	text := strings.TrimSpace(r.PlainText())
 	if short := head(text, maxResult); short != text {
 		text = short + "…"

@@ -15,13 +15,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/stopreason"
 )
 
-// ErrNoTurn says that no turn of a scenario answers a request.
-var ErrNoTurn = errors.New("sim: no turn of the scenario answers")
+// ErrNoTurn reports that no turn of a scenario matches a request.
+var ErrNoTurn = errors.New("sim: no turn of the scenario matches")
 
-// Scenario answers as a script says. Make one with [ParseScenario]; the package
-// comment describes the script. It keeps no state: which turn answers follows
-// from the request alone, so that one scenario serves any number of
-// conversations at once.
+// Scenario is a model that plays a script. Create one with [ParseScenario]; the package
+// comment describes the script. A Scenario has no state: the request alone determines the
+// turn, so one scenario serves any number of conversations concurrently.
 type Scenario struct {
 	Settings
 	name  string
@@ -44,10 +43,10 @@ func (s *Scenario) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[
 func (s *Scenario) String() string { return s.actor().name }
 
 func (s *Scenario) actor() actor {
-	return actor{name: "sim/scenario", settings: s.Settings, answer: s.play}
+	return actor{name: "sim/scenario", settings: s.Settings, respond: s.play}
 }
 
-// turn is one answer of a script, and when it is given.
+// turn is one response of a script, with its conditions.
 type turn struct {
 	title   string
 	matches []matcher
@@ -61,7 +60,7 @@ type turn struct {
 // matcher is a condition on a request.
 type matcher struct {
 	what matchKind
-	// text has to be contained, in letters of any case; nil pattern.
+	// text must be contained, ignoring case, if pattern is nil.
 	text    string
 	pattern *regexp.Regexp
 	number  int
@@ -79,18 +78,18 @@ const (
 	matchTurn   matchKind = "turn"
 )
 
-// play finds the turn that answers, and gives its answer.
-func (s *Scenario) play(req *dragoman.Request, m mint) (answer, error) {
+// play finds the first turn that matches, and returns its response.
+func (s *Scenario) play(req *dragoman.Request, m mint) (response, error) {
 	n := turnOf(req)
 	for i := range s.turns {
-		if t := &s.turns[i]; t.answers(req, i, n) {
-			return t.answer(req, m)
+		if t := &s.turns[i]; t.applies(req, i, n) {
+			return t.respond(req, m)
 		}
 	}
-	return answer{}, &dragoman.APIError{
+	return response{}, &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Err: ErrNoTurn,
-		Message: fmt.Sprintf("no turn of %s answers: it is turn %d of the conversation, and what was heard last is %.80q; there are %s",
-			s.name, n, lastHeard(req), s.titles()),
+		Message: fmt.Sprintf("no turn of %s matches: this is turn %d of the conversation, and the last message is %.80q; the script has %s",
+			s.name, n, lastInput(req), s.titles()),
 	}
 }
 
@@ -106,7 +105,7 @@ func (s *Scenario) titles() string {
 	return strings.Join(out, ", ")
 }
 
-// turnOf says which turn of the model's a request asks for, from 1.
+// turnOf returns the number of the model's turn that a request asks for, from 1.
 func turnOf(req *dragoman.Request) int {
 	n, speaking := 1, false
 	for i := range req.Messages {
@@ -119,9 +118,8 @@ func turnOf(req *dragoman.Request) int {
 	return n
 }
 
-// answers reports whether a turn, the i-th of its script, answers a request that
-// asks for turn n.
-func (t *turn) answers(req *dragoman.Request, i, n int) bool {
+// applies reports whether a turn, the i-th of its script, matches a request for turn n.
+func (t *turn) applies(req *dragoman.Request, i, n int) bool {
 	if len(t.matches) == 0 {
 		return n == i+1
 	}
@@ -135,7 +133,7 @@ func (m matcher) holds(req *dragoman.Request, n int) bool {
 	case matchTurn:
 		return n == m.number
 	case matchUser:
-		return m.finds(exchangeOf(req).prompt)
+		return m.finds(userTurnOf(req).prompt)
 	case matchModel:
 		return m.finds(req.Model)
 	case matchSystem:
@@ -149,8 +147,8 @@ func (m matcher) holds(req *dragoman.Request, n int) bool {
 	}
 }
 
-// lastResults are the results at the end of a conversation. Some dialects have a message
-// for each.
+// lastResults returns the results at the end of a conversation. Some dialects have a message
+// for each result.
 func lastResults(req *dragoman.Request) (out []*dragoman.ToolResult) {
 	for _, m := range slices.Backward(req.Messages) {
 		results := resultsOf(&m)
@@ -169,7 +167,7 @@ func (m matcher) finds(text string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(m.text))
 }
 
-// systemText is what the system said, wherever it did.
+// systemText returns all system text of a request.
 func systemText(req *dragoman.Request) string {
 	var b strings.Builder
 	instructions := dragoman.Message{Parts: req.Instructions}
@@ -182,13 +180,13 @@ func systemText(req *dragoman.Request) string {
 	return b.String()
 }
 
-// answer is a turn's, with the ids that its calls get.
-func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
+// respond returns the response of a turn, with ids for its calls.
+func (t *turn) respond(req *dragoman.Request, m mint) (response, error) {
 	if t.err != nil && len(t.parts) == 0 {
 		e := *t.err
-		return answer{}, &e
+		return response{}, &e
 	}
-	a := answer{usage: t.usage, pace: t.pace, broken: t.err, stop: dragoman.Stop{Reason: t.stop}}
+	a := response{usage: t.usage, pace: t.pace, broken: t.err, stop: dragoman.Stop{Reason: t.stop}}
 	calls := 0
 	for _, p := range t.parts {
 		switch p := p.(type) {
@@ -196,7 +194,7 @@ func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
 			c := *p
 			c.ID = m.id("call", calls)
 			calls++
-			speakTo(req, &c)
+			resolveCall(req, &c)
 			a.parts = append(a.parts, &c)
 		case *dragoman.Reasoning:
 			a.parts = append(a.parts, mintReasoning(req, m, p.Text))
@@ -208,30 +206,30 @@ func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
 		a.stop.Reason = stopreason.Derive(dragoman.StopEnd, calls, true)
 	}
 	if !a.stop.Reason.Runs() {
-		forbid(a.parts, a.stop.Reason)
+		blockCalls(a.parts, a.stop.Reason)
 	}
 	return a, nil
 }
 
-// forbid marks the calls of an answer after whose end nothing runs.
-func forbid(parts []dragoman.Part, why dragoman.StopReason) {
+// blockCalls marks the calls of a response whose stop reason forbids running them.
+func blockCalls(parts []dragoman.Part, why dragoman.StopReason) {
 	for i, p := range parts {
 		if c, ok := p.(*dragoman.ToolCall); ok {
-			barred := *c
-			barred.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the answer ended with " + string(why), Offset: -1}
+			blockedCall := *c
+			blockedCall.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the response ended with " + string(why), Offset: -1}
 			if why == dragoman.StopLength {
-				barred.Problem.Code = codes.ProblemTruncated
+				blockedCall.Problem.Code = codes.ProblemTruncated
 			}
-			parts[i] = &barred
+			parts[i] = &blockedCall
 		}
 	}
 }
 
-// speakTo addresses a call to the tool of a request that the script names: by its
-// qualified name, or, where the dialect has no namespaces, by that with two underscores.
-// The input of a freeform tool is the only text of a function where the dialect has
-// functions alone. One script so serves clients of every dialect.
-func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
+// resolveCall directs a call to the tool of a request that the script names: by its qualified
+// name or, in a dialect without namespaces, by the name with two underscores. In a dialect
+// without freeform tools, the input becomes the only text parameter of a function. So one
+// script works for clients of every dialect.
+func resolveCall(req *dragoman.Request, c *dragoman.ToolCall) {
 	flat := strings.Replace(c.Name, ".", "__", 1)
 	for _, name := range []string{c.Name, flat} {
 		for i := range req.Tools {
@@ -241,7 +239,7 @@ func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
 			}
 			c.Namespace, c.Name = t.Namespace, t.Name
 			if member := onlyText(t); c.Payload == codes.PayloadText && member != "" {
-				b, _ := json.Marshal(map[string]string{member: c.Arguments}) // strings cannot fail
+				b, _ := json.Marshal(map[string]string{member: c.Arguments}) // marshaling strings cannot fail
 				c.Arguments, c.Payload = string(b), codes.PayloadObject
 			}
 			return
@@ -249,7 +247,7 @@ func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
 	}
 }
 
-// onlyText is the name of the member of a function that has one, which is a text.
+// onlyText returns the name of the only parameter of a function, if it is a text.
 func onlyText(t *dragoman.ToolSpec) string {
 	if t.Kind != codes.ToolFunction {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// SyntaxError says where a script is wrong.
+// SyntaxError reports an error in a script.
 type SyntaxError struct {
-	// Name is that of the script, Line the number of the line, from 1.
+	// Name is the name of the script, Line the number of the line, from 1.
 	Name   string
 	Line   int
 	Reason string
@@ -27,19 +27,19 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Name, e
 //go:embed demo.scenario
 var demo string
 
-// ParseScenario reads a script, in the language that the package comment
-// describes. name is what errors call it. An error joins a [*SyntaxError] for
-// each line that is wrong.
+// ParseScenario parses a script in the format that the package comment describes. name is the
+// name of the script in errors. The returned error joins a [*SyntaxError] for each wrong
+// line.
 func ParseScenario(name, script string) (*Scenario, error) {
 	p := scriptParser{name: name, lines: strings.Split(strings.ReplaceAll(script, "\r\n", "\n"), "\n")}
 	for p.at < len(p.lines) {
 		p.at++
 		p.line(strings.TrimSpace(p.lines[p.at-1]))
 	}
-	p.settle()
+	p.flush()
 	if len(p.turns) == 0 && len(p.errs) == 0 {
 		p.at = 1
-		p.wrong("there is no turn in it")
+		p.wrong("the script has no turn")
 	}
 	for i := range p.turns {
 		p.whole(i)
@@ -50,16 +50,16 @@ func ParseScenario(name, script string) (*Scenario, error) {
 	return &Scenario{name: name, turns: p.turns}, nil
 }
 
-// scriptParser reads a script line by line.
+// scriptParser parses a script line by line.
 type scriptParser struct {
 	name  string
 	lines []string
-	at    int // lines read
+	at    int // number of lines read
 	turns []turn
-	begun []int // the line on which each turn begins
+	begun []int // the first line of each turn
 	last  string
 	errs  []error
-	// grown are the lines of the text that is being read, which into will be.
+	// grown holds the lines of the current text; flush joins them into it.
 	grown []string
 	into  *string
 }
@@ -68,15 +68,15 @@ func (p *scriptParser) wrong(format string, args ...any) {
 	p.errs = append(p.errs, &SyntaxError{p.name, p.at, fmt.Sprintf(format, args...)})
 }
 
-// whole checks that a turn says something.
+// whole checks that a turn has content.
 func (p *scriptParser) whole(i int) {
 	if t := &p.turns[i]; len(t.parts) == 0 && t.err == nil && t.stop == "" {
 		p.at = p.begun[i]
-		p.wrong("the turn says nothing: give it a line of say, call or error")
+		p.wrong("the turn has no content: add a line with say, call or error")
 	}
 }
 
-// verbs are the words that a line may begin with.
+// verbs lists the words that a line may begin with.
 var verbs = []string{"turn", "match", "think", "say", "refuse", "call", "stop", "usage", "pace", "error"}
 
 func (p *scriptParser) line(line string) {
@@ -91,10 +91,10 @@ func (p *scriptParser) line(line string) {
 		p.last = verb
 		return
 	case !slices.Contains(verbs, verb):
-		p.wrong("%q is none of the words that a line begins with: %s", verb, strings.Join(verbs, ", "))
+		p.wrong("unknown word %q at the start of a line: known words are %s", verb, strings.Join(verbs, ", "))
 		return
 	case len(p.turns) == 0:
-		p.wrong("%s stands before the first turn", verb)
+		p.wrong("%s is not allowed before the first turn", verb)
 		return
 	}
 	p.last = verb
@@ -107,7 +107,7 @@ func (p *scriptParser) line(line string) {
 	case "match":
 		p.match(t, rest)
 	case "say", "think", "refuse":
-		p.speak(t, verb, p.text(rest), before == verb)
+		p.addText(t, verb, p.text(rest), before == verb)
 	case "call":
 		p.call(t, rest)
 	case "stop":
@@ -121,7 +121,7 @@ func (p *scriptParser) line(line string) {
 	}
 }
 
-// text is the rest of a line, or the lines up to the mark that it names: <<END.
+// text returns the rest of a line, or the lines up to the marker that it names: <<END.
 func (p *scriptParser) text(rest string) string {
 	mark, ok := strings.CutPrefix(rest, "<<")
 	if !ok || mark == "" || strings.ContainsAny(mark, " \t") {
@@ -138,7 +138,7 @@ func (p *scriptParser) text(rest string) string {
 		lines = append(lines, line)
 	}
 	p.at = begun
-	p.wrong("the text has no end: no line says %s", mark)
+	p.wrong("the text has no end: missing a line with %s", mark)
 	p.at = len(p.lines)
 	return ""
 }
@@ -150,13 +150,13 @@ func (p *scriptParser) match(t *turn, rest string) {
 	kinds := []matchKind{matchAny, matchUser, matchSystem, matchResult, matchTool, matchModel, matchTurn}
 	switch {
 	case !slices.Contains(kinds, m.what):
-		p.wrong("match %q is none of any, user, system, result, tool, model, turn", what)
+		p.wrong("unknown match %q: known are any, user, system, result, tool, model, turn", what)
 	case m.what == matchAny && pattern != "":
 		p.wrong("match any takes no pattern")
 	case m.what == matchTurn:
 		n, err := strconv.Atoi(pattern)
 		if err != nil || n < 1 {
-			p.wrong("match turn wants a number from 1 on, not %q", pattern)
+			p.wrong("match turn needs a number of at least 1, not %q", pattern)
 		}
 		m.number = n
 	case len(pattern) >= 2 && pattern[0] == '/' && strings.HasSuffix(pattern, "/"):
@@ -169,13 +169,13 @@ func (p *scriptParser) match(t *turn, rest string) {
 	t.matches = append(t.matches, m)
 }
 
-// speak adds a text; lines that follow each other are lines of one.
-func (p *scriptParser) speak(t *turn, verb, text string, goesOn bool) {
+// addText adds a text. Consecutive lines belong to one text.
+func (p *scriptParser) addText(t *turn, verb, text string, goesOn bool) {
 	if goesOn {
 		p.grown = append(p.grown, text)
 		return
 	}
-	p.settle()
+	p.flush()
 	p.grown = append(p.grown, text)
 	switch verb {
 	case "say":
@@ -190,8 +190,8 @@ func (p *scriptParser) speak(t *turn, verb, text string, goesOn bool) {
 	}
 }
 
-// settle writes the text that was read into its part.
-func (p *scriptParser) settle() {
+// flush writes the collected text into its part.
+func (p *scriptParser) flush() {
 	if p.into != nil {
 		*p.into = strings.Join(p.grown, "\n")
 	}
@@ -201,7 +201,7 @@ func (p *scriptParser) settle() {
 func (p *scriptParser) call(t *turn, rest string) {
 	name, input, _ := strings.Cut(rest, " ")
 	if name == "" {
-		p.wrong("call wants the name of a tool")
+		p.wrong("call needs the name of a tool")
 		return
 	}
 	at := p.at
@@ -228,11 +228,11 @@ func (p *scriptParser) stop(t *turn, rest string) {
 	}
 	t.stop = dragoman.StopReason(rest)
 	if !slices.Contains(known, t.stop) {
-		p.wrong("stop %q is none of %s", rest, listed(known))
+		p.wrong("unknown stop reason %q: known reasons are %s", rest, listed(known))
 	}
 }
 
-// settings splits name=value words off the front of a text.
+// settings splits leading name=value words off a text.
 func settings(rest string) (pairs [][2]string, text string) {
 	for rest != "" {
 		word, more, _ := strings.Cut(rest, " ")
@@ -249,12 +249,12 @@ func settings(rest string) (pairs [][2]string, text string) {
 func (p *scriptParser) usage(t *turn, rest string) {
 	pairs, left := settings(rest)
 	if left != "" || len(pairs) == 0 {
-		p.wrong("usage wants counts like input=12 output=3")
+		p.wrong("usage needs counts, such as input=12 output=3")
 	}
 	for _, pair := range pairs {
 		n, err := strconv.ParseInt(pair[1], 10, 64)
 		if err != nil || n < 0 {
-			p.wrong("usage %s wants a number, not %q", pair[0], pair[1])
+			p.wrong("usage %s needs a number, not %q", pair[0], pair[1])
 		}
 		switch count := dragoman.Counted(n); pair[0] {
 		case "input":
@@ -268,7 +268,7 @@ func (p *scriptParser) usage(t *turn, rest string) {
 		case "cache_write":
 			t.usage.CacheWrite = count
 		default:
-			p.wrong("usage %s is none of input, output, reasoning, cache_read, cache_write", pair[0])
+			p.wrong("unknown usage count %s: known counts are input, output, reasoning, cache_read, cache_write", pair[0])
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (p *scriptParser) usage(t *turn, rest string) {
 func (p *scriptParser) pace(t *turn, rest string) {
 	pairs, left := settings(rest)
 	if left != "" || len(pairs) == 0 {
-		p.wrong("pace wants first=200ms, rate=50 (tokens in a second), or both")
+		p.wrong("pace needs first=200ms, rate=50 (tokens per second), or both")
 	}
 	for _, pair := range pairs {
 		var err error
@@ -286,15 +286,15 @@ func (p *scriptParser) pace(t *turn, rest string) {
 		case "rate":
 			t.pace.TokensPerSecond, err = strconv.ParseFloat(pair[1], 64)
 		default:
-			p.wrong("pace %s is none of first, rate", pair[0])
+			p.wrong("unknown pace setting %s: known settings are first, rate", pair[0])
 		}
 		if err != nil || !t.pace.sensible() {
-			p.wrong("pace %s=%s makes no sense", pair[0], pair[1])
+			p.wrong("invalid pace %s=%s", pair[0], pair[1])
 		}
 	}
 }
 
-// errorClasses are those that a script can name.
+// errorClasses lists the error classes that a script can use.
 var errorClasses = []dragoman.ErrorClass{
 	dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorTooLarge,
 	dragoman.ErrorContextLength, dragoman.ErrorRateLimit, dragoman.ErrorQuota, dragoman.ErrorOverloaded, dragoman.ErrorTimeout,
@@ -304,7 +304,7 @@ var errorClasses = []dragoman.ErrorClass{
 func (p *scriptParser) failure(t *turn, rest string) {
 	class, rest, _ := strings.Cut(rest, " ")
 	if !slices.Contains(errorClasses, dragoman.ErrorClass(class)) {
-		p.wrong("error %q is none of %s", class, listed(errorClasses))
+		p.wrong("unknown error class %q: known classes are %s", class, listed(errorClasses))
 	}
 	pairs, message := settings(strings.TrimSpace(rest))
 	t.err = &dragoman.APIError{Class: dragoman.ErrorClass(class), Message: p.text(message)}
@@ -314,15 +314,15 @@ func (p *scriptParser) failure(t *turn, rest string) {
 		case "status":
 			t.err.Status, err = strconv.Atoi(pair[1])
 			if t.err.Status < 400 || t.err.Status > 599 {
-				p.wrong("status %s is none of an error", pair[1])
+				p.wrong("status %s is not an error status", pair[1])
 			}
 		case "retry":
 			t.err.RetryAfter, err = time.ParseDuration(pair[1])
 		default:
-			p.wrong("error %s= is none of status=, retry=", pair[0])
+			p.wrong("unknown error setting %s=: known settings are status=, retry=", pair[0])
 		}
 		if err != nil {
-			p.wrong("%s=%s makes no sense", pair[0], pair[1])
+			p.wrong("invalid value %s=%s", pair[0], pair[1])
 		}
 	}
 }

@@ -44,7 +44,7 @@ turn cut off
 turn failing
   match model broken
   error rate_limit status=429 retry=3s Slow
-  # behind its error a turn has ended
+  # a turn ends after its error
 
 turn breaking
   match user break
@@ -61,7 +61,7 @@ func scenario(t *testing.T, script string) *sim.Scenario {
 	return s
 }
 
-func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
+func TestZ1_ScenarioPlaysItsScript(t *testing.T) {
 	s := scenario(t, coats)
 	var waits []time.Duration
 	s.Pace.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
@@ -72,7 +72,7 @@ func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be polite."}}
 
 	resp := generate(t, s, req)
-	if got, want := told(resp), "get_weather{\"city\": \"Oslo\"}\nmeteo.now{}\nrun_codefor {\n}\nLet me look."; got != want {
+	if got, want := summary(resp), "get_weather{\"city\": \"Oslo\"}\nmeteo.now{}\nrun_codefor {\n}\nLet me look."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if c := resp.ToolCalls()[1]; c.Namespace != "meteo" || c.Name != "now" {
@@ -94,14 +94,14 @@ func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
 	}
 }
 
-func TestCallsOfAScriptThatEndsWithLengthDoNotRun(t *testing.T) {
+func TestCallsBeforeStopLengthDoNotRun(t *testing.T) {
 	resp := generate(t, scenario(t, coats), ask("long"))
 	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != codes.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v", resp)
 	}
 }
 
-func TestAScriptedErrorIsTheAnswerOrBreaksIt(t *testing.T) {
+func TestScriptedError(t *testing.T) {
 	s := scenario(t, coats)
 	req := ask("hi")
 	req.Model = "broken"
@@ -116,14 +116,14 @@ func TestAScriptedErrorIsTheAnswerOrBreaksIt(t *testing.T) {
 	}
 }
 
-func TestARequestThatNoTurnAnswersIsAnErrorThatSaysWhatThereIs(t *testing.T) {
+func TestUnmatchedRequestListsTurns(t *testing.T) {
 	_, err := scenario(t, coats).Generate(context.Background(), ask("What?"))
 	if !errors.Is(err, sim.ErrNoTurn) || !strings.Contains(err.Error(), `"What?"`) || !strings.Contains(err.Error(), "turn 2 the weather came") {
 		t.Error(err)
 	}
 }
 
-func TestTurnsWithoutMatchLinesAnswerInTheirPlace(t *testing.T) {
+func TestTurnsWithoutMatchApplyByPosition(t *testing.T) {
 	s := scenario(t, "turn\nsay one\nturn\nsay two\n")
 	req := ask("a")
 	for _, want := range []string{"one", "two"} {
@@ -139,7 +139,7 @@ func TestTurnsWithoutMatchLinesAnswerInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestOneScriptCallsToolsAsEveryDialectHasThem(t *testing.T) {
+func TestScriptCallsToolsOfEveryDialect(t *testing.T) {
 	s := scenario(t, "turn\n  call crm.list_orders {\"cust\": 3}\n  call apply_patch *** Begin <Patch>\n")
 	text := json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}`)
 	for name, test := range map[string]struct {
@@ -175,7 +175,7 @@ func TestOneScriptCallsToolsAsEveryDialectHasThem(t *testing.T) {
 	}
 }
 
-func TestAllResultsThatCameLastAreMatchedInOneMessageOrInSeveral(t *testing.T) {
+func TestMatchResultSeesAllLastResults(t *testing.T) {
 	s := scenario(t, "turn both\n  match result amber\n  match result cobalt\n  say Both.\nturn\n  match any\n  say Not both.\n")
 	result := func(id, text string) *dragoman.ToolResult {
 		return &dragoman.ToolResult{CallID: id, Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: text}}}
@@ -202,33 +202,33 @@ func TestAllResultsThatCameLastAreMatchedInOneMessageOrInSeveral(t *testing.T) {
 	}
 }
 
-func TestAScriptThatIsWrongIsAnErrorWithItsLine(t *testing.T) {
+func TestSyntaxErrorsHaveLines(t *testing.T) {
 	for script, want := range map[string]string{
-		"":                                  "test.scenario:1: there is no turn in it",
-		"# nothing\n":                       "test.scenario:1: there is no turn in it",
-		"say hi":                            "test.scenario:1: say stands before the first turn",
-		"turn\n\nsing hi":                   `test.scenario:3: "sing" is none of the words`,
-		"turn\nmatch user x":                "test.scenario:1: the turn says nothing",
-		"turn\nsay a\nmatch nobody x":       `test.scenario:3: match "nobody" is none of`,
+		"":                                  "test.scenario:1: the script has no turn",
+		"# nothing\n":                       "test.scenario:1: the script has no turn",
+		"say hi":                            "test.scenario:1: say is not allowed before the first turn",
+		"turn\n\nsing hi":                   `test.scenario:3: unknown word "sing"`,
+		"turn\nmatch user x":                "test.scenario:1: the turn has no content",
+		"turn\nsay a\nmatch nobody x":       `test.scenario:3: unknown match "nobody"`,
 		"turn\nsay a\nmatch user /(/":       "test.scenario:3: error parsing regexp",
-		"turn\nsay a\nmatch turn zero":      "test.scenario:3: match turn wants a number",
+		"turn\nsay a\nmatch turn zero":      "test.scenario:3: match turn needs a number",
 		"turn\nsay a\nmatch any thing":      "test.scenario:3: match any takes no pattern",
-		"turn\nsay <<END\na\nb":             "test.scenario:2: the text has no end: no line says END",
-		"turn\ncall":                        "test.scenario:2: call wants the name",
+		"turn\nsay <<END\na\nb":             "test.scenario:2: the text has no end: missing a line with END",
+		"turn\ncall":                        "test.scenario:2: call needs the name",
 		"turn\ncall f {\"a\":}":             "test.scenario:2: the arguments are not valid JSON",
 		"turn\ncall f <<END\n{\"a\":}\nEND": "test.scenario:2: the arguments are not valid JSON",
 		"turn\ncall f {\"a\":1,\"a\":2}":    "test.scenario:2: the arguments repeat",
-		"turn\nsay a\nstop soon":            `test.scenario:3: stop "soon" is none of stop, tool_calls, `,
-		"turn\nsay a\nusage input=many":     "test.scenario:3: usage input wants a number",
-		"turn\nsay a\nusage money=1":        "test.scenario:3: usage money is none of",
-		"turn\nsay a\nusage":                "test.scenario:3: usage wants counts",
-		"turn\nsay a\npace slow":            "test.scenario:3: pace wants",
-		"turn\nsay a\npace rate=fast":       "test.scenario:3: pace rate=fast makes no sense",
-		"turn\nsay a\npace last=1s":         "test.scenario:3: pace last is none of",
-		"turn\nerror bad luck":              `test.scenario:2: error "bad" is none of bad_request, `,
-		"turn\nerror server status=200 x":   "test.scenario:2: status 200 is none of an error",
-		"turn\nerror server when=1 x":       "test.scenario:2: error when= is none of",
-		"turn\nerror server retry=later x":  "test.scenario:2: retry=later makes no sense",
+		"turn\nsay a\nstop soon":            `test.scenario:3: unknown stop reason "soon": known reasons are stop, tool_calls, `,
+		"turn\nsay a\nusage input=many":     "test.scenario:3: usage input needs a number",
+		"turn\nsay a\nusage money=1":        "test.scenario:3: unknown usage count money",
+		"turn\nsay a\nusage":                "test.scenario:3: usage needs counts",
+		"turn\nsay a\npace slow":            "test.scenario:3: pace needs",
+		"turn\nsay a\npace rate=fast":       "test.scenario:3: invalid pace rate=fast",
+		"turn\nsay a\npace last=1s":         "test.scenario:3: unknown pace setting last",
+		"turn\nerror bad luck":              `test.scenario:2: unknown error class "bad": known classes are bad_request, `,
+		"turn\nerror server status=200 x":   "test.scenario:2: status 200 is not an error status",
+		"turn\nerror server when=1 x":       "test.scenario:2: unknown error setting when=",
+		"turn\nerror server retry=later x":  "test.scenario:2: invalid value retry=later",
 		"turn\nerror server x\nsay hi":      "test.scenario:3: nothing can follow the error",
 	} {
 		_, err := sim.ParseScenario("test.scenario", script)
@@ -239,7 +239,7 @@ func TestAScriptThatIsWrongIsAnErrorWithItsLine(t *testing.T) {
 	}
 	_, err := sim.ParseScenario("test.scenario", "sing\nturn\nsay <<X")
 	if s := err.Error(); !strings.Contains(s, ":1:") || !strings.Contains(s, ":3:") {
-		t.Errorf("not every line that is wrong is told: %s", s)
+		t.Errorf("an error lacks some wrong lines: %s", s)
 	}
 }
 
@@ -256,14 +256,14 @@ func FuzzParseScenario(f *testing.F) {
 	})
 }
 
-// The script of the package comment is what people begin with.
-func TestTheScriptOfThePackageCommentPlaysToItsEnd(t *testing.T) {
+// Users start with the script of the package comment, so it must work.
+func TestPackageCommentScriptWorks(t *testing.T) {
 	source, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, script, _ := strings.Cut(string(source), "mean nothing.\n//\n")
-	script, _, found := strings.Cut(script, "\n//\n// When.")
+	_, script, _ := strings.Cut(string(source), "are ignored.\n//\n")
+	script, _, found := strings.Cut(script, "\n//\n// Conditions.")
 	s, err := sim.ParseScenario("doc.go", strings.ReplaceAll(strings.ReplaceAll(script, "//\t", ""), "//\n", "\n"))
 	if err != nil || !found {
 		t.Fatalf("%v\n%s", err, script)

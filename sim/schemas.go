@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// flattener reads schemas that are spread over references, allOf and unions as
-// one. Of a union it takes the alternative that pick says.
+// flattener merges a schema with its references, allOf and unions into one. Of a union it
+// takes the alternative with index pick.
 type flattener struct {
 	root any
 	pick int
 }
 
-// maxSchemaSteps bounds how many schemas are looked through for one value.
+// maxSchemaSteps limits how many schemas are merged for one value.
 const maxSchemaSteps = 64
 
-// flat is what a schema says by itself, by what it refers to, and by what it is
-// combined of; nil where it says nothing, or takes nothing.
+// flat returns a schema merged with the schemas that it refers to or combines. It returns nil
+// for a schema without keywords, or one that accepts nothing.
 func (f flattener) flat(s any) *object {
 	out := newObject()
 	steps := 0
@@ -86,7 +86,7 @@ func (f flattener) refer(ref any) any {
 	return v
 }
 
-// anchored finds the schema that has an anchor.
+// anchored finds the schema with an anchor.
 func anchored(v any, name string, depth int) any {
 	if depth > maxSchemaSteps {
 		return nil
@@ -111,7 +111,7 @@ func anchored(v any, name string, depth int) any {
 	return nil
 }
 
-// mergeProperties adds properties; one that is there already has to be both.
+// mergeProperties adds properties. If a property exists already, both schemas apply.
 func mergeProperties(out *object, v any) {
 	have := objectAt(out, "properties")
 	if have == nil {
@@ -145,8 +145,8 @@ func mergeRequired(out *object, v any) {
 	out.set("required", both)
 }
 
-// mergeKeyword adds a keyword; of two bounds the narrower holds, of two lists what
-// is in both, else the first.
+// mergeKeyword adds a keyword. It keeps the narrower of two bounds, the intersection of two
+// lists, and otherwise the first value.
 func mergeKeyword(out *object, k string, v any) {
 	if !out.has(k) {
 		out.set(k, v)
@@ -190,7 +190,7 @@ func toFloat(v any) (float64, bool) {
 	return f, err == nil
 }
 
-// intOr is a keyword that counts, or what holds without it.
+// intOr returns an integer keyword, or a default.
 func intOr(s *object, key string, or int) int {
 	f, ok := toFloat(s.get(key))
 	if !ok || f < 0 || f > 1<<20 {
@@ -199,8 +199,8 @@ func intOr(s *object, key string, or int) int {
 	return int(f)
 }
 
-// typeOf is the type of the values to make for a flat schema: the one it names,
-// the first of several that is not null, or the one that its keywords are about.
+// typeOf returns the type of the values to make for a flat schema: the type it has, the first
+// of several that is not null, or the type that its keywords imply.
 func typeOf(s *object) string {
 	switch t := s.get("type").(type) {
 	case string:

@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// script is an answer over HTTP as it will be played, hostile or not.
+// script is an HTTP response to play, with or without a fault.
 type script struct {
-	// first is the wait before the status.
+	// first is the delay before the status.
 	first  time.Duration
 	status int
 	header http.Header
@@ -22,18 +22,18 @@ type script struct {
 	end    ending
 }
 
-// ending says how an answer ends.
+// ending determines how a response ends.
 type ending int
 
 const (
 	endWell  ending = iota
 	endCut          // the connection is dropped
-	endStall        // nothing comes for an hour, and then the connection is dropped
+	endStall        // the connection stalls for an hour and is then dropped
 )
 
 const stallTime = time.Hour
 
-// errorScript is an answer with an error.
+// errorScript returns an error response.
 func errorScript(codec dialect.Codec, e *dragoman.APIError) script {
 	s := script{header: http.Header{}}
 	var body []byte
@@ -42,8 +42,8 @@ func errorScript(codec dialect.Codec, e *dragoman.APIError) script {
 	return s
 }
 
-// halve leaves the first half of the answer: whole events of a stream, half of
-// the bytes where there is but one piece.
+// halve keeps the first half of the response: whole events of a stream, or half of the bytes
+// if there is only one chunk.
 func (s *script) halve() {
 	if len(s.chunks) == 1 {
 		s.chunks[0] = s.chunks[0][:len(s.chunks[0])/2]
@@ -52,7 +52,7 @@ func (s *script) halve() {
 	s.chunks = s.chunks[:len(s.chunks)/2]
 }
 
-// truncate cuts the answer within the last event that is long enough to be cut.
+// truncate cuts the response within the last event that is long enough.
 func (s *script) truncate() {
 	n := len(s.chunks)
 	for n > 1 && len(s.chunks[n-1]) < 40 {
@@ -65,8 +65,8 @@ func (s *script) truncate() {
 	}
 }
 
-// malform breaks the JSON of the event in the middle, or of the whole answer.
-// Binary frames are damaged by it, too.
+// malform breaks the JSON of the event in the middle, or of the whole response. It also
+// damages binary frames.
 func (s *script) malform(_ dialect.Codec) {
 	if len(s.chunks) == 0 {
 		return
@@ -79,7 +79,7 @@ func (s *script) malform(_ dialect.Codec) {
 	s.chunks[at] = chunk
 }
 
-// errorIn200 answers with an error under a status that denies it.
+// errorIn200 replaces the response by an error with status 200.
 func (s *script) errorIn200(codec dialect.Codec) {
 	e := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the simulator was asked for this error"}
 	streamed := s.header.Get("content-type") != "application/json" || len(s.chunks) > 1
@@ -94,7 +94,7 @@ func (s *script) errorIn200(codec dialect.Codec) {
 	}
 }
 
-// play writes the answer. It ends early where the client goes away.
+// play writes the response. It stops if the client disconnects.
 func (s *script) play(ctx context.Context, w http.ResponseWriter, pace Pace) {
 	if pace.wait(ctx, s.first) != nil {
 		return
@@ -119,6 +119,6 @@ func (s *script) play(ctx context.Context, w http.ResponseWriter, pace Pace) {
 		return
 	}
 	if s.end != endWell {
-		panic(http.ErrAbortHandler) // how a handler drops its connection
+		panic(http.ErrAbortHandler) // drops the connection
 	}
 }

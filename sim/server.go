@@ -16,7 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// Handler serves the models in every dialect, at the paths that the vendors have:
+// Handler returns a handler that serves the models in every dialect, at the paths of the
+// vendors' APIs:
 //
 //	POST /v1/chat/completions                            OpenAI Chat Completions
 //	POST /v1/responses                                   OpenAI Responses
@@ -28,7 +29,7 @@ import (
 //	POST /v1/messages                                    Anthropic
 //	POST /v1/messages/count_tokens
 //	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
-//	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
+//	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… like Vertex
 //	POST /v1beta/models/{model}:countTokens
 //	POST /api/chat                                       Ollama
 //	GET  /api/tags, POST /api/show, GET /api/version
@@ -37,12 +38,12 @@ import (
 //	POST /model/{model}/converse-stream
 //	GET  /v1/models, /v1/models/{model}, /v1beta/models
 //
-// Any credential will do, and none. Models are named as [Config.Open] takes them.
-// What goes wrong is told as the caller's dialect tells it, before the first byte
-// with its status and behind it in the stream. Each event is flushed by itself,
-// and a client that goes away ends its answer. A fault that drops the connection
-// does so by panicking with [http.ErrAbortHandler], which servers of net/http
-// expect. It refuses Anthropic threads with an error that Anthropic clients recognize.
+// The handler accepts any credential, and requests without one. [Config.Open] describes the
+// model names. Errors have the format of the client's dialect: before the first byte with a
+// status, after it as an event in the stream. Each event is flushed separately. If the client
+// disconnects, the response ends. A fault that drops the connection panics with
+// [http.ErrAbortHandler], which net/http servers expect. The handler refuses Anthropic
+// threads with an error that Anthropic clients recognize.
 //
 // The handler stores conversations, and responses unless "store" is false, in memory. Clients
 // can retrieve, list and delete them, continue them by "previous_response_id" and
@@ -69,13 +70,13 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-// server answers over HTTP.
+// server serves the models over HTTP.
 type server struct {
 	Config
 	store responseStore
 }
 
-// serve reads a request, has a model answer it, and writes what it says.
+// serve reads a request, passes it to a model, and writes the response.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
 	req, t, err := s.read(w, r, call)
 	switch {
@@ -86,11 +87,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, call serving.Call
 	case call.Compact:
 		s.compact(w, call.Codec, req, t)
 	default:
-		s.answer(w, r, call.Codec, req, t)
+		s.respond(w, r, call.Codec, req, t)
 	}
 }
 
-// count tells how many tokens a request has (quirk J5).
+// count writes the number of tokens of a request (quirk J5).
 func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman.Request) {
 	if _, err := parseName(req.Model); err != nil {
 		serving.WriteError(w, codec, err)
@@ -125,14 +126,14 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call)
 	return req, t, err
 }
 
-// hasThread reports whether a request wants its conversation kept by the server, or to
-// go on with one, which only part of is in it then.
+// hasThread reports whether a request asks the server to store its conversation, or continues
+// a stored one and so contains only part of it.
 func hasThread(req *dragoman.Request, d dragoman.Dialect, field string) bool {
 	return slices.ContainsFunc(req.Extra.For(d), func(f dragoman.Field) bool { return f.Path == "/"+field && string(f.Value) != "null" })
 }
 
-// answer has a model answer a request.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Codec, req *dragoman.Request, t *resolved) {
+// respond passes a request to a model and writes the response.
+func (s *server) respond(w http.ResponseWriter, r *http.Request, codec dialect.Codec, req *dragoman.Request, t *resolved) {
 	spec, err := parseName(req.Model)
 	if err != nil {
 		serving.WriteError(w, codec, err)
@@ -169,7 +170,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	}
 }
 
-// options are those of the answer to a request.
+// options returns the encode options for the response to a request.
 func (c Config) options(codec dialect.Codec, req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
 	return dialect.EncodeOptions{
 		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage, LegacyFunctions: legacyFunctions(codec, req),
@@ -177,17 +178,17 @@ func (c Config) options(codec dialect.Codec, req *dragoman.Request, spec modelSp
 	}
 }
 
-// legacyFunctions reports whether the client reads one call, as a function_call.
+// legacyFunctions reports whether the client expects a single call as function_call.
 func legacyFunctions(codec dialect.Codec, req *dragoman.Request) bool {
 	legacy := wire.Of(codec).LegacyFunctions
 	return legacy != nil && legacy(req)
 }
 
-// faultHeader is the header in which a client can ask a [Handler] for a fault.
+// faultHeader is the header with which a client requests a fault.
 const faultHeader = "X-Dragoman-Fault"
 
-// fault is the one that a request asks for, by the name of its model, a header or
-// its URL, or that all requests get; nil for none.
+// fault returns the fault that a request asks for in the model name, a header or the URL, or
+// the configured one. It returns nil if there is none.
 func (s *server) fault(r *http.Request, spec modelSpec, d dragoman.Dialect, stream bool) (*Fault, error) {
 	id := cmp.Or(spec.fault, r.Header.Get(faultHeader), r.URL.Query().Get("fault"), s.Fault)
 	if id == "" {
@@ -200,7 +201,7 @@ func (s *server) fault(r *http.Request, spec modelSpec, d dragoman.Dialect, stre
 	return f, err
 }
 
-// exchangeHTTP is the answer to one request.
+// exchangeHTTP is one HTTP request with its response.
 type exchangeHTTP struct {
 	w     http.ResponseWriter
 	codec dialect.Codec
@@ -226,7 +227,7 @@ func (x *exchangeHTTP) whole(ctx context.Context, model dragoman.Model, req *dra
 	_, _ = x.w.Write(enc.Body)
 }
 
-// hostile plays the answer with a fault in it.
+// hostile plays the response with a fault in it.
 func (x *exchangeHTTP) hostile(ctx context.Context, model dragoman.Model, req *dragoman.Request, f *Fault, pace Pace) {
 	s, err := hostileScript(ctx, x.codec, x.opts, model, req, f)
 	if err != nil {
@@ -241,8 +242,8 @@ func (x *exchangeHTTP) hostile(ctx context.Context, model dragoman.Model, req *d
 	s.play(ctx, x.w, pace)
 }
 
-// stream writes each event as it comes. The first one settles whether the answer
-// is a stream at all: what fails before it is an answer with a status.
+// stream writes each event as it arrives. An error before the first event is a response with
+// an error status; later errors are events of the stream.
 func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dragoman.Request) {
 	enc := x.codec.NewStreamEncoder(x.opts)
 	begun, failed := false, false
@@ -263,7 +264,7 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 			x.fail(ctx, err)
 			return
 		case err != nil && failed:
-			continue // the event before it said so
+			continue // the previous event reported it
 		case err != nil:
 			ev = &dragoman.StreamError{Err: serving.AsAPIError(err)}
 		}
@@ -302,11 +303,11 @@ func (x *exchangeHTTP) begin(contentType, id string) {
 	x.w.WriteHeader(http.StatusOK)
 }
 
-// requestID is the id of the request that led to a response.
+// requestID derives the id of a request from the id of its response.
 func requestID(response string) string { return "req_" + response[strings.IndexByte(response, '_')+1:] }
 
-// fail tells an error that came before the first byte. Who has gone away is told
-// nothing.
+// fail writes an error that occurred before the first byte. If the client disconnected, it
+// writes nothing.
 func (x *exchangeHTTP) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		serving.WriteError(x.w, x.codec, err)

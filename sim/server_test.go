@@ -27,7 +27,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// client is a plain client of one dialect: a codec and a URL, nothing else.
+// client is a plain client of one dialect: a codec and a URL.
 type client struct {
 	dialect.Codec
 	path func(model string, stream bool) string
@@ -64,7 +64,7 @@ func serve(t *testing.T, c sim.Config) *httptest.Server {
 	return s
 }
 
-// post sends a request and returns the answer with what decodes it.
+// post sends a request and returns the response and the options to decode it.
 func (c client) post(ctx context.Context, server string, req *dragoman.Request) (*http.Response, dialect.DecodeOptions, error) {
 	enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil {
@@ -79,7 +79,7 @@ func (c client) post(ctx context.Context, server string, req *dragoman.Request) 
 	return resp, dialect.DecodeOptions{Registry: enc.Registry, Seed: "turn"}, err
 }
 
-// generate sends a request and decodes the answer, whole or as a stream.
+// generate sends a request and decodes the response, streamed or not.
 func (c client) generate(ctx context.Context, server string, req *dragoman.Request) (*dragoman.Response, error) {
 	resp, o, err := c.post(ctx, server, req)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c client) generate(ctx context.Context, server string, req *dragoman.Reque
 	return out, nil
 }
 
-// inModes runs a test for every dialect, whole and streamed.
+// inModes runs a test for every dialect, streamed and not.
 func inModes(t *testing.T, test func(t *testing.T, c client, stream bool)) {
 	for _, c := range clients() {
 		for _, stream := range []bool{false, true} {
@@ -120,7 +120,7 @@ func inModes(t *testing.T, test func(t *testing.T, c client, stream bool)) {
 	}
 }
 
-func TestZ1_EveryDialectIsServedOverHTTPAsInProcess(t *testing.T) {
+func TestZ1_EveryDialectIsServed(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {
 		req := ask("What's the weather in Oslo and Bergen?", toolbox()...)
@@ -130,8 +130,8 @@ func TestZ1_EveryDialectIsServedOverHTTPAsInProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told(resp) != told(want) || resp.Stop.Reason != dragoman.StopToolCalls {
-			t.Errorf("%s\n%s\n%+v", told(resp), told(want), resp.Stop)
+		if summary(resp) != summary(want) || resp.Stop.Reason != dragoman.StopToolCalls {
+			t.Errorf("%s\n%s\n%+v", summary(resp), summary(want), resp.Stop)
 		}
 		if !resp.Usage.Input.Known || resp.Usage.Output != want.Usage.Output {
 			t.Errorf("%+v, want %+v", resp.Usage, want.Usage)
@@ -145,13 +145,13 @@ func TestZ1_EveryDialectIsServedOverHTTPAsInProcess(t *testing.T) {
 		calls := resp.ToolCalls()
 		req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].ResultText("4 °C"), calls[1].ResultText("8 °C")))
 		resp, err = c.generate(context.Background(), server.URL, req)
-		if err != nil || told(resp) != "get_weather says: 4 °C\nget_weather says: 8 °C" || resp.Stop.Reason != dragoman.StopEnd {
-			t.Errorf("%v %s %+v", err, told(resp), resp)
+		if err != nil || summary(resp) != "get_weather says: 4 °C\nget_weather says: 8 °C" || resp.Stop.Reason != dragoman.StopEnd {
+			t.Errorf("%v %s %+v", err, summary(resp), resp)
 		}
 	})
 }
 
-func TestTextStructuredOutputAndReasoningAreServedInEveryDialect(t *testing.T) {
+func TestEveryDialectHasTextOutputAndReasoning(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {
 		req := ask("Ann is 42 🙂")
@@ -168,7 +168,7 @@ func TestTextStructuredOutputAndReasoningAreServedInEveryDialect(t *testing.T) {
 		}
 		req.Output = nil
 		if c.Dialect() == dialectname.OpenAIChat {
-			return // whose servers tell no reasoning
+			return // these servers send no reasoning
 		}
 		req.Reasoning = &dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: new(int64(2048)), Summary: "auto"}
 		if c.Dialect() == dialectname.OpenAIResponses {
@@ -181,7 +181,7 @@ func TestTextStructuredOutputAndReasoningAreServedInEveryDialect(t *testing.T) {
 	})
 }
 
-// thinking is the visible reasoning of a response.
+// thinking returns the visible reasoning of a response.
 func thinking(resp *dragoman.Response) string {
 	var b strings.Builder
 	for _, m := range resp.Output {
@@ -194,7 +194,7 @@ func thinking(resp *dragoman.Response) string {
 	return b.String()
 }
 
-func TestFreeformToolsAreServedWhereTheDialectHasThem(t *testing.T) {
+func TestFreeformToolsInDialectsThatHaveThem(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {
 		req := ask(`Run the code "print(1)"`, dragoman.ToolSpec{Kind: codes.ToolFreeform, Name: "run_code", Description: "Runs code."})
@@ -209,7 +209,7 @@ func TestFreeformToolsAreServedWhereTheDialectHasThem(t *testing.T) {
 	})
 }
 
-func TestErrorsHaveTheClassAndStatusOfTheCallersDialect(t *testing.T) {
+func TestErrorsHaveClassAndStatus(t *testing.T) {
 	script := "turn\nmatch user slow\nerror rate_limit retry=3s Slow down.\nturn\nmatch user overload\nerror overloaded Too much.\n" +
 		"turn\nmatch user policy\nerror auth Who?\n"
 	script = strings.ReplaceAll(script, "error auth", "error authentication")
@@ -243,13 +243,13 @@ func TestErrorsHaveTheClassAndStatusOfTheCallersDialect(t *testing.T) {
 		}
 		large := dragoman.ErrorTooLarge
 		if c.Dialect() == dialectname.Bedrock {
-			large = dragoman.ErrorBadRequest // its word for it
+			large = dragoman.ErrorBadRequest // the dialect has no other error type
 		}
 		fails("sim/echo", strings.Repeat("x", 200_000), large)
 	})
 }
 
-func TestABodyThatIsNoRequestIsABadRequest(t *testing.T) {
+func TestInvalidBodyIsBadRequest(t *testing.T) {
 	server := serve(t, sim.Config{})
 	for _, c := range clients() {
 		for _, body := range []string{"", "nothing", "[]", `{"messages":3,"contents":3,"input":{},"model":7}`} {
@@ -266,7 +266,7 @@ func TestABodyThatIsNoRequestIsABadRequest(t *testing.T) {
 	}
 }
 
-func TestContentTypesAndRequestIDsAreThoseOfTheVendors(t *testing.T) {
+func TestContentTypesAndRequestIDs(t *testing.T) {
 	server := serve(t, sim.Config{})
 	types := map[dragoman.Dialect]string{
 		dialectname.Ollama: "application/x-ndjson", dialectname.Bedrock: "application/vnd.amazon.eventstream",
@@ -296,7 +296,7 @@ func TestContentTypesAndRequestIDsAreThoseOfTheVendors(t *testing.T) {
 	})
 }
 
-func TestQuirkC29_GeminiStreamsAnArrayUnlessEventsAreAskedFor(t *testing.T) {
+func TestQuirkC29_GeminiStreamsArrayByDefault(t *testing.T) {
 	server := serve(t, sim.Config{})
 	body := `{"contents":[{"role":"user","parts":[{"text":"hi there"}]}]}`
 	for _, path := range []string{"/v1beta/models/sim/echo:streamGenerateContent", "/v1beta/sim/echo:streamGenerateContent", "/v1/projects/p/locations/l/publishers/google/models/echo:streamGenerateContent"} {
@@ -313,7 +313,7 @@ func TestQuirkC29_GeminiStreamsAnArrayUnlessEventsAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestAThreadOfAnthropicsIsRefusedAsItsClientsUnderstandIt(t *testing.T) {
+func TestAnthropicThreadIsRefused(t *testing.T) {
 	server := serve(t, sim.Config{})
 	for thread, want := range map[string]int{`{"type":"create"}`: 400, `{"type":"continue","previous_message_id":"msg_1"}`: 400, `null`: 200} {
 		body := `{"model":"sim/echo","max_tokens":50,"thread":` + thread + `,"messages":[{"role":"user","content":"hi"}]}`
@@ -329,8 +329,8 @@ func TestAThreadOfAnthropicsIsRefusedAsItsClientsUnderstandIt(t *testing.T) {
 	}
 }
 
-// A stream is seen while it is made: each event by itself.
-func TestEachEventIsFlushedAndAClientThatGoesAwayEndsTheAnswer(t *testing.T) {
+// Each event is flushed when it is made.
+func TestEventsAreFlushedAndDisconnectEndsResponse(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.Dialect()), func(t *testing.T) {
 			ended, next := make(chan error, 1), make(chan struct{}, 10)
@@ -361,7 +361,7 @@ func TestEachEventIsFlushedAndAClientThatGoesAwayEndsTheAnswer(t *testing.T) {
 			text := ""
 			for ev, err := range dialect.Events(c.NewStreamDecoder(o), resp.Body) {
 				if err != nil {
-					break // as the body was cut
+					break // the body was cut
 				}
 				if d, ok := ev.(*dragoman.PartDelta); ok {
 					text += d.Text
@@ -402,31 +402,31 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 	contents := `{"systemInstruction":{"parts":[{"text":"1234"}]},"contents":[{"role":"user","parts":[{"text":"12345"}]}]}`
 	for _, tc := range []struct{ about, got, want string }{
 		{"Anthropic counts", call("POST", "/v1/messages/count_tokens?beta=true", message), `200 {"input_tokens":3}`},
-		{"Anthropic counts for nobody", call("POST", "/v1/messages/count_tokens", `{"model":"x","messages":[]}`), `404 {"type":"error"`},
+		{"Anthropic counts for an unknown model", call("POST", "/v1/messages/count_tokens", `{"model":"x","messages":[]}`), `404 {"type":"error"`},
 		{"Gemini counts", call("POST", "/v1beta/models/echo:countTokens", contents), `200 {"totalTokens":3}`},
 		{"Gemini counts a request", call("POST", "/v1beta/models/echo:countTokens", `{"generateContentRequest":`+contents+`}`), `200 {"totalTokens":3}`},
-		{"Gemini counts for nobody", call("POST", "/v1beta/models/x:countTokens", contents), `404 {"error"`},
+		{"Gemini counts for an unknown model", call("POST", "/v1beta/models/x:countTokens", contents), `404 {"error"`},
 		{"OpenAI lists", call("GET", "/v1/models", ""), `200 {"object":"list","data":[{"id":"sim/planner","object":"model"`},
 		{"Anthropic lists", call("GET", "/v1/models", "", "anthropic-version", "2023-06-01"), `200 {"data":[{"type":"model","id":"sim/planner"`},
-		{"OpenAI tells", call("GET", "/v1/models/sim/echo", ""), `200 {"id":"sim/echo"`},
-		{"OpenAI does not know", call("GET", "/v1/models/x", ""), `404 {"error"`},
+		{"OpenAI describes a model", call("GET", "/v1/models/sim/echo", ""), `200 {"id":"sim/echo"`},
+		{"OpenAI does not know the model", call("GET", "/v1/models/x", ""), `404 {"error"`},
 		{"Gemini lists", call("GET", "/v1beta/models", ""), `200 {"models":[{"name":"models/sim/planner"`},
-		{"Gemini tells", call("GET", "/v1beta/models/sim/echo", ""), `200 {"name":"models/sim/echo"`},
-		{"Ollama says why it ends", call("POST", "/api/chat", `{"model":"echo","stream":false,"messages":[{"role":"user","content":"hi"}]}`), `200 {"model":"echo","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop"`},
+		{"Gemini describes a model", call("GET", "/v1beta/models/sim/echo", ""), `200 {"name":"models/sim/echo"`},
+		{"Ollama sends a done reason", call("POST", "/api/chat", `{"model":"echo","stream":false,"messages":[{"role":"user","content":"hi"}]}`), `200 {"model":"echo","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop"`},
 		{"Ollama lists", call("GET", "/api/tags", ""), `200 {"models":[{"name":"sim/planner"`},
-		{"Ollama tells", call("POST", "/api/show", `{"model":"planner"}`), `200 {"license"`},
-		{"Ollama tells older clients", call("POST", "/api/show", `{"name":"planner"}`), `200 {"license"`},
-		{"Ollama does not know", call("POST", "/api/show", `{"model":"x"}`), `404 {"error"`},
+		{"Ollama describes a model", call("POST", "/api/show", `{"model":"planner"}`), `200 {"license"`},
+		{"Ollama describes a model to older clients", call("POST", "/api/show", `{"name":"planner"}`), `200 {"license"`},
+		{"Ollama does not know the model", call("POST", "/api/show", `{"model":"x"}`), `404 {"error"`},
 		{"Ollama's version", call("GET", "/api/version", ""), `200 {"version":"0.34.4"}`},
 		{"alive", call("GET", "/", ""), `200 The simulator is running.`},
 		{"no version", call("POST", "/responses", "{}"), `404 {"error":{"message":"nothing is served at POST /responses; the base URL of OpenAI's languages ends in /v1"`},
-		{"nothing there", call("POST", "/v1/embeddings", "{}"), `404 {"error"`},
-		{"no method", call("POST", "/v1beta/models/echo:embedContent", "{}"), `404 {"error"`},
-		{"no method at all", call("POST", "/v1beta/models/echo", "{}"), `404 {"error"`},
-		{"no operation", call("POST", "/model/echo/invoke", "{}"), `404 {"__type"`},
-		{"Gemini does not stream it as an array", call("POST", "/v1beta/models/x:streamGenerateContent", contents), `404 [{"error"`},
-		{"Gemini does not stream it as events", call("POST", "/v1beta/models/x:streamGenerateContent?alt=sse", contents), `404 {"error"`},
-		{"no such response", call("POST", "/v1/responses", `{"model":"echo","input":"hi","previous_response_id":"resp_1"}`), `400 {"error"`},
+		{"unknown path", call("POST", "/v1/embeddings", "{}"), `404 {"error"`},
+		{"unknown method", call("POST", "/v1beta/models/echo:embedContent", "{}"), `404 {"error"`},
+		{"no method", call("POST", "/v1beta/models/echo", "{}"), `404 {"error"`},
+		{"unknown operation", call("POST", "/model/echo/invoke", "{}"), `404 {"__type"`},
+		{"Gemini error in an array", call("POST", "/v1beta/models/x:streamGenerateContent", contents), `404 [{"error"`},
+		{"Gemini error in events", call("POST", "/v1beta/models/x:streamGenerateContent?alt=sse", contents), `404 {"error"`},
+		{"unknown response", call("POST", "/v1/responses", `{"model":"echo","input":"hi","previous_response_id":"resp_1"}`), `400 {"error"`},
 	} {
 		if !strings.HasPrefix(tc.got, tc.want) {
 			t.Errorf("%s\n got %s\nwant %s", tc.about, tc.got, tc.want)
@@ -434,7 +434,7 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 	}
 }
 
-func TestAThousandStreamsThatAreLeftLeaveNothingBehind(t *testing.T) {
+func TestAbandonedStreamsLeakNothing(t *testing.T) {
 	server := serve(t, sim.Config{})
 	for i := range 1000 {
 		c := clients()[i%6]
@@ -450,5 +450,5 @@ func TestAThousandStreamsThatAreLeftLeaveNothingBehind(t *testing.T) {
 		resp.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()
-	server.Close() // waits for every request that is being answered
+	server.Close() // waits for all open requests
 }

@@ -13,29 +13,29 @@ import (
 	"github.com/dragoman-go/dragoman/internal/dialects"
 )
 
-// Settings are what all models of this package have in common. The zero value
-// answers at once.
+// Settings holds the settings that all models of this package share. The zero value responds
+// without delay.
 type Settings struct {
-	// Seed goes into every id. The same seed and the same conversation give the
-	// same ids; empty is a seed like any other. Ids of the Responses API also depend on
-	// the other fields of the request.
+	// Seed is part of every id. The same seed and the same conversation give the same ids.
+	// The empty seed is valid. Ids of the Responses API also depend on the other fields of
+	// the request.
 	Seed string
 	Pace Pace
 
-	// origin is what mints answers that cross a wire: opaque reasoning state goes
-	// only to where it came from, and here that is the server itself.
+	// origin is set for responses that are encoded. Opaque reasoning state is only sent back
+	// to its origin, which is the simulator itself.
 	origin *dragoman.Origin
 	// request identifies a Responses request, whose response may be stored; empty for others.
 	request string
 }
 
-// on is the settings of a model that answers on a dialect's wire.
+// on returns the settings of a model whose responses are encoded in dialect d.
 func (s Settings) on(d dragoman.Dialect, model string) Settings {
 	s.origin = &dragoman.Origin{Dialect: d, Provider: "sim", Model: model}
 	return s
 }
 
-// idKind is what the ids of answers begin with: clients of Responses know theirs by it.
+// idKind returns the prefix of response ids. Responses clients expect their own prefix.
 func (s Settings) idKind() string {
 	if s.origin != nil && dialects.WireOf(s.origin.Dialect).State.Responses {
 		return "resp"
@@ -43,30 +43,29 @@ func (s Settings) idKind() string {
 	return "sim"
 }
 
-// Pace says how fast an answer comes. The zero value is as fast as it can be.
+// Pace sets the speed of a response. The zero value has no delays.
 type Pace struct {
-	// First is the wait before the first event.
+	// First is the delay before the first event.
 	First time.Duration
-	// TokensPerSecond is how many fragments come in a second; 0 means no wait
-	// between them.
+	// TokensPerSecond is the number of fragments per second. 0 means no delay between them.
 	TokensPerSecond float64
-	// Wait waits for a time, or until the context ends, whose error it returns.
-	// Nil waits on the real clock; tests give one that only takes note.
+	// Wait waits for d, or until ctx ends, and then returns the error of ctx. Nil means the
+	// real clock; tests use a function that only records d.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// begin waits for the first event.
+// begin waits before the first event.
 func (p Pace) begin(ctx context.Context) error { return p.wait(ctx, p.First) }
 
-// next waits for one more fragment.
+// next waits before the next fragment.
 func (p Pace) next(ctx context.Context) error {
-	if !(p.TokensPerSecond > 0) { // nor where it is no number
+	if !(p.TokensPerSecond > 0) { // also true for NaN
 		return ctx.Err()
 	}
 	return p.wait(ctx, time.Duration(min(float64(time.Second)/p.TokensPerSecond, float64(stallTime))))
 }
 
-// sensible reports whether a pace can be kept.
+// sensible reports whether a pace is valid.
 func (p Pace) sensible() bool {
 	return p.First >= 0 && p.TokensPerSecond >= 0 && !math.IsInf(p.TokensPerSecond, 0)
 }
@@ -88,7 +87,7 @@ func (p Pace) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// or returns the pace with what it leaves open taken from another.
+// or returns the pace with unset fields taken from other.
 func (p Pace) or(other Pace) Pace {
 	if p.First == 0 {
 		p.First = other.First
@@ -102,8 +101,8 @@ func (p Pace) or(other Pace) Pace {
 	return p
 }
 
-// mint makes the ids of one answer: they follow from the seed, from what was said
-// so far, and from their place, so that no two turns of a conversation share one.
+// mint generates the ids of one response. They are derived from the seed, the conversation so
+// far, and a counter, so that no two turns of a conversation share an id.
 type mint struct{ sum [sha256.Size]byte }
 
 func (s Settings) mint(req *dragoman.Request) mint {
@@ -138,11 +137,10 @@ func (s Settings) mint(req *dragoman.Request) mint {
 	return m
 }
 
-// id is the n-th id of a kind.
+// id returns the n-th id of a kind.
 func (m mint) id(kind string, n int) string { return kind + "_" + m.opaque(kind, n)[:16] }
 
-// opaque is the n-th text of a kind that only we can read. It is base64, as some
-// clients want it to be.
+// opaque returns the n-th opaque text of a kind. It is base64, as some clients require.
 func (m mint) opaque(kind string, n int) string {
 	b := binary.BigEndian.AppendUint64(append(m.sum[:], kind...), uint64(n))
 	sum := sha256.Sum256(b)

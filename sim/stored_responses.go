@@ -38,10 +38,10 @@ var storeAdvice = fmt.Sprintf("The simulator stores the last %d responses and co
 type responseStore struct {
 	seed string
 
-	mu    sync.Mutex
-	kept  []*stored // the oldest first
-	bytes int
-	count int // of ids that are not derived from content
+	mu      sync.Mutex
+	entries []*stored // the oldest first
+	bytes   int
+	count   int // number of ids that are not derived from content
 }
 
 // stored is a response or a conversation.
@@ -83,7 +83,7 @@ func (s *stored) size() int {
 
 // find returns the index of the entry with an id, or -1. mu must be held.
 func (s *responseStore) find(id string) int {
-	return slices.IndexFunc(s.kept, func(e *stored) bool { return e.id == id })
+	return slices.IndexFunc(s.entries, func(e *stored) bool { return e.id == id })
 }
 
 // put stores a response or conversation as the newest one. mu must be held.
@@ -95,9 +95,9 @@ func (s *responseStore) put(e *stored) {
 			e.items[id] = item
 		}
 	}
-	s.kept = append(s.kept, e)
+	s.entries = append(s.entries, e)
 	s.bytes += e.size()
-	for len(s.kept) > 1 && (len(s.kept) > maxStored || s.bytes > maxStoredBytes) {
+	for len(s.entries) > 1 && (len(s.entries) > maxStored || s.bytes > maxStoredBytes) {
 		s.remove(0)
 	}
 }
@@ -107,14 +107,14 @@ func (s *responseStore) remove(i int) {
 	if i < 0 {
 		return
 	}
-	s.bytes -= s.kept[i].size()
-	s.kept = slices.Delete(s.kept, i, i+1)
+	s.bytes -= s.entries[i].size()
+	s.entries = slices.Delete(s.entries, i, i+1)
 }
 
 // item returns the oldest stored item with an id, or nil: a client that sends another item
 // with the same id does not replace it. mu must be held.
 func (s *responseStore) item(id string) json.RawMessage {
-	for _, e := range s.kept {
+	for _, e := range s.entries {
 		if item := e.items[id]; item != nil {
 			return item
 		}
@@ -126,8 +126,8 @@ func (s *responseStore) item(id string) json.RawMessage {
 func (s *responseStore) response(id string) *stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.find(id); i >= 0 && s.kept[i].conversation == nil {
-		return s.kept[i]
+	if i := s.find(id); i >= 0 && s.entries[i].conversation == nil {
+		return s.entries[i]
 	}
 	return nil
 }
@@ -207,20 +207,20 @@ func (s *responseStore) addContext(t *resolved, previous string, conversation, i
 			return responsesapi.PreviousAndConversation()
 		}
 		i := s.find(id)
-		if i < 0 || s.kept[i].conversation == nil {
+		if i < 0 || s.entries[i].conversation == nil {
 			return responsesapi.UnknownConversation(id, storeAdvice)
 		}
-		if s.kept[i].size()+len(input) > responsesapi.MaxConversation {
+		if s.entries[i].size()+len(input) > responsesapi.MaxConversation {
 			return responsesapi.FullConversation()
 		}
-		t.conversation, t.context = id, s.kept[i].all()
+		t.conversation, t.context = id, s.entries[i].all()
 	}
 	if previous != "" {
 		i := s.find(previous)
-		if i < 0 || s.kept[i].conversation != nil {
+		if i < 0 || s.entries[i].conversation != nil {
 			return responsesapi.UnknownPrevious(previous, storeAdvice+" Send the whole conversation.")
 		}
-		t.context = s.kept[i].all()
+		t.context = s.entries[i].all()
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func (s *responseStore) save(t *resolved, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(t.conversation); t.conversation != "" && i >= 0 && head.Status != "failed" {
-		c := *s.kept[i].conversation
+		c := *s.entries[i].conversation
 		c.Items = slices.Clip(c.Items)
 		for _, item := range slices.Concat(input, responsesapi.ItemsOf(body, "output")) {
 			c.Items = append(c.Items, responsesapi.ConversationItem{Item: item})
@@ -381,7 +381,7 @@ func openCompaction(raw json.RawMessage) (json.RawMessage, error) {
 		ID      string `json:"id"`
 		Content string `json:"encrypted_content"`
 	}
-	_ = json.Unmarshal(raw, &item) // content of another type is not the simulator's
+	_ = json.Unmarshal(raw, &item) // content of another type is not from the simulator
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(item.Content, sealMark))
 	if err != nil || len(sealed) < 8 || seal(string(sealed[8:])) != item.Content {
 		return nil, serving.OpenAIs(dialects.Stateful(), "invalid_encrypted_content", &dragoman.APIError{
@@ -452,7 +452,7 @@ func (s *server) handleStored(mux *http.ServeMux) {
 func retrieve(w http.ResponseWriter, r *http.Request, e *stored) error {
 	if v := r.URL.Query().Get("stream"); v != "" && v != "false" {
 		return &dragoman.APIError{
-			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only background responses can be streamed again, and the simulator has none; retrieve the response without stream",
+			Class: dragoman.ErrorBadRequest, Param: "stream", Message: "stream: only background responses can be streamed again, which the simulator does not have; retrieve the response without stream",
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -516,10 +516,10 @@ func (s *responseStore) Load(_ context.Context, id string) (*responsesapi.Conver
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(id)
-	if i < 0 || s.kept[i].conversation == nil {
+	if i < 0 || s.entries[i].conversation == nil {
 		return nil, responsesapi.UnknownConversation(id, storeAdvice)
 	}
-	c := *s.kept[i].conversation
+	c := *s.entries[i].conversation
 	return &c, nil
 }
 
@@ -539,10 +539,10 @@ func (s *responseStore) Change(_ context.Context, id string, change func(*respon
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(id)
-	if i < 0 || s.kept[i].conversation == nil {
+	if i < 0 || s.entries[i].conversation == nil {
 		return nil, responsesapi.UnknownConversation(id, storeAdvice)
 	}
-	c := *s.kept[i].conversation
+	c := *s.entries[i].conversation
 	before := c.Size()
 	if err := change(&c); err != nil {
 		return nil, err

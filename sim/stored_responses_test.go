@@ -228,7 +228,7 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 	c.refused("POST", "/responses", `{"model":"echo","input":[{"type":"item_reference"}]}`, 400, "input", "", "needs an id")
 }
 
-func TestItemsThatAreInTheContextAreDuplicates(t *testing.T) {
+func TestItemsInContextAreDuplicates(t *testing.T) {
 	c := newResponsesClient(t)
 	first := c.ok("POST", "/responses", `{"model":"echo","input":"hi"}`)
 	item := elements(first["output"])[0]["id"].(string)
@@ -357,8 +357,8 @@ func TestDifferentResponsesHaveDifferentIDs(t *testing.T) {
 	c := newResponsesClient(t)
 	echo := c.ok("POST", "/responses", `{"model":"echo","input":"hi"}`)
 	planner := c.ok("POST", "/responses", `{"model":"planner","input":"hi"}`)
-	told := c.ok("POST", "/responses", `{"model":"echo","input":"hi","instructions":"Be brief."}`)
-	for _, made := range []object{echo, planner, told} {
+	other := c.ok("POST", "/responses", `{"model":"echo","input":"hi","instructions":"Be brief."}`)
+	for _, made := range []object{echo, planner, other} {
 		if got := c.ok("GET", "/responses/"+made["id"].(string), ""); !reflect.DeepEqual(got, made) {
 			t.Errorf("got\n%v, made\n%v", got, made)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// models are all of them, with a request that gives each something to do.
+// models returns all models by name.
 func models(t *testing.T) map[string]dragoman.Model {
 	out := map[string]dragoman.Model{}
 	for _, name := range sim.Names() {
@@ -36,7 +36,7 @@ func richRequest() *dragoman.Request {
 	return req
 }
 
-func TestAStreamCollectsToWhatGenerateReturns(t *testing.T) {
+func TestStreamCollectsToGenerate(t *testing.T) {
 	for name, m := range models(t) {
 		req := richRequest()
 		whole := generate(t, m, req)
@@ -47,7 +47,7 @@ func TestAStreamCollectsToWhatGenerateReturns(t *testing.T) {
 	}
 }
 
-func TestEventsKeepTheirOrderAndFragmentsAreSmallAndWhole(t *testing.T) {
+func TestEventOrderAndFragmentSize(t *testing.T) {
 	for name, m := range models(t) {
 		var types []string
 		texts := map[int]string{}
@@ -64,7 +64,7 @@ func TestEventsKeepTheirOrderAndFragmentsAreSmallAndWhole(t *testing.T) {
 				texts[ev.Index] += ev.Text
 			case *dragoman.PartEnd:
 				if want := textOf(ev.Part); texts[ev.Index] != want || want == "" {
-					t.Errorf("%s: %q was told as %q", name, want, texts[ev.Index])
+					t.Errorf("%s: %q was streamed as %q", name, want, texts[ev.Index])
 				}
 			}
 		}
@@ -74,7 +74,7 @@ func TestEventsKeepTheirOrderAndFragmentsAreSmallAndWhole(t *testing.T) {
 	}
 }
 
-// textOf is what the deltas of a part tell.
+// textOf returns the text that the deltas of a part add up to.
 func textOf(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -88,7 +88,7 @@ func textOf(p dragoman.Part) string {
 	}
 }
 
-func TestUsageIsCountedFourBytesToTheToken(t *testing.T) {
+func TestUsageCountsFourBytesPerToken(t *testing.T) {
 	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("12345")}}
 	resp := generate(t, sim.Echo{}, req)
 	if resp.Usage.Input != dragoman.Counted(2) || resp.Usage.Output != dragoman.Counted(2) || resp.Text() != "12345" {
@@ -104,7 +104,7 @@ func TestUsageIsCountedFourBytesToTheToken(t *testing.T) {
 	}
 }
 
-func TestAPaceWaitsBeforeTheFirstEventAndBetweenFragments(t *testing.T) {
+func TestPaceDelays(t *testing.T) {
 	var waits []time.Duration
 	pace := sim.Pace{First: 3 * time.Second, TokensPerSecond: 4, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
@@ -116,10 +116,10 @@ func TestAPaceWaitsBeforeTheFirstEventAndBetweenFragments(t *testing.T) {
 	}
 }
 
-func TestAContextThatEndsEndsTheAnswer(t *testing.T) {
+func TestCanceledContextEndsResponse(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	pace := sim.Pace{TokensPerSecond: 0.001} // on the real clock, which nobody waits for
+	pace := sim.Pace{TokensPerSecond: 0.001} // on the real clock; the context ends first
 	seen := 0
 	for ev, err := range (sim.Echo{Settings: sim.Settings{Pace: pace}}).Stream(ctx, ask("12345678")) {
 		if err != nil {
@@ -140,13 +140,13 @@ func TestAContextThatEndsEndsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestALoopThatIsLeftEndsTheAnswer(t *testing.T) {
+func TestBreakEndsResponse(t *testing.T) {
 	for range (sim.Echo{}).Stream(context.Background(), ask("a long text that comes in many fragments")) {
 		break
 	}
 }
 
-func TestAnAnswerIsCutAtItsLimitAndItsStopSequence(t *testing.T) {
+func TestResponseEndsAtLimitAndStopSequence(t *testing.T) {
 	two := int64(2)
 	req := ask("12345678901234567890")
 	req.MaxOutputTokens = &two
@@ -172,7 +172,7 @@ func TestAnAnswerIsCutAtItsLimitAndItsStopSequence(t *testing.T) {
 	}
 }
 
-func TestSeveralCandidatesSayTheSame(t *testing.T) {
+func TestCandidatesAreEqual(t *testing.T) {
 	three := int64(3)
 	req := ask("hi")
 	req.Sampling.Candidates = &three
@@ -182,7 +182,7 @@ func TestSeveralCandidatesSayTheSame(t *testing.T) {
 	}
 }
 
-func TestARequestThatNoWireCouldExpressIsRefused(t *testing.T) {
+func TestInvalidRequestIsRefused(t *testing.T) {
 	for name, m := range models(t) {
 		req := &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{nil}}}}
 		_, err := m.Generate(context.Background(), req)
@@ -196,7 +196,7 @@ func TestARequestThatNoWireCouldExpressIsRefused(t *testing.T) {
 	}
 }
 
-func TestModelsAreOpenedByTheirNames(t *testing.T) {
+func TestOpenByName(t *testing.T) {
 	for name, want := range map[string]string{
 		"planner": "sim.Planner", "sim/planner": "sim.Planner", "sim/echo": "sim.Echo", "echo": "sim.Echo",
 		"sim/scenario": "*sim.Scenario", "models/sim/echo": "sim.Echo", "echo?rate=5&first=1s&seed=x": "sim.Echo",
@@ -222,7 +222,7 @@ func TestModelsAreOpenedByTheirNames(t *testing.T) {
 	}
 }
 
-func TestTheDemonstrationPlays(t *testing.T) {
+func TestDemoScenario(t *testing.T) {
 	m, err := sim.Open("sim/scenario")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTheDemonstrationPlays(t *testing.T) {
 	}
 }
 
-func TestAResponseIsStoredAndReadBack(t *testing.T) {
+func TestResponseMarshalsToJSONAndBack(t *testing.T) {
 	resp := generate(t, sim.Planner{}, richRequest())
 	raw, err := json.Marshal(resp)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/secret"
 )
 
-// exchangeRecord is one request and its answer in a file of traffic: a JSON
-// document, indented, one behind the other.
+// exchangeRecord is one request and its response in a traffic file. The file is a sequence of
+// indented JSON documents.
 type exchangeRecord struct {
 	V        int            `json:"v"`
 	Request  requestRecord  `json:"request"`
@@ -38,18 +38,18 @@ type responseRecord struct {
 	Status int                 `json:"status"`
 	Header map[string][]string `json:"header,omitempty"`
 	bodyRecord
-	// Cut says that the body did not come to its end.
+	// Cut reports whether the body was cut off.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// bodyRecord is a body that keeps its bytes and can be read: its lines, or base64
-// of what is no text.
+// bodyRecord stores the exact bytes of a body in readable form: as lines, or as base64 if it
+// is not text.
 type bodyRecord struct {
 	Lines  []string `json:"body,omitempty"`
 	Base64 string   `json:"base64,omitempty"`
 }
 
-// trafficVersion is the version of the files that are written.
+// trafficVersion is the version of traffic files.
 const trafficVersion = 1
 
 func recordBody(b []byte) bodyRecord {
@@ -70,35 +70,36 @@ func (r bodyRecord) bytes() ([]byte, error) {
 	return []byte(strings.Join(r.Lines, "\n")), nil
 }
 
-// redacted stands for what nobody may read.
+// redacted replaces credentials.
 const redacted = "REDACTED"
 
-// publicHeaders of a request may be read by anybody, and those of the dialects. Any other
-// may hold a credential: which one does is up to the server.
+// publicHeaders lists request headers that may be recorded, in addition to those of the
+// dialects. Any other header may hold a credential, because servers choose their own.
 var publicHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "User-Agent", faultHeader}
 
-// secretWords stand in the names of headers and parameters that hold credentials,
-// those of answers too.
+// secretWords occur in the names of headers and parameters that hold credentials, also in
+// responses.
 var secretWords = []string{
 	"apikey", "auth", "authorization", "cookie", "credential", "key", "organization", "password", "project", "secret", "sig",
 	"signature", "token",
 }
 
-// isSecret reports whether the value of a header or parameter is a credential by
-// its name.
+// isSecret reports whether the name of a header or parameter means that its value is a
+// credential.
 func isSecret(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) })
 }
 
-// signed finds the parameters that let anybody use a URL who has it.
+// signed matches URL parameters that give access to anyone who has the URL.
 var signed = regexp.MustCompile(`(?i)((?:[?&]|\\u0026|&amp;)(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|awsaccesskeyid|googleaccessid)=)[^&"'\s\\<>]{8,}`)
 
-// secrets are the credentials of a request, wherever else they stand.
+// secrets holds the credentials of a request, so that they can be redacted everywhere.
 type secrets []string
 
-// leastSecret is how long a credential is at least; a shorter one would be found in
-// words that mean something else. What is one by its length alone is longer.
+// leastSecret is the minimum length of a credential; shorter ones would match ordinary words.
+// leastByItself is the minimum length of a value that counts as a credential by its length
+// alone.
 const (
 	leastSecret   = 8
 	leastByItself = 16
@@ -107,7 +108,7 @@ const (
 func secretsOf(r *http.Request) secrets {
 	var out secrets
 	add := func(s string) {
-		for _, word := range append(strings.Fields(s), s) { // the scheme before it is none
+		for _, word := range append(strings.Fields(s), s) { // without the scheme, such as Bearer
 			if len(word) < leastSecret {
 				continue
 			}
@@ -145,7 +146,7 @@ func secretsOf(r *http.Request) secrets {
 	if user, password, ok := r.BasicAuth(); ok {
 		add(cmp.Or(password, user))
 	}
-	// The longest first: one may hold another.
+	// The longest first: one may contain another.
 	slices.SortStableFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return out
 }
@@ -164,8 +165,8 @@ func (s secrets) bytes(b []byte) []byte {
 	return signed.ReplaceAll(b, []byte("${1}"+redacted))
 }
 
-// header is a header without credentials, names in their usual spelling. hides says
-// which are not to be told at all.
+// header returns a header without credentials, with canonical names. hides reports which
+// headers to leave out.
 func (s secrets) header(h http.Header, hides func(name string) bool) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
@@ -180,13 +181,13 @@ func (s secrets) header(h http.Header, hides func(name string) bool) map[string]
 	return out
 }
 
-// private reports whether a header of a request is not known to be public.
+// private reports whether a request header is not known to be public.
 func private(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return !slices.Contains(publicHeaders, name) && !slices.Contains(dialects.PublicHeaders(), name)
 }
 
-// url is a URL without credentials.
+// url returns a URL without credentials.
 func (s secrets) url(u *url.URL) string {
 	clean := *u
 	clean.User = nil
@@ -200,12 +201,12 @@ func (s secrets) url(u *url.URL) string {
 	return s.text(clean.String())
 }
 
-// request is a request as it is written down.
+// request returns the record of a request.
 func (s secrets) request(r *http.Request, body []byte) requestRecord {
 	return requestRecord{Method: r.Method, URL: s.url(r.URL), Header: s.header(r.Header, private), bodyRecord: recordBody(s.bytes(body))}
 }
 
-// takeBody reads the body of a request and puts it back.
+// takeBody reads the body of a request and returns a request with the body restored.
 func takeBody(r *http.Request) ([]byte, *http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, r, nil
@@ -217,13 +218,13 @@ func takeBody(r *http.Request) ([]byte, *http.Request, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	again := r.Clone(r.Context()) // a transport does not change what it is given
+	again := r.Clone(r.Context()) // a transport must not modify the request
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return body, again, nil
 }
 
-// readTraffic reads a file of traffic.
+// readTraffic reads a traffic file.
 func readTraffic(name string, r io.Reader) ([]exchangeRecord, error) {
 	var out []exchangeRecord
 	d := json.NewDecoder(r)
@@ -236,7 +237,7 @@ func readTraffic(name string, r io.Reader) ([]exchangeRecord, error) {
 		case err != nil:
 			return nil, fmt.Errorf("sim: %s: exchange %d: %w", name, n, err)
 		case x.V != trafficVersion:
-			return nil, fmt.Errorf("sim: %s: exchange %d has the version %d, and this reads %d", name, n, x.V, trafficVersion)
+			return nil, fmt.Errorf("sim: %s: exchange %d has version %d: this program reads version %d", name, n, x.V, trafficVersion)
 		}
 		out = append(out, x)
 	}

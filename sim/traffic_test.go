@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// exchange posts a body with credentials of every kind and returns the answer.
+// exchange posts a body with credentials in many places and returns the response.
 func exchange(t *testing.T, via http.RoundTripper, url, body, key string) (string, http.Header, error) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
@@ -29,7 +29,7 @@ func exchange(t *testing.T, via http.RoundTripper, url, body, key string) (strin
 	r.Header.Set("x-goog-api-key", "goog-"+key)
 	r.Header.Set("cookie", "session=cookie-"+key)
 	r.Header.Set("x-note", "with "+key)
-	r.Header["api-key"] = []string{"lower-" + key} // as some clients write it
+	r.Header["api-key"] = []string{"lower-" + key} // some clients write it in lower case
 	resp, err := via.RoundTrip(r)
 	if err != nil {
 		return "", nil, err
@@ -49,7 +49,7 @@ func record(t *testing.T, next http.RoundTripper) (*sim.Recorder, string) {
 	return rec, path
 }
 
-func TestZ3_TrafficIsRecordedWithoutCredentialsAndPlayedAgain(t *testing.T) {
+func TestZ3_RecordAndReplayWithoutCredentials(t *testing.T) {
 	const key = "sk-very-secret-0123456789"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
@@ -63,7 +63,7 @@ func TestZ3_TrafficIsRecordedWithoutCredentialsAndPlayedAgain(t *testing.T) {
 	body := `{"a":1,"note":"my key is ` + key + `"}`
 	first, _, err := exchange(t, rec, url, body, key)
 	if err != nil || !strings.Contains(first, key) {
-		t.Fatalf("the client does not get what was sent: %s %v", first, err)
+		t.Fatalf("the recorder changed the response: %s %v", first, err)
 	}
 	if err := rec.Close(); err != nil {
 		t.Fatal(err)
@@ -73,10 +73,10 @@ func TestZ3_TrafficIsRecordedWithoutCredentialsAndPlayedAgain(t *testing.T) {
 		t.Fatalf("%v\n%s", err, raw)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("others can read it: %v", info.Mode())
+		t.Errorf("other users can read the file: %v", info.Mode())
 	}
 
-	server.Close() // nobody is there any more
+	server.Close() // the server is gone
 	play, err := sim.Replay(path)
 	if err != nil {
 		t.Fatal(err)
@@ -84,18 +84,18 @@ func TestZ3_TrafficIsRecordedWithoutCredentialsAndPlayedAgain(t *testing.T) {
 	if n := play.Unplayed(); len(n) != 1 || strings.Contains(n[0], key) {
 		t.Errorf("%q", n)
 	}
-	// With another key, and with the members in another order.
-	other := "sk-of-somebody-else-42"
+	// With another key, and with fields in another order.
+	other := "sk-of-another-user-42"
 	again, header, err := exchange(t, play, strings.Replace(url, key, other, 1), `{"note":"my key is `+other+`", "a": 1}`, other)
 	if want := strings.ReplaceAll(first, key, "REDACTED"); err != nil || again != want || header.Get("x-seen") != "REDACTED" {
 		t.Errorf("%q, want %q, %v %v", again, want, header, err)
 	}
 	if len(play.Unplayed()) != 0 {
-		t.Error("not played")
+		t.Error("an exchange was not played")
 	}
 }
 
-func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
+func TestZ3_MismatchShowsNearest(t *testing.T) {
 	answers := map[string]string{"/a": "one", "/b": "two"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, answers[r.URL.Path])
@@ -142,7 +142,7 @@ func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
 			t.Errorf("%s %v", got, err)
 		}
 	}
-	if e := miss("/a", body); !e.Played || !strings.Contains(e.Error(), "played already") {
+	if e := miss("/a", body); !e.Played || !strings.Contains(e.Error(), "already played") {
 		t.Errorf("%v", e)
 	}
 	if n := play.Unplayed(); len(n) != 1 || !strings.HasSuffix(n[0], "/b") {
@@ -150,9 +150,9 @@ func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
 	}
 }
 
-// The second turn of a conversation holds the first, which was played: what it has to
-// be compared with is the second.
-func TestZ3_WhatWasNotPlayedYetIsNearer(t *testing.T) {
+// The second turn of a conversation contains the first, which was already played. So the
+// nearest request must be the second one.
+func TestZ3_UnplayedExchangeIsNearer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	rec, path := record(t, nil)
@@ -178,7 +178,7 @@ func TestZ3_WhatWasNotPlayedYetIsNearer(t *testing.T) {
 	}
 }
 
-func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
+func TestZ3_DifferentBodyIsNearerThanDifferentURL(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	rec, path := record(t, nil)
@@ -201,8 +201,8 @@ func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
 	}
 }
 
-// What a codec makes of traffic that is played is what it made of the traffic.
-func TestZ3_StreamsOfEveryDialectArePlayedByteForByte(t *testing.T) {
+// A codec decodes replayed traffic like the original traffic.
+func TestZ3_StreamsAreReplayedByteForByte(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {
 		rec, path := record(t, nil)
@@ -247,13 +247,13 @@ func TestZ3_StreamsOfEveryDialectArePlayedByteForByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, same := send(play)
-		if !bytes.Equal(raw, again) || told(resp) != told(same) || len(resp.ToolCalls()) != 2 {
+		if !bytes.Equal(raw, again) || summary(resp) != summary(same) || len(resp.ToolCalls()) != 2 {
 			t.Errorf("%q\n%q", raw, again)
 		}
 	})
 }
 
-func TestAnAnswerThatWasCutIsPlayedAsCut(t *testing.T) {
+func TestCutResponseIsReplayedAsCut(t *testing.T) {
 	server := serve(t, sim.Config{})
 	rec, path := record(t, nil)
 	body := `{"model":"sim/echo?fault=cut","stream":true,"messages":[{"role":"user","content":"a text of several events"}]}`
@@ -274,7 +274,7 @@ func TestAnAnswerThatWasCutIsPlayedAsCut(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoTrafficIsRefused(t *testing.T) {
+func TestInvalidTrafficFileIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"nonsense":                 "exchange 1",
 		`{"v":1}{"v":1}{`:          "exchange 3",

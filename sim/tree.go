@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// object is a JSON object whose members keep their order. Other JSON values are
-// nil, bool, json.Number, string and []any.
+// object is a JSON object that keeps the order of its fields. Other JSON values are nil, bool,
+// json.Number, string and []any.
 type object struct {
 	keys   []string
 	values map[string]any
 }
 
-// newObject makes an object of keys and values in turn.
+// newObject makes an object of alternating keys and values.
 func newObject(pairs ...any) *object {
 	o := &object{values: make(map[string]any, len(pairs)/2)}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -23,7 +23,7 @@ func newObject(pairs ...any) *object {
 	return o
 }
 
-// get returns a member; nil where there is none, also of no object.
+// get returns a field, or nil if there is none or o is nil.
 func (o *object) get(key string) any {
 	if o == nil {
 		return nil
@@ -39,7 +39,7 @@ func (o *object) has(key string) bool {
 	return ok
 }
 
-// set replaces a member in its place, or adds one at the end.
+// set replaces a field in its place, or adds it at the end.
 func (o *object) set(key string, value any) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
@@ -54,8 +54,8 @@ func (o *object) remove(key string) {
 	}
 }
 
-// at follows keys into objects, and numbers into lists; nil where they lead
-// nowhere.
+// at follows keys into objects and indexes into lists. It returns nil if the path does not
+// exist.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -73,13 +73,13 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// objectAt is at for an object; nil where there is none.
+// objectAt is like at, but returns nil if the value is not an object.
 func objectAt(v any, path ...any) *object {
 	o, _ := at(v, path...).(*object)
 	return o
 }
 
-// clone is a copy that shares nothing that can be changed.
+// clone returns a deep copy.
 func clone(v any) any {
 	switch v := v.(type) {
 	case *object:
@@ -99,7 +99,7 @@ func clone(v any) any {
 	}
 }
 
-// maxTreeDepth bounds the nesting of what is read.
+// maxTreeDepth limits the nesting of JSON.
 const maxTreeDepth = 500
 
 // parseTree reads one JSON value.
@@ -156,7 +156,7 @@ func readTree(d *json.Decoder, depth int) (any, error) {
 	}
 }
 
-// appendTree writes a value as JSON, without blanks.
+// appendTree appends the compact JSON of a value.
 func appendTree(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case *object:
@@ -191,5 +191,5 @@ func appendTree(dst []byte, v any) []byte {
 	}
 }
 
-// rawJSON is a value that is written as it stands.
+// rawJSON is JSON that is written unchanged.
 type rawJSON string

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// valueKind says what a value in a prompt looks like.
+// valueKind is the kind of a value in a prompt.
 type valueKind int
 
 const (
@@ -17,27 +17,27 @@ const (
 	link
 	path
 	date
-	capital // a word, or several, with capital letters
-	opening // a capital that begins a sentence
+	capital // one or more capitalized words
+	opening // a capitalized word that begins a sentence
 )
 
-// value is something in a prompt that could be an argument.
+// value is a part of a prompt that could be an argument.
 type value struct {
 	kind       valueKind
 	text       string
-	start, end int // in the prompt
-	// before and after are the words beside it, without endings; empty for none.
+	start, end int // position in the prompt
+	// before and after are the stems of the words next to it, or "".
 	before, after string
 	used          bool
 }
 
-// values are those of one piece of a prompt, in its order.
+// values holds the values of one piece of a prompt, in order.
 type values struct {
 	text string
 	all  []*value
 }
 
-// shapes find values; an earlier one wins where two would take the same text.
+// shapes lists the patterns of values. An earlier one wins if two match the same text.
 var shapes = []struct {
 	kind  valueKind
 	re    *regexp.Regexp
@@ -52,8 +52,8 @@ var shapes = []struct {
 	{capital, regexp.MustCompile(`\p{Lu}[\p{L}\p{N}'’-]*(?:[ ]\p{Lu}[\p{L}\p{N}'’-]*)*`), 0},
 }
 
-// valuesIn finds the values of a text. Words of known are what tools are called
-// by, and no values where they begin a sentence.
+// valuesIn finds the values of a text. known reports the words of tool names, which are not
+// values at the beginning of a sentence.
 func valuesIn(text string, known func(word string) bool) *values {
 	v := &values{text: text}
 	taken := func(start, end int) bool {
@@ -73,7 +73,7 @@ func valuesIn(text string, known func(word string) bool) *values {
 				continue
 			}
 			val := &value{kind: s.kind, text: inner, start: start, end: end}
-			if s.kind == capital && !settleCapital(val, text, known) {
+			if s.kind == capital && !trimCapital(val, text, known) {
 				continue
 			}
 			if s.kind == number {
@@ -87,17 +87,17 @@ func valuesIn(text string, known func(word string) bool) *values {
 	}
 	slices.SortFunc(v.all, func(a, b *value) int { return a.start - b.start })
 	for _, val := range v.all {
-		val.neighbours(text)
+		val.neighbors(text)
 	}
 	return v
 }
 
-// nearby is how many bytes around a value are looked at for its name.
+// nearby is the number of bytes around a value in which its name is searched.
 const nearby = 64
 
-// neighbours finds the words beside a value. Those between a name and its value
-// ("the city of Oslo") are passed over.
-func (v *value) neighbours(text string) {
+// neighbors finds the words next to a value. It skips words between a name and its value
+// ("the city of Oslo").
+func (v *value) neighbors(text string) {
 	before := wordsOf(cutQuotes(text[max(0, v.start-nearby):v.start]))
 	for len(before) > 0 && containsWord(" is to of as the a an named called be ", before[len(before)-1]) {
 		before = before[:len(before)-1]
@@ -110,16 +110,16 @@ func (v *value) neighbours(text string) {
 	}
 }
 
-// insideWord reports whether a span is only a part of a word, as the 5 of H5.
+// insideWord reports whether a span is only part of a word, like the 5 in H5.
 func insideWord(text string, start, end int) bool {
 	isWord := func(b byte) bool { return b == '_' || unicode.IsLetter(rune(b)) || b >= 0x80 }
 	return start > 0 && isWord(text[start-1]) || end < len(text) && isWord(text[end])
 }
 
-// settleCapital takes words off the front of a capital run that begin a sentence
-// and say nothing, and reports whether something is left.
-func settleCapital(v *value, text string, known func(string) bool) bool {
-	first := true // of a sentence
+// trimCapital removes words from the front of a capitalized run that begin a sentence and
+// carry no information. It reports whether something is left.
+func trimCapital(v *value, text string, known func(string) bool) bool {
+	first := true // first word of a sentence
 	for atStart(text, v.start) || !first {
 		word, rest, more := strings.Cut(v.text, " ")
 		lower := strings.ToLower(word)
@@ -139,14 +139,14 @@ func settleCapital(v *value, text string, known func(string) bool) bool {
 	return !isStopWord(strings.ToLower(v.text)) // I
 }
 
-// atStart reports whether a sentence begins at a place.
+// atStart reports whether a sentence begins at a position.
 func atStart(text string, at int) bool {
 	before := strings.TrimRightFunc(text[:at], unicode.IsSpace)
 	return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?:;\n") || strings.HasSuffix(text[:at], "\n")
 }
 
-// take returns the next value of the first of some kinds that has one left, and
-// marks it as used.
+// take returns the next unused value of the first of the kinds that has one, and marks it as
+// used.
 func (v *values) take(kinds ...valueKind) *value {
 	if v == nil {
 		return nil
@@ -162,10 +162,9 @@ func (v *values) take(kinds ...valueKind) *value {
 	return nil
 }
 
-// beside returns a value that the text names: one that stands behind one of the
-// words ("limit 5", "city: Oslo", "path=/tmp") or, for a number, before it ("5
-// results").
-func (v *values) beside(words []string, kinds ...valueKind) *value {
+// namedBy returns a value that the text names: one after one of the words ("limit 5", "city:
+// Oslo", "path=/tmp") or, for a number, before it ("5 results").
+func (v *values) namedBy(words []string, kinds ...valueKind) *value {
 	if v == nil {
 		return nil
 	}
@@ -173,11 +172,11 @@ func (v *values) beside(words []string, kinds ...valueKind) *value {
 	for i, w := range words {
 		names[i] = stem(w)
 	}
-	behind := func(val *value) bool { return val.before != "" && slices.Contains(names, val.before) }
+	after := func(val *value) bool { return val.before != "" && slices.Contains(names, val.before) }
 	before := func(val *value) bool {
 		return val.kind == number && val.after != "" && slices.Contains(names, val.after)
 	}
-	for _, named := range []func(*value) bool{behind, before} {
+	for _, named := range []func(*value) bool{after, before} {
 		for _, val := range v.all {
 			if !val.used && slices.Contains(kinds, val.kind) && named(val) {
 				val.used = true
@@ -188,17 +187,17 @@ func (v *values) beside(words []string, kinds ...valueKind) *value {
 	return nil
 }
 
-// cutQuotes is the text behind the last value in quotes, whose words name nothing.
+// cutQuotes returns the text after the last quoted value, because quoted words name nothing.
 func cutQuotes(s string) string { return s[strings.LastIndexAny(s, "\"`”")+1:] }
 
 func sameStem(words []string, w string) bool {
 	return slices.ContainsFunc(words, func(have string) bool { return stem(have) == stem(w) })
 }
 
-// mentions reports whether a text has a word, or several that stand together.
+// mentions reports whether a text has a word, or several adjacent words.
 func mentions(text, phrase string) bool { return inOrder(wordsOf(text), wordsOf(phrase)) }
 
-// inOrder reports whether some words stand together, and in their order.
+// inOrder reports whether have contains want as adjacent words in order.
 func inOrder(have, want []string) bool {
 	if len(want) == 0 {
 		return false
@@ -211,11 +210,11 @@ func inOrder(have, want []string) bool {
 	return false
 }
 
-// between are the words of a list.
+// between matches the text between elements of a list.
 var between = regexp.MustCompile(`^\s*(?:,|&|/|\+|and|or|,\s*and|as well as)\s*(?:(?:also|in|for|of|at|to|from|about|on|with)\s+)?(?:the\s+)?$`)
 
-// listedAfter returns the values that the text lists directly behind one: "Oslo,
-// Bergen and Paris". They look like it, and nothing else stands between.
+// listedAfter returns the values that the text lists directly after one: "Oslo, Bergen and
+// Paris". They are of the same kind, with nothing else between them.
 func (v *values) listedAfter(first *value) []*value {
 	var out []*value
 	last := first

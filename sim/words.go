@@ -6,11 +6,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// wordsOf are the words of a text or name, in small letters.
+// wordsOf returns the words of a text or name, in lower case.
 func wordsOf(text string) []string { return words.Split(text) }
 
-// stem takes the endings of English off a word, roughly: words are compared, not
-// shown.
+// stem removes common English endings from a word. It is a rough approximation, used only
+// to compare words.
 func stem(word string) string {
 	for _, end := range []string{"ings", "ing", "ies", "ers", "er", "ed", "es", "s"} {
 		if s, ok := strings.CutSuffix(word, end); ok && len(s) >= 3 {
@@ -20,7 +20,7 @@ func stem(word string) string {
 	return strings.TrimSuffix(word, "e")
 }
 
-// stems are the words of a text that say something, each once, without endings.
+// stems returns the distinct stems of a text, without stop words.
 func stems(text string) []string {
 	var out []string
 	seen := wordSet{}
@@ -33,7 +33,7 @@ func stems(text string) []string {
 	return out
 }
 
-// stopWords say nothing about what is wanted.
+// stopWords carry no information about what the user wants.
 const stopWords = " a about all also am an and any are as at be been but by can could did do does for from give had " +
 	"has have hello hey hi how i if in into is it its let like may me might my need now of off ok on " +
 	"one or our out please s should so some t tell than thanks that the their them then there these " +
@@ -42,19 +42,17 @@ const stopWords = " a about all also am an and any are as at be been but by can 
 
 func isStopWord(w string) bool { return containsWord(stopWords, w) }
 
-// commonVerbs begin the names of many tools, and so say little about which one
-// is meant.
-// They stand here with their endings and without.
+// commonVerbs begin the names of many tools, so they say little about which tool is meant.
+// The list has them with their endings and as stems.
 const commonVerbs = " add call check create creat do fetch find get list make mak new put query read run search set show update updat "
 
 func isCommonVerb(w string) bool { return containsWord(commonVerbs, w) }
 
-// containsWord looks for a word in a list that has a blank around each.
+// containsWord looks up a word in a list that has spaces around each word.
 func containsWord(list, w string) bool { return strings.Contains(list, " "+w+" ") }
 
-// kin are words that people say where a tool has another one: the word of the
-// tool, then theirs.
-var kin = []struct{ tool, said string }{
+// synonyms maps a word in the name of a tool to words that people use instead.
+var synonyms = []struct{ tool, given string }{
 	{"weather", "coat umbrella jacket rain raining snow snowing sunny cold warm hot temperature forecast degrees"},
 	{"forecast", "weather rain snow tomorrow"},
 	{"time", "clock hour late"},
@@ -77,13 +75,13 @@ var kin = []struct{ tool, said string }{
 	{"patch", "edit change fix"},
 }
 
-// kinOf are the stems of what people say for the words of a tool, which has some
-// stems.
-func kinOf(has func(stem string) bool) []string {
+// synonymsOf returns the stems of the synonyms of a tool's words. has reports whether a stem
+// is one of the tool's.
+func synonymsOf(has func(stem string) bool) []string {
 	var out []string
-	for _, k := range kin {
+	for _, k := range synonyms {
 		if has(stem(k.tool)) {
-			out = append(out, stems(k.said)...)
+			out = append(out, stems(k.given)...)
 		}
 	}
 	return out

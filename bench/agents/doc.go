@@ -1,8 +1,8 @@
-// Package agents measures the loop of this module's agents against those of other
-// frameworks: one task, one run, the same bytes from a model on the loopback
-// interface. It is a module of its own, so that package bench stays light.
+// Package agents measures the agent loop of this module against those of other frameworks: one
+// task, one run, the same bytes from a model on the loopback interface. It is a separate
+// module, so that module bench has few dependencies.
 //
-//	go test .                                      # measures, prints the table, fails where we fall behind
+//	go test .                                      # measures, prints the table, fails if we fall behind
 //	go test . -run TestAgents -rounds 80 -update   # also writes the section into ../../docs/benchmarks.md
 //	go test . -run xxx -bench . -cpuprofile cpu    # plain benchmarks, for pprof and benchstat
 //

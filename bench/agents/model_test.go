@@ -14,28 +14,28 @@ import (
 	"testing"
 )
 
-// The task: the model asks for the weather of one place after the other, and then
-// says its answer.
+// The task: the model asks for the weather of one place after the other, and then gives its
+// answer.
 const (
 	turns      = 10
 	prompt     = "How is the weather on the way from Bergen to Oslo?"
 	conclusion = "Snow all the way, from Bergen to Oslo: take a coat."
 	toolName   = "get_weather"
 	toolText   = "Weather forecast of a place."
-	// place begins the names of places. The last one that a request has tells how
-	// far the conversation is, on every wire.
+	// place is the prefix of the names of places. In every API, the last one in a request
+	// shows how far the conversation is.
 	place = "stop-"
 )
 
-// wire is a language in which the model is asked: where, and its answers.
+// wire is an API of the model: its paths and its responses.
 type wire struct {
 	name, model string
-	// base is the path below which clients find the API, path where they ask.
+	// base is the base path that clients need, path the path of requests.
 	base, path string
 	// call and answer are the bytes of the model's turns.
 	call   func(turn int) string
 	answer string
-	// calls reads what a program needs of an answer at the very least.
+	// calls decodes the minimum that a program needs of a response.
 	calls func(body []byte) (name, arguments string, err error)
 }
 
@@ -63,7 +63,7 @@ var (
 				} `json:"choices"`
 			}
 			if err := json.Unmarshal(body, &in); err != nil || len(in.Choices) == 0 {
-				return "", "", fmt.Errorf("no answer: %w", err)
+				return "", "", fmt.Errorf("not a response: %w", err)
 			}
 			for _, c := range in.Choices[0].Message.ToolCalls {
 				return c.Function.Name, c.Function.Arguments, nil
@@ -91,7 +91,7 @@ var (
 				} `json:"output"`
 			}
 			if err := json.Unmarshal(body, &in); err != nil || len(in.Output) == 0 {
-				return "", "", fmt.Errorf("no answer: %w", err)
+				return "", "", fmt.Errorf("not a response: %w", err)
 			}
 			for _, c := range in.Output[0].Content {
 				return "", c.Text, nil
@@ -120,7 +120,7 @@ var (
 				} `json:"candidates"`
 			}
 			if err := json.Unmarshal(body, &in); err != nil || len(in.Candidates) == 0 || len(in.Candidates[0].Content.Parts) == 0 {
-				return "", "", fmt.Errorf("no answer: %w", err)
+				return "", "", fmt.Errorf("not a response: %w", err)
 			}
 			p := in.Candidates[0].Content.Parts[0]
 			return p.FunctionCall.Name, p.Text + string(p.FunctionCall.Args), nil
@@ -142,11 +142,11 @@ const (
 		`"promptTokensDetails":[{"modality":"TEXT","tokenCount":82}]},"modelVersion":"gemini-2.5-flash","responseId":"resp-01"}`
 )
 
-// arguments are those of the call of a turn. No two turns have the same: loops
-// that do not get on are broken.
+// arguments returns the arguments of the call in a turn. They differ in every turn, because
+// some frameworks stop loops that repeat a call.
 func arguments(turn int) string { return fmt.Sprintf(`{"place":"%s%02d","days":3}`, place, turn) }
 
-// next is the turn that a request asks for.
+// next returns the turn that a request asks for.
 func next(body []byte) int {
 	at := bytes.LastIndex(body, []byte(place))
 	if at < 0 {
@@ -156,8 +156,8 @@ func next(body []byte) int {
 	return n + 1
 }
 
-// modelServer is the variable that makes a test binary the model: what it computes
-// must not be counted as the client's.
+// modelServer is the variable that turns a test binary into the model server. A separate
+// process keeps the CPU time of the server out of the client's.
 const modelServer = "DRAGOMAN_TEST_MODEL"
 
 func TestMain(m *testing.M) {
@@ -168,7 +168,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve answers requests in all languages, until its standard input ends.
+// serve serves all APIs until its standard input ends.
 func serve() {
 	answers := map[string][][]byte{}
 	for _, w := range wires {
@@ -187,7 +187,7 @@ func serve() {
 		os.Exit(0)
 	}()
 	fmt.Println(l.Addr())
-	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // for a test, without timeouts
+	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // for a test, no timeouts needed
 		body, err := io.ReadAll(r.Body)
 		turn, known := next(body), answers[r.URL.Path]
 		if err != nil || turn >= len(known) {
@@ -200,8 +200,8 @@ func serve() {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// raw is what everybody has to pay: the requests as our agent sends them, answers
-// that are read whole and decoded once, and nothing done about it.
+// raw is the minimum cost for all: the requests of our agent, responses that are read completely
+// and decoded once, and nothing else.
 func raw(tb testing.TB, w *wire, url string) func() (string, error) {
 	tb.Helper()
 	bodies := recorded(tb, w)

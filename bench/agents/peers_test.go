@@ -49,7 +49,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Question and Forecast are what the one tool takes and gives.
+// Question and Forecast are the input and output of the tool.
 type Question struct {
 	Place string `json:"place"`
 	Days  int    `json:"days"`
@@ -61,14 +61,14 @@ type Forecast struct {
 	Celsius int    `json:"celsius"`
 }
 
-// counter is the tool. It counts how often it was asked as it should be.
-type counter struct{ asked int }
+// counter is the tool. It counts the valid calls.
+type counter struct{ calls int }
 
 func (c *counter) forecast(q Question) (Forecast, error) {
 	if !strings.HasPrefix(q.Place, place) || q.Days != 3 {
-		return Forecast{}, fmt.Errorf("asked for %+v", q)
+		return Forecast{}, fmt.Errorf("invalid question %+v", q)
 	}
-	c.asked++
+	c.calls++
 	return Forecast{Place: q.Place, Sky: "snow", Celsius: -4}, nil
 }
 
@@ -76,10 +76,10 @@ func (c *counter) forecast(q Question) (Forecast, error) {
 type contender struct {
 	name string
 	wire *wire
-	// validates tells what is checked of arguments before the tool has them.
+	// validates describes how arguments are checked before the tool gets them.
 	validates string
 	ours      bool
-	// leads: it is known to take less CPU than ours, and the document says why.
+	// leads: the agent is known to need less CPU than ours; the document has the reasons.
 	leads bool
 	// make returns the task: one run, which ends with the model's answer.
 	make func(tb testing.TB, w *wire, url string, c *counter) func(context.Context) (string, error)
@@ -111,7 +111,7 @@ var contenders = []contender{
 	{"adk v2.2.0", &gemini, bySchema, false, false, adk},
 }
 
-// must stops a test that cannot be set up.
+// must returns a function that ends the test on an error.
 func must[T any](tb testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		tb.Helper()
@@ -151,7 +151,7 @@ func ours(_ testing.TB, w *wire, url string, c *counter) func(context.Context) (
 	}
 }
 
-// oursStored keeps the run in a session, with the journal of effects.
+// oursStored stores the run in a session, with the journal of effects.
 func oursStored(_ testing.TB, w *wire, url string, c *counter) func(context.Context) (string, error) {
 	a := oursWith(w, url, c, nil)
 	return func(ctx context.Context) (string, error) {
@@ -167,7 +167,7 @@ func oursStored(_ testing.TB, w *wire, url string, c *counter) func(context.Cont
 	}
 }
 
-// recorded are the bodies that our agent sends for the task.
+// recorded returns the request bodies that our agent sends for the task.
 func recorded(tb testing.TB, w *wire) (bodies [][]byte) {
 	tb.Helper()
 	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -203,7 +203,7 @@ func einoParts(tb testing.TB, w *wire, url string, c *counter) (*einoopenai.Chat
 	return m, compose.ToolsNodeConfig{Tools: []einotool.BaseTool{t}}
 }
 
-// eino is the agent that its documentation begins with.
+// eino is the agent that the eino documentation starts with.
 func eino(tb testing.TB, w *wire, url string, c *counter) func(context.Context) (string, error) {
 	tb.Helper()
 	m, tools := einoParts(tb, w, url, c)
@@ -231,7 +231,7 @@ func eino(tb testing.TB, w *wire, url string, c *counter) func(context.Context) 
 	}
 }
 
-// einoReact is its older agent, a bare graph.
+// einoReact is the older eino agent, a bare graph.
 func einoReact(tb testing.TB, w *wire, url string, c *counter) func(context.Context) (string, error) {
 	tb.Helper()
 	m, tools := einoParts(tb, w, url, c)
@@ -282,7 +282,7 @@ func fantasyAgent(tb testing.TB, w *wire, url string, c *counter) func(context.C
 	}
 }
 
-// langTool has to decode its arguments itself: the framework knows one string.
+// langTool decodes its arguments itself, because the framework passes only a string.
 type langTool struct{ *counter }
 
 func (langTool) Name() string        { return toolName }
@@ -331,7 +331,7 @@ func adk(tb testing.TB, w *wire, url string, c *counter) func(context.Context) (
 				last.WriteString(p.Text)
 			}
 		}
-		// The next run begins anew.
+		// The next run starts with an empty session.
 		return last.String(), sessions.Delete(ctx, &adksession.DeleteRequest{AppName: "bench", UserID: "user", SessionID: "session"})
 	}
 }
@@ -346,19 +346,19 @@ func adkModel(tb testing.TB, w *wire, url string) adkmodel.LLM {
 	return must[adkmodel.LLM](tb)(openaimodel.NewModel(tb.Context(), w.model, &openaimodel.ClientConfig{APIKey: "key", BaseURL: url + w.base}))
 }
 
-var errAnswer = errors.New("it did not do the task")
+var errAnswer = errors.New("the agent did not complete the task")
 
-// task is a run that is checked: it has the model's answer, and the tool was asked
-// once in every turn.
+// task returns a run that is checked: it must return the model's answer and call the tool once in
+// every turn.
 func (k contender) task(tb testing.TB, url string) func(context.Context) error {
 	tb.Helper()
 	c := &counter{}
 	run := k.make(tb, k.wire, url, c)
 	return func(ctx context.Context) error {
-		c.asked = 0
+		c.calls = 0
 		got, err := run(ctx)
-		if err == nil && (got != conclusion || c.asked != turns) {
-			err = fmt.Errorf("%w: %d calls, %q", errAnswer, c.asked, got)
+		if err == nil && (got != conclusion || c.calls != turns) {
+			err = fmt.Errorf("%w: %d calls, %q", errAnswer, c.calls, got)
 		}
 		return err
 	}

@@ -18,20 +18,20 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the section into ../../docs/benchmarks.md")
-	rounds = flag.Int("rounds", 15, "of each side in turn; the best one counts")
-	date   = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date to write into it")
+	rounds = flag.Int("rounds", 15, "number of rounds of each side; the best one counts")
+	date   = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date for the document")
 )
 
 const (
-	runs    = 12 // of the task in a round
+	runs    = 12 // tasks in a round
 	docPath = "../../docs/benchmarks.md"
-	target  = 1.0 / 3 // of the best of the others
-	failCPU = 2.0     // times another's, where we are not known to be behind
+	target  = 1.0 / 3 // of the best other framework
+	failCPU = 2.0     // times another framework, unless it is known to be faster
 	title   = "## Agents"
 	command = "cd bench/agents && go test . -run TestAgents -rounds 80 -update"
 )
 
-// TestSameTask: what is compared must be the same work with the same result.
+// TestSameTask checks that all sides do the same work with the same result.
 func TestSameTask(t *testing.T) {
 	url := testkit.ChildServer(t, modelServer)
 	for _, k := range contenders {
@@ -52,7 +52,7 @@ func TestSameTask(t *testing.T) {
 	}
 }
 
-// BenchmarkTask is a whole run of each: ten turns with a call, and the answer.
+// BenchmarkTask measures a whole run of each: ten turns with a call, and the answer.
 func BenchmarkTask(b *testing.B) {
 	url := testkit.ChildServer(b, modelServer)
 	for _, k := range contenders {
@@ -70,8 +70,8 @@ func BenchmarkTask(b *testing.B) {
 	}
 }
 
-// cpu is the time that this process has computed, on all threads: that of the
-// garbage collector is the framework's too.
+// cpu returns the CPU time of this process on all threads, including the garbage collection that
+// a framework causes.
 func cpu(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -81,16 +81,16 @@ func cpu(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cost of a task.
+// cost is the cost of a task.
 type cost struct{ cpu, bytes, allocs float64 }
 
-// beyond is what a turn costs more than the raw exchange.
+// beyond returns the cost of a turn in addition to the raw exchange.
 func (c cost) beyond(raw cost) cost {
 	return cost{(c.cpu - raw.cpu) / turns, (c.bytes - raw.bytes) / turns, (c.allocs - raw.allocs) / turns}
 }
 
-// measure runs tasks in turn, so that a disturbance hits all of them, and returns
-// the best of each: what disturbs only ever adds.
+// measure runs tasks alternately, so that other load affects all of them, and returns the best
+// result of each: other load can only add.
 func measure(tb testing.TB, tasks []func(context.Context) error) []cost {
 	tb.Helper()
 	best := make([]cost, len(tasks))
@@ -106,7 +106,7 @@ func measure(tb testing.TB, tasks []func(context.Context) error) []cost {
 	return best
 }
 
-// once is what one of several runs costs.
+// once returns the cost of one of several runs.
 func once(tb testing.TB, task func(context.Context) error) cost {
 	tb.Helper()
 	run := func() {
@@ -114,7 +114,7 @@ func once(tb testing.TB, task func(context.Context) error) cost {
 			tb.Fatal(err)
 		}
 	}
-	run() // the connection is there
+	run() // opens the connection
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -127,17 +127,17 @@ func once(tb testing.TB, task func(context.Context) error) cost {
 	return cost{float64(took) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs, float64(after.Mallocs-before.Mallocs) / runs}
 }
 
-// result is what a turn of a contender costs beyond the raw exchange.
+// result is the cost of a contender's turn in addition to the raw exchange.
 type result struct {
 	contender
 	cost
 }
 
-// TestAgents measures what a turn with a call costs beyond the raw exchange, and
-// prints the table.
+// TestAgents measures the cost of a turn with a call in addition to the raw exchange, and prints
+// the table.
 func TestAgents(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it measures")
+		t.Skip("measuring takes minutes")
 	}
 	url := testkit.ChildServer(t, modelServer)
 	var costs, verdicts strings.Builder
@@ -153,7 +153,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// contest measures everybody on a wire, in turn.
+// contest measures all contenders with an API, alternately.
 func contest(t *testing.T, w *wire, url string) (base cost, results []result) {
 	t.Helper()
 	exchange := raw(t, w, url)
@@ -171,8 +171,8 @@ func contest(t *testing.T, w *wire, url string) (base cost, results []result) {
 	return cost{costs[0].cpu / (turns + 1), costs[0].bytes / (turns + 1), costs[0].allocs / (turns + 1)}, results
 }
 
-// rows writes what everybody costs. CPU time is told in raw exchanges: absolute
-// times would say more about the machine.
+// rows writes the costs. CPU time is given as a multiple of the raw exchange, because absolute
+// times would depend on the machine.
 func rows(doc *strings.Builder, w *wire, base cost, results []result) {
 	own := results[0]
 	fmt.Fprintf(doc, "| %s | the raw exchange itself | | 1 | %.1f | %.0f | | |\n", w.name, base.bytes/1000, base.allocs)
@@ -182,8 +182,8 @@ func rows(doc *strings.Builder, w *wire, base cost, results []result) {
 	}
 }
 
-// judge compares us with the best of the others, and fails where we fall behind
-// one that we were ahead of.
+// judge compares us with the best of the others. It fails if we are slower than a framework that
+// is not known to be faster.
 func judge(t *testing.T, doc *strings.Builder, w *wire, results []result) {
 	t.Helper()
 	var least, lightest *result
@@ -211,14 +211,14 @@ func judge(t *testing.T, doc *strings.Builder, w *wire, results []result) {
 			continue
 		}
 		if own := results[0]; own.bytes > r.bytes {
-			t.Errorf("%s: a turn of ours allocates %.0f bytes, one of %s %.0f", w.name, own.bytes, r.name, r.bytes)
+			t.Errorf("%s: our turn allocates %.0f bytes, a turn of %s %.0f", w.name, own.bytes, r.name, r.bytes)
 		} else if own.cpu > failCPU*r.cpu && !r.leads {
-			t.Errorf("%s: a turn of ours takes %.2f times the CPU of one of %s", w.name, own.cpu/r.cpu, r.name)
+			t.Errorf("%s: our turn needs %.2f times the CPU of a turn of %s", w.name, own.cpu/r.cpu, r.name)
 		}
 	}
 }
 
-// verdict tells whether a promise is kept, in the table's words.
+// verdict returns the words of the table for a promise.
 func verdict(ratio float64) string {
 	switch {
 	case ratio <= target:
@@ -230,7 +230,7 @@ func verdict(ratio float64) string {
 	}
 }
 
-// write puts the section in its place: it is the document's last.
+// write replaces the section in the document, where it is the last one.
 func write(t *testing.T, section string) {
 	t.Helper()
 	doc, err := os.ReadFile(docPath)
@@ -243,37 +243,37 @@ func write(t *testing.T, section string) {
 	}
 }
 
-// text is the section, around its numbers.
+// text is the section with placeholders for the numbers.
 const text = `%s
 
 Written by ` + "`%s`" + ` on %s. Machine class: %d cores, %s/%s, %s.
 
-One task: a model asks for the weather of %d places, one call in each turn, and then answers. The model is a server on the loopback interface, in a process of its own, with the same prerecorded bytes for everybody; answers are whole, not streamed. Every agent has one typed tool, no policy, and the conversation in memory. What a turn costs is the cost of a run less that of the raw exchange, divided by the turns with a call: what is done once per run is in it. The raw exchange is net/http with the requests as our agent sends them, the answer read whole and decoded once into the smallest struct that has the call. CPU is the user and system time of the client's process on all threads, garbage collection included, in raw exchanges of the same wire. All sides ran in turn, in one process; the best of %d rounds of %d runs counts. Every run is checked: the tool was called in each turn with the right arguments, and the answer came out.
+The task: a model asks for the weather of %d places, one call in each turn, and then gives its answer. The model is a server on the loopback interface, in a separate process, with the same prerecorded bytes for all agents; responses are not streamed. Every agent has one typed tool, no policy, and the conversation in memory. The cost of a turn is the cost of a run minus that of the raw exchange, divided by the number of turns with a call, so it includes the work per run. The raw exchange is net/http with the requests of our agent; the response is read completely and decoded once into the smallest struct with the call. CPU is the user and system time of the client process on all threads, garbage collection included, as a multiple of the raw exchange with the same API. All sides ran alternately, in one process; the best of %d rounds of %d runs counts. Every run is checked: the tool must be called in each turn with the right arguments, and the run must return the answer.
 
-Wires: eino (with the OpenAI component of eino-ext v0.1.7), genkit (with its plugin for servers like OpenAI's) and langchaingo speak OpenAI Chat. adk v2.2.0 speaks OpenAI Responses and Gemini, and no Chat: it stands on those. fantasy speaks Chat and Responses. No adapter of ours is in between. Eino has two agents, that of its package adk and the older graph of flow/agent/react; both are here. Arguments are checked as each framework does by itself: eino and langchaingo have nothing to turn on. "In a session" keeps our run in a session.Memory, with the journal of effects and the state after every step, as adk's session service keeps its events; the others keep the messages of the run and nothing more.
+APIs: eino (with the OpenAI component of eino-ext v0.1.7), genkit (with its plugin for OpenAI-compatible servers) and langchaingo use OpenAI Chat. adk v2.2.0 uses OpenAI Responses and Gemini; it has no Chat client. fantasy uses Chat and Responses. There is no adapter of ours in between. Eino has two agents, the one in its package adk and the older graph in flow/agent/react; both are measured. Arguments are checked as each framework does by default; eino and langchaingo have no option for it. "In a session" means that our run is stored in a session.Memory, with the journal of effects and the state after every step, as adk's session service stores its events; the others store only the messages of the run.
 
 | wire | agent | arguments checked | CPU per turn | kB per turn | allocations per turn | their CPU : ours | their bytes : ours |
 |---|---|---|---|---|---|---|---|
 %s
-Promise: CPU and bytes at most those of the best of them. Target: a third.
+Promise: CPU and bytes at most those of the best other framework. Target: a third of them.
 
 | wire | ours | CPU, of the best | promise | bytes, of the best | promise |
 |---|---|---|---|---|---|
 %s
 ` + why
 
-// why says where a promise or the target is missed, and what it is.
+// why explains the missed promises and targets.
 const why = `The CPU promise is missed on OpenAI Chat, and in a session on OpenAI Responses by less than the difference between runs. The promise for allocated bytes is kept without a session. In a session on OpenAI Chat it is missed: the last run measured 1.14 of eino (33.8 kB a turn), because each request offers read_tool_output and has a total timeout, and each turn stores its records. The eino graph takes less CPU than Dragoman. The other eino agent, and fantasy on both OpenAI APIs, take about as much or more; the order changes from run to run. A turn of the graph decodes the response and the arguments, calls the function on the same goroutine, and encodes the messages. It does not validate arguments, changes nothing in the result, and stores nothing. Dragoman does more in every turn. A profile of its process on this API without a session, including the raw exchange, shows (CPU / bytes allocated):
 
-- the scheduler 12 %% of the CPU, garbage collection 7 %%, net/http 23 %% / 17 %%: the raw exchange has its share of these, and eino's graph has them too. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases.
-- dialect, reading the answer, 16 %% / 9 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint. It takes about as long as eino's decoding.
-- dialect with interop, writing the request, 12 %% / 20 %%: most of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request).
+- the scheduler 12 %% of the CPU, garbage collection 7 %%, net/http 23 %% / 17 %%: part of this is the raw exchange, and eino's graph has it too. Only ours are a goroutine for every call, so that a tool that hangs or panics ends the call and not the run, and deadlines for each phase of the exchange.
+- dialect, reading the response, 16 %% / 9 %%: every level is parsed separately, so that unknown fields are kept unchanged, duplicate fields are found, and the message keeps its native form with a fingerprint. It takes about as long as eino's decoding.
+- dialect with interop, writing the request, 12 %% / 20 %%: most of the bytes are the buffer of the request itself. It is larger than theirs, because a fence around every tool output marks it as data for the model (about 200 bytes, repeated in each later request).
 - tool, 13 %% / 17 %%: the arguments are validated by their schema (5 %% / 6 %%), the output is redacted, bounded and fenced, and the call is recorded.
-- the rest of the provider, 8 %% / 24 %%: the registry of names and formats, which belongs to one request (1 %% / 7 %%), headers, deadlines, and a hash of the request for ids that a server leaves out.
-- history, 3 %% of the CPU: calls and results are paired and arranged anew for the target in each turn, in memory that is used again.
-- agent, the loop itself, with the conversation, the records and the watch for circles, 3 %% / 11 %%.
+- the rest of the provider, 8 %% / 24 %%: the registry of names and formats, which is made for each request (1 %% / 7 %%), headers, deadlines, and a hash of the request for ids that a server omits.
+- history, 3 %% of the CPU: calls and results are paired and arranged again for the target in each turn, in reused memory.
+- agent, 3 %% / 11 %%: the loop itself, with the conversation, the records and the detection of repeated calls.
 
-What a session adds is more than a tenth of the CPU and 22 %% of the bytes: the messages and the state are encoded in each step and kept as they are, and the journal is told before and after the call; half of the bytes is what is stored. Eino's graph stores nothing, and to take no more CPU than it does, ours would have to do all of this, the validation and the fence in no time.
+A session adds more than a tenth of the CPU and 22 %% of the bytes: the messages and the state are encoded and stored in each step, and the journal is written before and after the call; half of the bytes are the stored data. Eino's graph stores nothing. To need no more CPU than it does, ours would have to do all of this, the validation and the fence at no cost.
 
-The target of a third is missed for the same reasons wherever the verdict says so. ` + "`go test .` in `bench/agents/`" + ` fails when a turn of ours, without a session, allocates more than one of another framework, or takes twice the CPU of one that is not eino.
+Where the verdict says that the target of a third is missed, the reasons are the same. ` + "`go test .` in `bench/agents/`" + ` fails if our turn without a session allocates more than the turn of another framework, or needs twice the CPU of a framework other than eino.
 `

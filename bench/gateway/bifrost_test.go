@@ -31,15 +31,15 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// translation is a piece of work of both sides: bytes in, bytes out, as they come.
+// translation is a task for both sides: bytes in, bytes out as they arrive.
 type translation struct {
 	name         string
 	in           []byte
 	ours, theirs func(io.Writer, []byte) error
-	// fail is how many times as fast ours must be at least, or the test fails.
+	// fail is the minimum speed of ours relative to theirs; below it, the test fails.
 	fail float64
-	// says is what the bytes that come out say, to compare.
-	says func(testing.TB, []byte) string
+	// meaning returns the meaning of the output, for comparison.
+	meaning func(testing.TB, []byte) string
 }
 
 func translations(tb testing.TB) []translation {
@@ -56,17 +56,17 @@ func translations(tb testing.TB) []translation {
 	var schemas interop.SchemaCache
 	ours := atOnce(func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) })
 	return []translation{
-		{"request, Chat to Anthropic: a tool and two messages", request(dialectname.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, saysRequest},
-		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, saysRequest},
-		{"whole answer, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.7, saysResponse},
+		{"request, Chat to Anthropic: a tool and two messages", request(dialectname.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, requestMeaning},
+		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, requestMeaning},
+		{"whole response, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.7, responseMeaning},
 		{
 			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dialectname.Anthropic), ourStream, bifrostStream, 2.8,
-			func(tb testing.TB, b []byte) string { return said(collect(tb, dialectname.OpenAIChat, b)) },
+			func(tb testing.TB, b []byte) string { return callsOf(collect(tb, dialectname.OpenAIChat, b)) },
 		},
 	}
 }
 
-// atOnce is work whose result comes at once.
+// atOnce adapts a function that returns its whole result.
 func atOnce(f func([]byte) ([]byte, error)) func(io.Writer, []byte) error {
 	return func(w io.Writer, b []byte) error {
 		out, err := f(b)
@@ -77,7 +77,7 @@ func atOnce(f func([]byte) ([]byte, error)) func(io.Writer, []byte) error {
 	}
 }
 
-// ourRequest does what the gateway and its provider do with the conversation.
+// ourRequest does the same work on the conversation as the gateway and its provider.
 func ourRequest(body []byte, schemas *interop.SchemaCache) ([]byte, error) {
 	req, _, err := openaichat.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -135,7 +135,7 @@ func bifrostResponse(body []byte) ([]byte, error) {
 	return sonic.Marshal(response.ToBifrostChatResponse(bifrostContext()))
 }
 
-// bifrostStream is the loop of its Anthropic provider, and the frames of its server.
+// bifrostStream is the loop of bifrost's Anthropic provider, with the frames of its server.
 func bifrostStream(w io.Writer, body []byte) error {
 	ctx := bifrostContext()
 	var out []byte
@@ -194,9 +194,9 @@ func bifrostStream(w io.Writer, body []byte) error {
 	return err
 }
 
-// saysRequest is what a request of Anthropic's asks: how many tools and messages, and
-// the text of all.
-func saysRequest(tb testing.TB, body []byte) string {
+// requestMeaning returns the meaning of an Anthropic request: the number of tools and messages, and
+// all text.
+func requestMeaning(tb testing.TB, body []byte) string {
 	tb.Helper()
 	req, _, err := anthropic.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -219,29 +219,29 @@ func saysRequest(tb testing.TB, body []byte) string {
 	return out.String()
 }
 
-func saysResponse(tb testing.TB, body []byte) string {
+func responseMeaning(tb testing.TB, body []byte) string {
 	tb.Helper()
 	resp, _, err := openaichat.Codec{}.DecodeResponse(body, dialect.DecodeOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return said(resp)
+	return callsOf(resp)
 }
 
-// TestBothTranslateTheSame: what is compared must be the same work with the same result.
+// TestBothTranslateTheSame checks that both sides do the same work with the same result.
 func TestBothTranslateTheSame(t *testing.T) {
 	for _, w := range translations(t) {
 		var own, other bytes.Buffer
 		if err := errors.Join(w.ours(&own, w.in), w.theirs(&other, w.in)); err != nil {
 			t.Fatal(w.name, err)
 		}
-		if a, b := w.says(t, own.Bytes()), w.says(t, other.Bytes()); a != b || len(a) < 10 {
-			t.Errorf("%s: ours says\n%.600s\nbifrost's\n%.600s", w.name, a, b)
+		if a, b := w.meaning(t, own.Bytes()), w.meaning(t, other.Bytes()); a != b || len(a) < 10 {
+			t.Errorf("%s: our result means\n%.600s\nbifrost's means\n%.600s", w.name, a, b)
 		}
 	}
 }
 
-// own is the time that this process has computed, garbage collection included.
+// own returns the CPU time of this process, garbage collection included.
 func own(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -251,11 +251,11 @@ func own(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cost of a translation.
+// cost is the cost of a translation.
 type cost struct{ cpu, bytes, allocs float64 }
 
-// compare has both sides translate in turn, and returns the best of each: what disturbs
-// only ever adds.
+// compare runs both sides alternately and returns the best result of each: other load can only
+// add.
 func (w translation) compare(tb testing.TB) (ours, theirs cost) {
 	tb.Helper()
 	n := max(20, 4_000_000/len(w.in))
@@ -283,7 +283,7 @@ func (w translation) compare(tb testing.TB) (ours, theirs cost) {
 	return best[0], best[1]
 }
 
-// BenchmarkTranslation is for profiles.
+// BenchmarkTranslation is for profiling.
 func BenchmarkTranslation(b *testing.B) {
 	for _, w := range translations(b) {
 		for side, f := range map[string]func(io.Writer, []byte) error{"ours": w.ours, "theirs": w.theirs} {

@@ -14,32 +14,32 @@ import (
 )
 
 var (
-	update  = flag.Bool("update", false, "measure everything, and write the section into ../../docs/benchmarks.md")
-	rounds  = flag.Int("rounds", 3, "of each side in turn; the median counts")
-	streams = flag.Int("streams", 16, "of a round")
-	date    = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date to write into it")
+	update  = flag.Bool("update", false, "measure everything and write the section into ../../docs/benchmarks.md")
+	rounds  = flag.Int("rounds", 3, "number of rounds of each side; the median counts")
+	streams = flag.Int("streams", 16, "streams in a round")
+	date    = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date for the document")
 )
 
-// What is promised, and what the test insists on: times are taken on shared machines, so
-// that a test that is to fail only when the code is slow leaves room for noise.
+// The promises (max, min) and the limits of the test (fail). Times are measured on shared
+// machines, so the limits leave room for noise: the test should fail only if the code is slow.
 const (
 	maxSame, failSame             = 1.10, 1.5 // times a reverse proxy, in one dialect
 	maxTranslated, failTranslated = 2.0, 2.5  // times a reverse proxy, translated
-	minPortkey, failPortkey       = 3.0, 2.5  // times the requests of Portkey's gateway for each core
+	minPortkey, failPortkey       = 3.0, 2.5  // times the requests per core of Portkey's gateway
 	minBifrost                    = 3.0       // times as fast as bifrost's translation
 	docPath                       = "../../docs/benchmarks.md"
 	title                         = "## Gateway"
 	command                       = "cd bench/gateway && go test . -run TestGateway -rounds %d -streams %d -timeout 60m -update"
 )
 
-// measure has contenders work in turn, and returns what a request costs each.
+// measure runs contenders alternately, and returns the cost of a request for each.
 func measure(tb testing.TB, all []contender) []time.Duration {
 	tb.Helper()
 	client := pool()
 	defer client.CloseIdleConnections()
 	for _, c := range all {
 		check(tb, c, client)
-		work(tb, c, client, 2*workers) // the connections are there
+		work(tb, c, client, 2*workers) // opens the connections
 	}
 	took := make([][]time.Duration, len(all))
 	for range *rounds {
@@ -59,7 +59,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// verdict says whether a promise is kept, in the table's words.
+// verdict returns the words of the table for a promise.
 func verdict(kept bool) string {
 	if kept {
 		return "kept"
@@ -67,17 +67,16 @@ func verdict(kept bool) string {
 	return "**missed**"
 }
 
-// The ways that are measured, and those that are measured when nothing is written.
+// The measured ways, and those that are measured without -update.
 var (
 	allWays  = []way{anthropicToAnthropic, responsesToResponses, chatToChat, chatToAnthropic, anthropicToChat}
 	someWays = []way{anthropicToAnthropic, chatToAnthropic}
 )
 
-// TestGateway measures every promise about the speed of the gateway, and prints the
-// tables.
+// TestGateway measures all promises about the speed of the gateway, and prints the tables.
 func TestGateway(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it measures")
+		t.Skip("measuring takes minutes")
 	}
 	var proxies, portkeys, bifrosts, held strings.Builder
 	up := start(t, "upstream", "")
@@ -101,7 +100,7 @@ func TestGateway(t *testing.T) {
 	}
 	for _, table := range []*strings.Builder{&proxies, &portkeys, &bifrosts, &held} {
 		if table.Len() == 0 {
-			t.Fatal("the document has all tables: measure all parts to write it")
+			t.Fatal("the document needs all tables: run all parts to write it")
 		}
 	}
 	write(t, doc)
@@ -148,7 +147,7 @@ func againstPortkey(t *testing.T, doc *strings.Builder, upstream, at string, pid
 			ratio := float64(took[1]) / float64(took[0])
 			fmt.Fprintf(doc, "| %s | %s | %.1f | %s |\n", pace, w, ratio, verdict(ratio >= minPortkey))
 			if pace == burst && ratio < failPortkey {
-				t.Errorf("%s, %s: %.1f times the requests of Portkey's gateway for each core, want %.1f", pace, w, ratio, minPortkey)
+				t.Errorf("%s, %s: %.1f times the requests per core of Portkey's gateway, want %.1f", pace, w, ratio, minPortkey)
 			}
 		}
 	}
@@ -166,7 +165,7 @@ func againstBifrost(t *testing.T, doc *strings.Builder) {
 	}
 }
 
-// holdRow has a gateway hold many streams, where the system lets it.
+// holdRow measures a gateway with many streams, as many as the system allows.
 func holdRow(t *testing.T, doc *strings.Builder, w way, secure bool) {
 	t.Helper()
 	n, wire := manyStreams, "HTTP/1.1"
@@ -182,7 +181,7 @@ func holdRow(t *testing.T, doc *strings.Builder, w way, secure bool) {
 	}
 }
 
-// write puts the section in its place, before that on agents.
+// write replaces the section in the document, before the section on agents.
 func write(t *testing.T, section string) {
 	t.Helper()
 	doc, err := os.ReadFile(docPath)
@@ -200,55 +199,55 @@ func write(t *testing.T, section string) {
 	}
 }
 
-// text is the section, around its numbers.
+// text is the section with placeholders for the numbers.
 const text = `%s
 
 Written by ` + "`%s`" + ` on %s. Machine class: %d cores, %s/%s, %s.
 
-The gateway as ` + "`dragoman serve`" + ` runs it, with a virtual key and its log (into /dev/null), in a process of its own on the loopback interface; the models' server is another process, and so are the clients. An answer is a stream with one call, whose arguments come in %d small events, each written by itself. CPU is the user and system time of the gateway's process on all threads, garbage collection included. %d clients ask at once, over connections that are kept; the sides ran in turn, and the median of %d rounds of %d streams counts. Every side's answer is checked: the call came out with all of its arguments.
+The gateway as ` + "`dragoman serve`" + ` runs it, with a virtual key and its log (to /dev/null), in a separate process on the loopback interface; the model server and the clients are other processes. A response is a stream with one call, whose arguments come in %d small events, each written separately. CPU is the user and system time of the gateway's process on all threads, garbage collection included. %d clients send requests at once, over persistent connections; the sides ran alternately, and the median of %d rounds of %d streams counts. The response of every side is checked: it must have the call with all of its arguments.
 
-"Paced" is a model that says an event each millisecond, quicker than models do: nearly every event is read and written alone, as it is in life. "Burst" is a server that writes all of its events at once, as one does that had the answer in store: hundreds of events are read together, and a proxy that does not look at them has next to nothing to do.
+"Paced" is a model that sends an event each millisecond, faster than real models: nearly every event is read and written separately, as in practice. "Burst" is a server that writes all of its events at once, as if the response were cached: hundreds of events are read together, and a proxy that does not parse them has almost nothing to do.
 
-### CPU of a request, times httputil.ReverseProxy
+### CPU of a request, relative to httputil.ReverseProxy
 
-The reverse proxy has FlushInterval -1, full duplex, and keeps as many connections as ours does. Promise: at most 1.10 in one dialect, where the bytes pass as they are, and 2 where they are translated.
+The reverse proxy has FlushInterval -1, full duplex, and as many persistent connections as ours. Promise: at most 1.10 within one dialect, where bytes pass through unchanged, and at most 2 with translation.
 
 | events | client to model | ours : ReverseProxy | at most | promise |
 |---|---|---|---|---|
 %s
-### Requests for each core, times Portkey's gateway
+### Requests per core, relative to Portkey's gateway
 
-@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the one that npm chooses by itself, streams that need no translation fail). Promise: at least 3 times as many.
+@portkey-ai/gateway %s on Node, with @hono/node-server %s (with the version that npm chooses, streams without translation fail). Promise: at least 3 times as many.
 
 | events | client to model | times as many | promise |
 |---|---|---|---|
 %s
-### Translation, times bifrost's
+### Translation, relative to bifrost
 
-github.com/maximhq/bifrost/core v1.7.13, in one process, the same bytes, no HTTP: the functions that its Anthropic provider calls, with sonic as it uses it. Ours decodes, makes the conversation valid for the model as the gateway does, and encodes. The best of the rounds counts, garbage collection included. Both results say the same. Promise: at least 3 times as fast.
+github.com/maximhq/bifrost/core v1.7.13, in one process, on the same bytes, without HTTP: the functions that its Anthropic provider calls, with sonic as in bifrost. Ours decodes, makes the conversation valid for the model like the gateway, and encodes. The best round counts, garbage collection included. Both results have the same meaning. Promise: at least 3 times as fast.
 
 | work | times as fast | their allocations : ours | their bytes : ours | promise |
 |---|---|---|---|---|
 %s
 ### Slow streams
 
-Each stream says %d words, one each two seconds or so, and none ends before all have begun. Memory is the most that the gateway's process has had resident. Every word of every stream is looked for, in order. The gateway runs with ` + "`GOMEMLIMIT=900MiB`" + `, as in a container of 1 GiB. Promise: 10,000 streams in less than 1 GiB, without a lost event. A row with fewer streams reached the limit on open files: in HTTP/1.1 each stream needs two.
+Each stream sends %d words, about one every two seconds, and none ends before all have started. Memory is the peak resident memory of the gateway process. The test checks every word of every stream, in order. The gateway runs with ` + "`GOMEMLIMIT=900MiB`" + `, as in a container of 1 GiB. Promise: 10,000 streams in less than 1 GiB, without a lost event. A row with fewer streams reached the limit on open files: in HTTP/1.1 each stream needs two.
 
-| client to model | to the model | streams | MiB | KiB each | streams that were not whole | promise |
+| client to model | to the model | streams | MiB | KiB each | incomplete streams | promise |
 |---|---|---|---|---|---|---|
 %s
 ` + why
 
-// why says where a promise is missed, and what it is.
-const why = `Missed, and why:
+// why explains the missed promises.
+const why = `Missed promises, and why:
 
-- In one dialect, paced: from run to run between 1.01 and 1.14 for the same way, so that the promise is kept about as often as not quite. An event costs about 20 µs to be read and to be written, by a profile four fifths of it in the kernel and the scheduler; what we add is to see whether it is whole, whether it counts tokens, and two looks at the clock.
-- In bursts, where the figures of runs differ most (1.3 to 1.9 from Anthropic to Anthropic), the kernel has little to do, and what is done once for each request is seen: the key is checked, the model's name is found and replaced, the answer's end and counts are read with the dialect's own decoder, a line is logged and metrics are counted; 0.1 ms of Anthropic, 0.2 of Chat, 0.4 of Responses. Of a Responses stream all is kept, up to 2 MB, so that one that breaks can be ended as its clients want it.
-- Translated in bursts, an event costs 2 to 3 µs to be read, decoded, encoded and sent, where the proxy copies it in one. By a profile decoding and encoding are less than a third of that; reading and sending in net/http and the kernel are more than half, and for a client of Chat three times as many bytes are sent as came, since every chunk repeats its envelope. Events that come together are sent together; a chunk of Chat that repeats the one before it but for its piece of text is not read anew.
-- Portkey's gateway, paced: what the kernel does is the same for both. By the first table, the reverse proxy itself would not get three times as many in one dialect.
-- bifrost, a small request: no one thing is most of it. By a profile 27 %% of ours is allocating (62 times, for their 295) and 8 %% what writes cost while the collector runs; 10 %% is the two registries of names and formats, to read with and to write with, 8 %% fingerprints, so that what was not changed can go out as it came, 8 %% making the conversation valid, 6 %% looking for members that two readers would read differently. A large request is translated several times as fast.
-- bifrost, a whole answer whose arguments are 4 kB: ours goes over the arguments three times: to look for members that are there twice, to see once more that they are sound before they are written, as an answer may be made by hand, and to quote them, which is 40 %% of its time, at about two bytes a nanosecond. Allocating is 20 %%. sonic, compiled for the machine, goes over them quicker, and bifrost looks for neither.
-- Without ` + "`GOMEMLIMIT`" + `, 10,000 translated streams take up to 1.2 GiB: the collector then lets garbage grow to the size of live memory. In HTTP/1.1 nearly a third of the memory is stacks, 30 KiB for each stream, which has several goroutines of net/http; buffers of net/http are another 9 KiB.
+- Within one dialect, paced: the ratio for the same pair of dialects varies from 1.01 to 1.14 between runs, so the promise is missed in about half of them. Reading and writing an event costs about 20 µs. By a profile, four fifths of that is in the kernel and the scheduler. We add a check whether the event is complete and whether it has token counts, and read the clock twice.
+- In bursts, where runs differ most (1.3 to 1.9 from Anthropic to Anthropic), the kernel has little to do, so the work per request becomes visible: checking the key, finding and replacing the model name, reading the end and the token counts of the response with the dialect's decoder, logging a line and counting metrics. It takes 0.1 ms for Anthropic, 0.2 ms for Chat, and 0.4 ms for Responses. A Responses stream is buffered completely, up to 2 MB, so that a broken stream can be ended in the way its clients expect.
+- With translation, in bursts: reading, decoding, encoding and sending an event costs 2 to 3 µs; the proxy copies it in 1 µs. By a profile, decoding and encoding are less than a third of that; reading and sending in net/http and the kernel are more than half. Chat clients get three times as many bytes as arrive, because every chunk repeats its envelope. Events that arrive together are sent together. A Chat chunk that differs from the previous one only in its text is not parsed again.
+- Portkey's gateway, paced: the work of the kernel is the same for both. By the first table, even the reverse proxy would not serve three times as many requests within one dialect.
+- bifrost, a small request: no single part dominates. By a profile of our side, 27 %% is allocation (62 allocations, bifrost makes 295) and 8 %% is write barriers during garbage collection; 10 %% is the two registries of names and formats, for reading and writing; 8 %% is fingerprints, so that unchanged parts can be passed through; 8 %% is making the conversation valid; 6 %% is the search for duplicate fields. A large request is translated several times as fast.
+- bifrost, a whole response with 4 kB of arguments: our side reads the arguments three times: to find duplicate fields, to validate them again before writing, because a program may have built the response, and to quote them, which is 40 %% of the time, at about two bytes per nanosecond. Allocation is 20 %%. sonic, compiled for the machine, reads them faster, and bifrost makes neither check.
+- Without ` + "`GOMEMLIMIT`" + `, 10,000 translated streams need up to 1.2 GiB, because the collector lets garbage grow to the size of live memory. With HTTP/1.1, nearly a third of the memory is stacks: 30 KiB per stream, for several goroutines of net/http. Buffers of net/http are another 9 KiB per stream.
 
-` + "`go test .` in `bench/gateway/`" + ` fails when the paced figures are above 1.5 and 2.5, when Portkey's gateway in bursts is less than 2.5 times behind, and when bifrost's translation comes closer than it is known to be.
+` + "`go test .` in `bench/gateway/`" + ` fails if the paced ratios are above 1.5 and 2.5, if we serve less than 2.5 times the requests of Portkey's gateway in bursts, or if the lead over bifrost's translation is smaller than the known one.
 `

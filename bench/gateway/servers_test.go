@@ -25,17 +25,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// The variables that make a test binary one of the servers, each in a process of its
-// own: what it computes must not be counted with that of the others.
+// The variables that turn a test binary into one of the servers. Separate processes keep their CPU
+// times apart.
 const (
 	roleVariable     = "DRAGOMAN_TEST_ROLE"
-	upstreamVariable = "DRAGOMAN_TEST_UPSTREAM" // the URL of the models' server
-	certVariable     = "DRAGOMAN_TEST_CERT"     // of the models' server; none: it speaks plain HTTP/1.1
+	upstreamVariable = "DRAGOMAN_TEST_UPSTREAM" // the URL of the model server
+	certVariable     = "DRAGOMAN_TEST_CERT"     // certificate of the model server; without it, the server uses plain HTTP/1.1
 	keyVariable      = "DRAGOMAN_TEST_KEY"
 	profileVariable  = "DRAGOMAN_TEST_PROFILE" // an address for net/http/pprof
 )
 
-// modelKey is what the models' server would take, clientKey what the gateway takes.
+// modelKey is the key of the model server, clientKey the key of the gateway.
 const (
 	modelKey  = "sk-a-key-of-the-upstream"
 	clientKey = "sk-a-key-of-the-client-0123456789"
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is a server until its standard input ends.
+// serve runs a server until its standard input ends.
 func serve(role string) error {
 	raiseFiles()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -81,9 +81,9 @@ func serve(role string) error {
 	}
 }
 
-// newProxy is the least that passes streams on. Without full duplex the server closes
-// the body of a request when the answer begins, while the transport may yet look for
-// its end: streams would break now and then. It keeps as many connections as ours does.
+// newProxy returns a minimal streaming proxy. Without full duplex, the server closes the body of a
+// request when the response begins, while the transport may still wait for its end; streams would
+// break occasionally. It has as many persistent connections as ours.
 func newProxy() http.Handler {
 	to, err := url.Parse(os.Getenv(upstreamVariable))
 	if err != nil {
@@ -91,13 +91,13 @@ func newProxy() http.Handler {
 	}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 has it
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 supports it
 		proxy.ServeHTTP(w, r)
 	})
 }
 
-// serveGateway is "dragoman serve" with a key, a provider of each dialect for each pace,
-// and its log.
+// serveGateway runs "dragoman serve" with a key, a provider of each dialect for each pace, and its
+// log.
 func serveGateway(l net.Listener) error {
 	var file strings.Builder
 	file.WriteString("version: 1\nproviders:\n")
@@ -129,24 +129,24 @@ func start(tb testing.TB, role, upstream string, more ...string) testkit.Child {
 	return testkit.StartChild(tb, append(more, roleVariable+"="+role, upstreamVariable+"="+upstream, keyVariable+"="+modelKey, keyVariable+"_CLIENT="+clientKey)...)
 }
 
-// How the events of a model's stream come: as quick as they can be written, one each
-// millisecond, or now and then.
+// The pace of the events in a model's stream: as fast as possible, one per millisecond, or one
+// every few seconds.
 const (
 	burst = "burst"
 	paced = "paced"
 	slow  = "slow"
 )
 
-// dialectOf is what is spoken at a path.
+// dialectOf returns the dialect of a path.
 var dialectOf = map[string]dragoman.Dialect{
 	"/v1/chat/completions": dialectname.OpenAIChat,
 	"/v1/responses":        dialectname.OpenAIResponses,
 	"/v1/messages":         dialectname.Anthropic,
 }
 
-const events = 500 // of a stream, about
+const events = 500 // approximate number in a stream
 
-// models is a server of models that say the same to everybody.
+// models is a model server that sends everyone the same response.
 type models struct {
 	streams map[dragoman.Dialect][][]byte
 	slowly
@@ -161,18 +161,18 @@ func newModels() http.Handler {
 	return m
 }
 
-// stream is what a model says.
+// stream returns the response of a model.
 func stream(d dragoman.Dialect) []byte {
 	return benchdata.Stream(d, []string{benchdata.Arguments(events * benchdata.StreamFragment)}, benchdata.StreamFragment)
 }
 
-// split cuts a stream into its events.
+// split splits a stream into its events.
 func split(stream []byte) [][]byte {
 	all := bytes.SplitAfter(stream, []byte("\n\n"))
 	return all[:len(all)-1]
 }
 
-// ServeHTTP streams, each event written on its own.
+// ServeHTTP streams a response and writes each event separately.
 func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	pace, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -190,7 +190,7 @@ func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	if pace == slow {
-		m.tell(w, r, d)
+		m.serve(w, r, d)
 		return
 	}
 	out := http.NewResponseController(w)

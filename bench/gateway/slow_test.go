@@ -40,19 +40,19 @@ const (
 	// for a container of maxResident. Without it the collector lets garbage grow to
 	// the size of live memory, and the peak depends on when it happens to run.
 	memoryLimit = "900MiB"
-	// What a slow stream says, and how long it says nothing in between.
+	// The number of events of a slow stream, and the pause between them.
 	slowEvents = 20
 	longPause  = 2 * time.Second
 	shortPause = 100 * time.Millisecond
-	// otherFiles are those that a process has open besides.
+	// otherFiles is the number of other open files of a process.
 	otherFiles = 200
 )
 
-// slowWays are those that are held.
+// slowWays lists the measured ways.
 var slowWays = []way{anthropicToAnthropic, chatToAnthropic, anthropicToChat}
 
-// slowly are the streams of which each says something now and then. None ends before
-// all that are expected have begun.
+// slowly serves streams that send an event every few seconds. No stream ends before all expected
+// streams have started.
 type slowly struct {
 	mu         sync.Mutex
 	open, peak int
@@ -64,7 +64,7 @@ type slowly struct {
 
 func (s *slowly) init() { s.all = make(chan struct{}) }
 
-// expect says how many streams will come; what was is forgotten.
+// expect sets the number of expected streams, and resets the counts.
 func (s *slowly) expect(n string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *slowly) end() {
 	s.open--
 }
 
-// tell tells a stream of numbered words.
-func (s *slowly) tell(w http.ResponseWriter, r *http.Request, d dragoman.Dialect) {
+// serve sends a stream of numbered words.
+func (s *slowly) serve(w http.ResponseWriter, r *http.Request, d dragoman.Dialect) {
 	all, pause := s.begin()
 	defer s.end()
 	out := http.NewResponseController(w)
@@ -124,8 +124,8 @@ func (s *slowly) tell(w http.ResponseWriter, r *http.Request, d dragoman.Dialect
 	}
 }
 
-// numbered is an answer of numbered words, in as many pieces as events that are
-// written at once: what has no word stands beside one that has.
+// numbered returns a response of numbered words, split into as many chunks as are written at once.
+// Events without a word are in the chunk of one that has a word.
 func numbered(d dragoman.Dialect) [][]byte {
 	var begin, end []byte
 	var word func(string) []byte
@@ -154,26 +154,26 @@ func numbered(d dragoman.Dialect) [][]byte {
 	return append(out, end)
 }
 
-// name is the word of an event.
+// name returns the word of an event.
 func name(i int) string { return fmt.Sprintf("<%d>", i) }
 
-// told reports what of the words is missing in an answer.
-func told(answer []byte, d dragoman.Dialect) error {
+// complete returns an error if a response lacks a word or its end.
+func complete(answer []byte, d dragoman.Dialect) error {
 	rest := answer
 	for i := range slowEvents {
 		_, after, found := bytes.Cut(rest, []byte(name(i)))
 		if !found {
-			return fmt.Errorf("event %d is lost", i)
+			return fmt.Errorf("event %d is missing", i)
 		}
 		rest = after
 	}
 	if last := map[dragoman.Dialect]string{dialectname.Anthropic: "message_stop", dialectname.OpenAIChat: "[DONE]"}[d]; !bytes.Contains(rest, []byte(last)) {
-		return errors.New("the end is lost")
+		return errors.New("the end is missing")
 	}
 	return nil
 }
 
-// raiseFiles lets this process open as many files as the system lets it.
+// raiseFiles raises the limit of open files to the maximum, and returns it.
 func raiseFiles() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -185,14 +185,14 @@ func raiseFiles() uint64 {
 		return more.Cur
 	}
 	limit.Cur = limit.Max
-	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // what it was is counted
+	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // the current limit is read below
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
 	return limit.Cur
 }
 
-// resident is the most memory that a process has had.
+// resident returns the peak resident memory of a process.
 func resident(tb testing.TB, pid int) int {
 	tb.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -207,7 +207,7 @@ func resident(tb testing.TB, pid int) int {
 	return kB << 10
 }
 
-// certificate is one for this machine, with its key.
+// certificate creates a certificate for this machine, with its key.
 func certificate(tb testing.TB) (file string) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -235,8 +235,8 @@ func certificate(tb testing.TB) (file string) {
 	return file
 }
 
-// hold has a gateway hold streams, and returns how much memory it took, and how many were
-// not whole.
+// hold runs streams through a gateway, and returns its peak memory and the number of incomplete
+// streams.
 func hold(t *testing.T, n int, w way, secure bool) (most, lost int) {
 	t.Helper()
 	var env []string
@@ -271,12 +271,12 @@ func hold(t *testing.T, n int, w way, secure bool) (most, lost int) {
 		t.Errorf("%s streams were open at once, want %d", peak, n)
 	}
 	if lost > 0 {
-		t.Errorf("%d of %d streams were not whole", lost, n)
+		t.Errorf("%d of %d streams were incomplete", lost, n)
 	}
 	return resident(t, gate.PID), lost
 }
 
-// open opens streams and reads all of them, and returns how many were not whole.
+// open opens streams, reads all of them, and returns the number of incomplete ones.
 func open(t *testing.T, n int, w way, gate testkit.Child) (lost int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -285,13 +285,13 @@ func open(t *testing.T, n int, w way, gate testkit.Child) (lost int) {
 	defer client.CloseIdleConnections()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	door := make(chan struct{}, 100) // so many are let in at once
+	door := make(chan struct{}, 100) // limits the requests that start at once
 	for range n {
 		wg.Go(func() {
 			door <- struct{}{}
 			answer, err := w.ask(ctx, client, gate.URL, slow, func() { <-door })
 			if err == nil {
-				err = told(answer, w.client)
+				err = complete(answer, w.client)
 			}
 			if err != nil {
 				mu.Lock()
@@ -306,11 +306,11 @@ func open(t *testing.T, n int, w way, gate testkit.Child) (lost int) {
 	return lost
 }
 
-// TestSlowStreamsAreHeldWithLittleMemory: each of many streams says something now and
-// then, none is lost, and the gateway stays small.
+// TestSlowStreamsAreHeldWithLittleMemory checks that many slow streams are complete, and that the
+// gateway needs little memory.
 func TestSlowStreamsAreHeldWithLittleMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a while")
+		t.Skip("takes minutes")
 	}
 	n := someStreams
 	if os.Getenv("DRAGOMAN_LONG") != "" {
@@ -318,9 +318,9 @@ func TestSlowStreamsAreHeldWithLittleMemory(t *testing.T) {
 	}
 	files := int(raiseFiles())
 	if files < n+otherFiles {
-		t.Skipf("%d streams need more open files than the %d that may be open", n, files)
+		t.Skipf("%d streams need more than the %d open files that are allowed", n, files)
 	}
-	// Each stream is a connection of a client and, in HTTP/1.1, one to the model.
+	// Each stream needs a connection to the client and, with HTTP/1.1, one to the model.
 	secure := files < 2*n+otherFiles
 	for _, w := range slowWays {
 		t.Run(w.String(), func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// way is from the dialect of a client to that of a model.
+// way is a pair of dialects: the client's and the model's.
 type way struct{ client, model dragoman.Dialect }
 
 var (
@@ -39,7 +39,7 @@ var names = map[dragoman.Dialect]string{dialectname.Anthropic: "Anthropic", dial
 
 func (w way) String() string { return names[w.client] + " to " + names[w.model] }
 
-// translated reports whether the answer has to be.
+// translated reports whether the response must be translated.
 func (w way) translated() bool { return w.client != w.model }
 
 func codecOf(d dragoman.Dialect) dialect.Codec {
@@ -53,17 +53,17 @@ func codecOf(d dragoman.Dialect) dialect.Codec {
 	}
 }
 
-// path is where a dialect is spoken.
+// path returns the path of a dialect.
 func path(d dragoman.Dialect) string {
-	for path, spoken := range dialectOf {
-		if spoken == d {
+	for path, dialect := range dialectOf {
+		if dialect == d {
 			return path
 		}
 	}
 	return ""
 }
 
-// request is what everybody asks for.
+// request returns the request of all contenders.
 func request(d dragoman.Dialect, model string) []byte {
 	const tool = `"name":"write_file","description":"Writes a file.",`
 	const schema = `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`
@@ -81,12 +81,12 @@ func request(d dragoman.Dialect, model string) []byte {
 	}
 }
 
-// modelName is the model that a gateway is asked for.
+// modelName returns the model name in a request to a gateway.
 func (w way) modelName(pace string) string {
 	return map[dragoman.Dialect]string{dialectname.Anthropic: "anthropic-", dialectname.OpenAIChat: "chat-", dialectname.OpenAIResponses: "responses-"}[w.model] + pace + "/some-model"
 }
 
-// ask asks the gateway, says when the answer has begun, and returns all of it.
+// ask sends a request to the gateway, calls began when the response starts, and returns all of it.
 func (w way) ask(ctx context.Context, client *http.Client, at, pace string, began func()) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+path(w.client), bytes.NewReader(request(w.client, w.modelName(pace))))
 	if err != nil {
@@ -94,10 +94,10 @@ func (w way) ask(ctx context.Context, client *http.Client, at, pace string, bega
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+clientKey)
-	return answered(client, req, began)
+	return send(client, req, began)
 }
 
-func answered(client *http.Client, req *http.Request, began func()) ([]byte, error) {
+func send(client *http.Client, req *http.Request, began func()) ([]byte, error) {
 	req.Header.Set("Content-Type", "application/json")
 	if strings.HasSuffix(req.URL.Path, "/messages") {
 		req.Header.Set("Anthropic-Version", "2023-06-01")
@@ -115,12 +115,12 @@ func answered(client *http.Client, req *http.Request, began func()) ([]byte, err
 	return body, err
 }
 
-// contender is somebody whose work is measured.
+// contender is a server to measure.
 type contender struct {
 	name string
 	pid  int
 	ask  func(context.Context, *http.Client) ([]byte, error)
-	// says is what the answer must be, as the client's codec understands it.
+	// client is the dialect in which the response is checked.
 	client dragoman.Dialect
 }
 
@@ -128,7 +128,7 @@ func gatewayContender(at string, pid int, w way, pace string) contender {
 	return contender{"ours", pid, func(ctx context.Context, c *http.Client) ([]byte, error) { return w.ask(ctx, c, at, pace, func() {}) }, w.client}
 }
 
-// proxyContender passes on what the model says: its dialect is the client's.
+// proxyContender passes the model's response through: its dialect is the client's.
 func proxyContender(at string, pid int, w way, pace string) contender {
 	return contender{"ReverseProxy", pid, func(ctx context.Context, c *http.Client) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/"+pace+path(w.model), bytes.NewReader(request(w.model, "some-model")))
@@ -136,11 +136,11 @@ func proxyContender(at string, pid int, w way, pace string) contender {
 			return nil, err
 		}
 		req.Header.Set("Authorization", "Bearer "+modelKey)
-		return answered(c, req, func() {})
+		return send(c, req, func() {})
 	}, w.model}
 }
 
-// cpu is the time that the threads of a process have computed.
+// cpu returns the CPU time of all threads of a process.
 func cpu(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -151,7 +151,7 @@ func cpu(tb testing.TB, pid int) time.Duration {
 	for _, file := range threads {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
 		if err != nil {
@@ -162,9 +162,9 @@ func cpu(tb testing.TB, pid int) time.Duration {
 	return time.Duration(sum)
 }
 
-const workers = 8 // clients at once
+const workers = 8 // concurrent clients
 
-// work has a contender answer n requests, and returns what one costs it.
+// work sends n requests to a contender, and returns the CPU time per request.
 func work(tb testing.TB, c contender, client *http.Client, n int) time.Duration {
 	tb.Helper()
 	before := cpu(tb, c.pid)
@@ -188,8 +188,7 @@ func work(tb testing.TB, c contender, client *http.Client, n int) time.Duration 
 	return (cpu(tb, c.pid) - before) / time.Duration(n)
 }
 
-// check makes sure that the answer of a contender is the right one: the call with all of
-// its arguments.
+// check checks the response of a contender: the call with all of its arguments.
 func check(tb testing.TB, c contender, client *http.Client) {
 	tb.Helper()
 	body, err := c.ask(tb.Context(), client)
@@ -202,13 +201,13 @@ func check(tb testing.TB, c contender, client *http.Client) {
 	}
 }
 
-// calls are the calls of an answer that is a stream.
+// calls returns the calls of a streamed response.
 func calls(tb testing.TB, d dragoman.Dialect, body []byte) string {
 	tb.Helper()
-	return said(collect(tb, d, body))
+	return callsOf(collect(tb, d, body))
 }
 
-// collect reads a stream.
+// collect decodes a stream.
 func collect(tb testing.TB, d dragoman.Dialect, body []byte) *dragoman.Response {
 	tb.Helper()
 	resp, err := dragoman.Collect(dialect.Events(codecOf(d).NewStreamDecoder(dialect.DecodeOptions{}), bytes.NewReader(body)))
@@ -218,8 +217,8 @@ func collect(tb testing.TB, d dragoman.Dialect, body []byte) *dragoman.Response 
 	return resp
 }
 
-// said are the calls of an answer.
-func said(resp *dragoman.Response) string {
+// callsOf returns the calls of a response.
+func callsOf(resp *dragoman.Response) string {
 	var out strings.Builder
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
@@ -231,7 +230,7 @@ func said(resp *dragoman.Response) string {
 	return out.String()
 }
 
-// pool is a small one of connections that are kept.
+// pool returns a client with a small pool of persistent connections.
 func pool() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}
 }

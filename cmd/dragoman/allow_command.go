@@ -20,7 +20,7 @@ type commandFlags struct {
 }
 
 func (c *commandFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.patterns, "allow-command", nil, "a pattern of commands that need no approval, such as \"go test ...\"; may be repeated")
+	f.StringArrayVar(&c.patterns, "allow-command", nil, "run commands that match this pattern without approval, such as \"go test ...\"; may be repeated")
 }
 
 // check parses the patterns.
@@ -29,7 +29,7 @@ func (c *commandFlags) check() (err error) {
 		return nil
 	}
 	if c.list, err = shell.Allow(c.patterns...); err != nil {
-		return misused("--allow-command: %w", err)
+		return usageError("--allow-command: %w", err)
 	}
 	return nil
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// canonical reads and writes what the root package stores, as if it were a wire
-// language. It has no streams: who converts asks first.
+// canonical is a codec for the canonical form, the JSON that the root package stores. It
+// has no stream coders: callers check for sniff.Canonical before they use them.
 type canonical struct{}
 
 var _ dialect.Codec = canonical{}
 
-// canonicalLanguage is how the command line knows it.
+// canonicalLanguage returns the canonical form as a language of the command line.
 func canonicalLanguage() language {
 	return language{canonical{}, []string{"canonical", "dragoman"}, "messages", "", ""}
 }
@@ -65,7 +65,7 @@ func (canonical) DecodeError(status int, _ http.Header, body []byte) *dragoman.A
 	return &dragoman.APIError{Status: status, Message: string(body)}
 }
 
-// stored is the JSON of a canonical value, in the characters it has.
+// stored returns the JSON of a canonical value, without escaping HTML characters.
 func stored(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -74,7 +74,7 @@ func stored(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// storedList reads a list of stored values, or one that stands alone.
+// storedList reads a list of stored values, or a single value.
 func storedList[T any](data []byte) (list []T, single bool, err error) {
 	if single = bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); single {
 		list = make([]T, 1)

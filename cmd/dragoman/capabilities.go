@@ -22,10 +22,10 @@ func (l language) target(model, file string, set []string) (targets.Target, erro
 		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}
 		m, err := c.Open(l.provider + "/" + cmp.Or(model, "unknown"))
 		if err != nil && file == "" {
-			return t, failed("%w", unopened("DRAGOMAN_MODELS", err))
+			return t, failed("%w", nameSource("DRAGOMAN_MODELS", err))
 		}
 		if err != nil {
-			return t, failed("%w", unopened("--model-file", err))
+			return t, failed("%w", nameSource("--model-file", err))
 		}
 		client, ok := m.(*provider.Client)
 		if !ok {
@@ -52,18 +52,21 @@ func setCapability(caps *targets.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
 		if known := capname.Flag.Names(); !slices.Contains(known, name) {
-			return misused("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
+			return usageError("unknown --capability %q: \"dragoman convert --help\" lists all%s", name, words.Meant(name, known))
 		}
-		return misused("--capability %w", err)
+		return usageError("--capability %w", err)
 	}
 	return nil
 }
 
-// helpCapabilities lists the capabilities for help texts, in lines.
-func helpCapabilities() string {
+// helpCapabilities lists the capabilities for help texts.
+func helpCapabilities() string { return helpNames(capname.Flag.Names()) }
+
+// helpNames lists names for help texts, in lines of at most 80 characters.
+func helpNames(names []string) string {
 	var b strings.Builder
 	width := 80
-	for i, name := range capname.Flag.Names() {
+	for i, name := range names {
 		if i > 0 {
 			b.WriteByte(',')
 		}

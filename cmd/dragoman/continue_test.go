@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestContinueUsesTheModelOfTheSession(t *testing.T) {
+func TestContinueUsesSessionModel(t *testing.T) {
 	_, do := runs(t)
 	sent := chatConfig(t, "")
 	if r := do(nil, "--session", "trip", "--model", "work/m", "one"); r.code != exitOK {
@@ -17,7 +17,7 @@ func TestContinueUsesTheModelOfTheSession(t *testing.T) {
 	}
 	for i, args := range [][]string{{"--session", "trip"}, {"--continue"}} {
 		r := do(nil, append(args, "more")...)
-		if r.code != exitOK || len(*sent) != i+2 || !strings.Contains(r.err, "Using work/m, the last model of session trip. --model picks another.") {
+		if r.code != exitOK || len(*sent) != i+2 || !strings.Contains(r.err, "Using work/m, the last model of session trip. Use --model to choose another.") {
 			t.Errorf("%q: %+v, %q", args, r, *sent)
 		}
 	}
@@ -30,7 +30,7 @@ func TestContinueUsesTheModelOfTheSession(t *testing.T) {
 	}
 }
 
-func TestTheSimulatorDoesNotContinueASessionOfAnotherModel(t *testing.T) {
+func TestSimulatorDoesNotContinueRealSession(t *testing.T) {
 	_, do := runs(t)
 	sent := chatConfig(t, "")
 	if r := do(nil, "--session", "trip", "--model", "work/m", "one"); r.code != exitOK {
@@ -42,7 +42,7 @@ func TestTheSimulatorDoesNotContinueASessionOfAnotherModel(t *testing.T) {
 	}
 	t.Setenv("DRAGOMAN_MODEL", "")
 	t.Setenv("DRAGOMAN_CONFIG", "") // the provider is unknown now
-	if r := do(nil, "--session", "trip", "more"); r.code != exitFailed || r.out != "" || !strings.Contains(r.err, "the last model of session trip") || !strings.Contains(r.err, "--model picks another") {
+	if r := do(nil, "--session", "trip", "more"); r.code != exitFailed || r.out != "" || !strings.Contains(r.err, "the last model of session trip") || !strings.Contains(r.err, "choose another with --model") {
 		t.Errorf("%+v", r)
 	}
 	if len(*sent) != 1 {
@@ -50,10 +50,10 @@ func TestTheSimulatorDoesNotContinueASessionOfAnotherModel(t *testing.T) {
 	}
 }
 
-// hinted returns the arguments of the command that a hint names.
+// hinted returns the arguments of the command in a hint.
 func hinted(t *testing.T, text string) []string {
 	t.Helper()
-	_, line, ok := strings.Cut(text, "o on with: dragoman ")
+	_, line, ok := strings.Cut(text, "ontinue with: dragoman ")
 	if !ok {
 		t.Fatalf("no hint in %q", text)
 	}
@@ -65,7 +65,7 @@ func hinted(t *testing.T, text string) []string {
 	return args
 }
 
-func TestTheHintOfARunWorksAsPrinted(t *testing.T) {
+func TestRunHintWorksAsPrinted(t *testing.T) {
 	dir, do := runs(t)
 	write(t, dir, "policy.yaml", "version: 1\n")
 	write(t, dir, "a.txt", "one")
@@ -84,14 +84,14 @@ func TestTheHintOfARunWorksAsPrinted(t *testing.T) {
 		t.Errorf("%d %s", code, stderr.String())
 	}
 	if r := sessionsOf(nil, "list", "--sessions", db); strings.Count(r.out, "sim/planner") != 1 {
-		t.Errorf("there are more sessions: %+v", r)
+		t.Errorf("the hint created another session: %+v", r)
 	}
 	if _, err := os.Stat(os.Getenv("DRAGOMAN_SESSIONS")); err == nil {
 		t.Error("the hint used another file")
 	}
 }
 
-func TestTheHintsOfSessionsNameTheFile(t *testing.T) {
+func TestSessionsHintsNameTheFile(t *testing.T) {
 	_, do := runs(t)
 	db := filepath.Join(t.TempDir(), "s.db")
 	if r := do(nil, "--sessions", db, "--session", "trip", "--model", "sim/echo", "hi"); r.code != exitOK {
@@ -104,7 +104,7 @@ func TestTheHintsOfSessionsNameTheFile(t *testing.T) {
 	}
 }
 
-func TestANewSessionByNameIsReported(t *testing.T) {
+func TestNewNamedSessionIsReported(t *testing.T) {
 	_, do := runs(t)
 	if r := do(nil, "--session", "trip", "--model", "sim/echo", "hi"); !strings.Contains(r.err, "New session trip.\n") {
 		t.Errorf("%+v", r)
@@ -127,7 +127,7 @@ func onlyID(t *testing.T) string {
 	return list[0].ID
 }
 
-func TestANameThatIsTooShortBeginsNoSession(t *testing.T) {
+func TestTooShortSessionNameIsRefused(t *testing.T) {
 	_, do := runs(t)
 	if r := do(nil, "--model", "sim/echo", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
@@ -139,7 +139,7 @@ func TestANameThatIsTooShortBeginsNoSession(t *testing.T) {
 	onlyID(t)
 }
 
-func TestABranchHasAShortName(t *testing.T) {
+func TestBranchHasShortName(t *testing.T) {
 	_, do := runs(t)
 	if r := do(nil, "--session", "trip", "--model", "sim/echo", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
@@ -149,13 +149,13 @@ func TestABranchHasAShortName(t *testing.T) {
 	}
 }
 
-func TestDeleteNamesTheWholeName(t *testing.T) {
+func TestDeleteNeedsFullName(t *testing.T) {
 	_, do := runs(t)
 	if r := do(nil, "--model", "sim/echo", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
 	id := onlyID(t)
-	if r := sessionsOf(nil, "delete", id[:4]); r.code != exitFailed || !strings.Contains(r.err, "delete needs the whole name: "+id) {
+	if r := sessionsOf(nil, "delete", id[:4]); r.code != exitFailed || !strings.Contains(r.err, "delete needs the full name: "+id) {
 		t.Errorf("%+v", r)
 	}
 	onlyID(t)

@@ -26,31 +26,32 @@ func newConvert() *cobra.Command {
 	var fail []string
 	cmd := &cobra.Command{
 		Use:   "convert --to LANGUAGE [FILE]",
-		Short: "Turn a request, response, stream, message list or tools into another wire language",
-		Long: `Convert reads a file, or standard input, in any of the wire languages and writes
-it in another. It guesses what it reads, and says on standard error what it took
-it for and what could not be kept. Each line of that says where: in the input
-while it reads; in the canonical form, as dragoman stores it, while it writes.
-With --report json that is one JSON document, also when something went wrong
-(docs/command.md has its fields).
+		Short: "Convert a request, response, stream, messages or tools to another wire language",
+		Long: `Convert reads a file, or standard input, in any wire language and writes it in another
+one. It detects the language and the kind of the input. On standard error it reports what
+it detected and what was lost in the conversion. The path of each loss points into the
+input (losses while reading) or into the canonical form, which is the form that dragoman
+stores (losses while writing). With --report json, the report is one JSON document, also
+after an error; docs/command.md describes its fields.
 
-A request becomes one that the target accepts: calls and results are paired and
-ordered, names and ids made legal, schemas lowered. The text of a stream is
-converted as it comes, and not held, but for OpenAI Responses, which says all of
-it again at its end. The arguments of calls are held until the answer has ended:
-only then is it known that they may run. Many long calls take memory.
+A converted request is one that the target accepts: calls and results are paired and
+ordered, names and ids are made valid, and schemas are simplified. Text in streams is
+converted chunk by chunk without buffering, except for OpenAI Responses, whose streams
+repeat the whole text at the end. Arguments of tool calls are buffered until the response
+is complete, because only then is it known that the calls may run. Many long calls need
+memory.
 
 Languages:` + helpLanguages() + `
-  canonical                 or dragoman: the stored form itself, but for streams
+  canonical                 or dragoman: the stored form; not for streams
 
-Models of one language differ in what they accept. A request, messages or tools are
-written for the model that --model names, or else the request: settings that it is
-known to refuse are dropped, for example (docs/providers.md, "Models"). --model also
-names the model in the result; APIs that have it in the URL name none in the body.
---capability sets a capability, or with name=false unsets one that the model is known
-to have:` + helpCapabilities() + `.
+Models of one language differ in what they accept. Requests, messages and tools are
+converted for the model that --model or else the request names. For example, settings
+that the model is known to refuse are dropped (docs/providers.md, "Models"). --model also
+sets the model name in the result, unless the API has the model in the URL. --capability
+NAME declares that the model has a capability, and NAME=false that it does not. The
+capabilities are:` + helpCapabilities() + `.
 
-Tools are also read as MCP servers list them (--from mcp).`,
+Tools can also be in the format that MCP servers list them in (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json
   curl -sN localhost:8080/v1/chat/completions -d @request.json | dragoman convert --to responses --kind stream
   dragoman convert --to gemini --kind tools --fail-on dropped tools.json
@@ -64,43 +65,43 @@ Tools are also read as MCP servers list them (--from mcp).`,
 				return err
 			}
 			err = c.command(cmd, args, from, to, kind, fail)
-			return c.said.tell(cmd.ErrOrStderr(), asJSON, err)
+			return c.result.finish(cmd.ErrOrStderr(), asJSON, err)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "the wire language to write, or canonical")
-	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: guessed)")
-	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
-	f.StringVar(&c.model, "model", "", "name this model in the result, where it has a place for one, and mind what is known of it")
-	f.StringVar(&c.facts, "model-file", "", "a file that adds facts about models, or changes them (default: the variable DRAGOMAN_MODELS)")
-	f.StringSliceVar(&c.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
-	f.StringVar(&report, "report", "text", "how to report: text or json")
-	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesized, moved, info, warn, serious")
-	f.BoolVar(&c.lift, "lift-errors", false, `take "ERROR: " at the start of a tool result for its error flag`)
-	f.BoolVar(&c.abandon, "abandon", false, "also give up calls without a result at the very end, which are refused otherwise; those that a message follows are given up in any case")
+	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: detected)")
+	f.StringVar(&kind, "kind", "", "the kind of input: request, response, stream, messages or tools (default: detected)")
+	f.StringVar(&c.model, "model", "", "convert for this model, and set its name in the result")
+	f.StringVar(&c.facts, "model-file", "", "a file that adds or changes facts about models (default: the variable DRAGOMAN_MODELS)")
+	f.StringSliceVar(&c.capabilities, "capability", nil, "a capability of the model or server: name, name=false or name=value")
+	f.StringVar(&report, "report", "text", "report format: text or json")
+	f.StringSliceVar(&fail, "fail-on", nil, "exit with code 3 if there are losses of these kinds or severities: dropped, lowered, renamed, synthesized, moved, info, warn, serious")
+	f.BoolVar(&c.lift, "lift-errors", false, `treat a tool result that starts with "ERROR: " as an error result`)
+	f.BoolVar(&c.abandon, "abandon", false, "also give up calls without a result at the end of the conversation, instead of failing; earlier calls without a result are always given up")
 	return cmd
 }
 
-// conversion is one run of convert.
+// conversion holds the flags and the state of one run of convert.
 type conversion struct {
 	to            language
 	model         string
 	facts         string
 	capabilities  []string
 	lift, abandon bool
-	said          converted
+	result        converted
 }
 
-// command is a run of convert from its command line.
+// command runs convert with the values of its flags.
 func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind string, fail []string) error {
 	if to == "" {
-		return misused("convert needs --to, the wire language to write:%s", helpLanguages())
+		return usageError("missing --to, the wire language to write:%s", helpLanguages())
 	}
 	var err error
 	if c.to, err = convertibleNamed(to); err != nil {
 		return err
 	}
-	c.said.To = c.to.Dialect()
+	c.result.To = c.to.Dialect()
 	if _, err := c.to.target(c.model, c.facts, c.capabilities); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind s
 	if err := c.run(in, cmd.OutOrStdout(), k, source); err != nil {
 		return err
 	}
-	return forbidden.check(c.said.lines())
+	return forbidden.check(c.result.lines())
 }
 
 func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from dragoman.Dialect) error {
@@ -153,7 +154,7 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 	if err != nil {
 		return failed("%w", err)
 	}
-	c.said.Or = c.otherwise(data, body)
+	c.result.Or = c.alternatives(data, body)
 	if !bytes.HasSuffix(body, []byte("\n")) {
 		body = append(body[:len(body):len(body)], '\n')
 	}
@@ -163,9 +164,9 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 	return nil
 }
 
-// document converts what is no stream.
+// document converts an input that is not a stream.
 func (c *conversion) document(data []byte) ([]byte, error) {
-	switch c.said.Kind {
+	switch c.result.Kind {
 	case sniff.Request:
 		return c.request(data)
 	case sniff.Response:
@@ -177,15 +178,14 @@ func (c *conversion) document(data []byte) ([]byte, error) {
 	}
 }
 
-// otherwise are the languages that the input could be in as well, and that would
-// make something else of it than body: where it is the same there is nothing to
-// choose.
-func (c *conversion) otherwise(data, body []byte) (or []dragoman.Dialect) {
-	for _, d := range c.said.Or {
+// alternatives returns the other languages that the input could be in. It leaves out
+// languages that give the same result as body, because then there is nothing to choose.
+func (c *conversion) alternatives(data, body []byte) (or []dragoman.Dialect) {
+	for _, d := range c.result.Or {
 		other := *c
-		other.said = converted{From: d, To: c.said.To, Kind: c.said.Kind}
+		other.result = converted{From: d, To: c.result.To, Kind: c.result.Kind}
 		got, err := other.document(data)
-		if err != nil || !bytes.Equal(got, body) || !slices.Equal(other.said.graver(), c.said.graver()) {
+		if err != nil || !bytes.Equal(got, body) || !slices.Equal(other.result.aboveInfo(), c.result.aboveInfo()) {
 			or = append(or, d)
 		}
 	}
@@ -198,28 +198,28 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 	switch {
 	case err == nil:
 	case errors.Is(err, sniff.ErrUnknown) && from == sniff.MCP && kind == "":
-		return failed(`this is no tool as MCP servers list them, with a name and an "inputSchema"%s`, looksLike(data, kind, from))
+		return failed(`the input is not an MCP tool, which has a name and an "inputSchema"%s`, looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && kind != "":
-		return failed("cannot tell in which wire language these %s are; %s%s", plurals[kind], settles(kind, from), looksLike(data, kind, from))
+		return failed("cannot detect the wire language of these %s; %s%s", plurals[kind], flagHint(kind, from), looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && from != "":
-		return failed("cannot tell what of %s the input is; %s%s", from, settles(kind, from), looksLike(data, kind, from))
+		return failed("cannot detect which kind of %s document the input is; %s%s", from, flagHint(kind, from), looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown):
-		return failed("cannot tell what the input is; %s", settles(kind, from))
+		return failed("cannot detect the wire language and kind of the input; %s", flagHint(kind, from))
 	case errors.As(err, &ambiguous):
-		return failed("%w; --from says which", err)
+		return failed("%w; use --from to choose", err)
 	default:
-		return failed("%w; if it is something else, %s", err, settles(kind, from))
+		return failed("%w; if that is wrong, %s", err, flagHint(kind, from))
 	}
 	if g.Dialect == sniff.MCP && g.Kind != sniff.Tools {
-		return failed("MCP servers list tools, and have no %s of a model%s", g.Kind, looksLike(data, kind, from))
+		return failed("MCP has only tools, not a model %s%s", g.Kind, looksLike(data, kind, from))
 	}
-	c.said = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
+	c.result = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
 	return nil
 }
 
-func (c *conversion) lost(in step, rep dragoman.Report) {
+func (c *conversion) addLosses(in step, rep dragoman.Report) {
 	for _, l := range rep.Losses {
-		c.said.Losses = append(c.said.Losses, loss{Step: in, Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: plain(l.Detail), From: l.From, To: l.To})
+		c.result.Losses = append(c.result.Losses, loss{Step: in, Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: plain(l.Detail), From: l.From, To: l.To})
 	}
 }
 
@@ -227,11 +227,11 @@ func (c *conversion) decodeOptions() dialect.DecodeOptions {
 	return dialect.DecodeOptions{LiftErrors: c.lift, DeltasOnly: true}
 }
 
-func (c *conversion) from() language { return languageOf(c.said.From) }
+func (c *conversion) from() language { return languageOf(c.result.From) }
 
 func (c *conversion) request(data []byte) ([]byte, error) {
 	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
-	c.lost(reading, rep)
+	c.addLosses(reading, rep)
 	if err != nil {
 		return nil, placed(data, err)
 	}
@@ -251,62 +251,61 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		o.Abandon = codes.AbandonAll
 	}
 	req, rep, err = history.Normalize(req, o)
-	c.lost(normalising, rep)
+	c.addLosses(normalizing, rep)
 	if errors.Is(err, dragoman.ErrUnsettledCalls) {
-		return nil, fmt.Errorf("%w (--abandon gives them up)", err)
+		return nil, fmt.Errorf("%w (use --abandon to give them up)", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	enc, err := wirekit.EncodeNormalized(c.to, req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
-	c.lost(writing, enc.Report)
+	c.addLosses(writing, enc.Report)
 	if err != nil {
 		return enc.Body, err
 	}
-	c.missModel(req)
+	c.reportMissingModel(req)
 	return enc.Body, nil
 }
 
-// missModel reports that a request names no model in a language that wants one
-// in the body. Between two requests of one language nothing is missing that was
-// there.
-func (c *conversion) missModel(req *dragoman.Request) {
-	if req.Model != "" || c.to.Limits().ModelInURL || c.said.From == c.to.Dialect() {
+// reportMissingModel reports a loss if a request has no model and the target language has the model
+// in the body. It does not if the source language is the same: then nothing was lost.
+func (c *conversion) reportMissingModel(req *dragoman.Request) {
+	if req.Model != "" || c.to.Limits().ModelInURL || c.result.From == c.to.Dialect() {
 		return
 	}
-	where := "it had none"
+	where := "the input has none"
 	if c.from().Limits().ModelInURL {
-		where = fmt.Sprintf("%s has it in the URL, which is not part of the input", c.said.From)
+		where = fmt.Sprintf("%s has the model in the URL, which is not part of the input", c.result.From)
 	}
-	c.said.Losses = append(c.said.Losses, loss{
+	c.result.Losses = append(c.result.Losses, loss{
 		Step: writing, Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/model",
-		Detail: fmt.Sprintf("the request names no model: %s; --model names one", where),
+		Detail: fmt.Sprintf("the request has no model: %s; set it with --model", where),
 	})
 }
 
 func (c *conversion) response(data []byte) ([]byte, error) {
 	resp, rep, err := c.from().DecodeResponse(data, c.decodeOptions())
-	c.lost(reading, rep)
+	c.addLosses(reading, rep)
 	if err != nil {
 		return nil, placed(data, err)
 	}
 	enc, err := c.to.EncodeResponse(resp, dialect.EncodeOptions{Model: c.model})
-	c.lost(writing, enc.Report)
+	c.addLosses(writing, enc.Report)
 	return enc.Body, err
 }
 
 func (c *conversion) stream(in io.Reader, out io.Writer) error {
-	if c.to.Dialect() == sniff.Canonical || c.said.From == sniff.Canonical {
-		return failed("the canonical form of a stream is events in memory, which are not stored; convert a response")
+	if c.to.Dialect() == sniff.Canonical || c.result.From == sniff.Canonical {
+		return failed("the canonical form has no streams: convert a response instead")
 	}
-	if c.said.From == c.to.Dialect() && c.model == "" {
+	if c.result.From == c.to.Dialect() && c.model == "" {
 		return c.unchangedStream(in, out)
 	}
 	from := c.from().NewStreamDecoder(c.decodeOptions())
 	to := c.to.NewStreamEncoder(dialect.EncodeOptions{Model: c.model, StreamUsage: true})
 	err := dialect.Translate(out, to, from, in)
-	c.lost(reading, from.Report())
-	c.lost(writing, to.Report())
+	c.addLosses(reading, from.Report())
+	c.addLosses(writing, to.Report())
 	if err != nil {
 		return failed("%w", err)
 	}
@@ -327,8 +326,8 @@ func (c *conversion) unchangedStream(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// messages converts a list of messages, or a single one, by way of a request
-// that holds nothing else.
+// messages converts a list of messages, or a single one. It puts them into a request that
+// has nothing else.
 func (c *conversion) messages(data []byte) ([]byte, error) {
 	req, single, err := c.readMessages(data)
 	if err != nil {
@@ -345,8 +344,8 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
-	c.lost(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
-		return !strings.HasPrefix(l.Path, "/messages") // which is of the request that never was
+	c.addLosses(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
+		return !strings.HasPrefix(l.Path, "/messages") // other paths point into the generated request
 	})})
 	if err != nil {
 		return nil, err
@@ -357,9 +356,9 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 	}
 	for _, name := range []string{"system", "systemInstruction", "instructions"} {
 		if written[name] != nil {
-			c.said.Losses = append(c.said.Losses, loss{
+			c.result.Losses = append(c.result.Losses, loss{
 				Step: writing, Kind: dragoman.Dropped, Severity: dragoman.Serious, Path: "/messages",
-				Detail: fmt.Sprintf("the system's words belong to %q, beside the messages of %s; convert a whole request to keep them", name, c.to.Dialect()),
+				Detail: fmt.Sprintf("%[2]s has system messages in the request field %[1]q, not in the messages; convert a whole request to keep them", name, c.to.Dialect()),
 			})
 		}
 	}
@@ -374,9 +373,9 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 	return list, nil
 }
 
-// readMessages reads messages into a request that holds nothing else.
+// readMessages reads messages into a request that has nothing else.
 func (c *conversion) readMessages(data []byte) (req *dragoman.Request, single bool, err error) {
-	if c.said.From == sniff.Canonical {
+	if c.result.From == sniff.Canonical {
 		list, single, err := storedList[dragoman.Message](data)
 		return &dragoman.Request{Messages: list}, single, err
 	}
@@ -389,15 +388,15 @@ func (c *conversion) readMessages(data []byte) (req *dragoman.Request, single bo
 	for i := range rep.Losses {
 		rep.Losses[i].Path = strings.TrimPrefix(rep.Losses[i].Path, around.at)
 	}
-	c.lost(reading, rep)
+	c.addLosses(reading, rep)
 	return req, single, placed(data, around.inside(err))
 }
 
-// envelope is what is put around a part of a request, so that it is one: its
-// places are not those of the input.
+// envelope is the JSON around a part of a request that makes it a complete request. Paths
+// and offsets in it differ from those of the input.
 type envelope struct {
 	before, after string
-	// at is the pointer of what is inside.
+	// at is the JSON pointer of the part inside the envelope.
 	at string
 }
 
@@ -405,7 +404,7 @@ func (e envelope) put(data []byte) []byte {
 	return slices.Concat([]byte(e.before), data, []byte(e.after))
 }
 
-// inside is an error with its place in the input.
+// inside returns a decode error with the path and offset in the input.
 func (e envelope) inside(err error) error {
 	var at *dragoman.DecodeError
 	if !errors.As(err, &at) {

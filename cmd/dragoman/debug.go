@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// wireLog shows what a provider logs, all of it, to who watches a run: the short
-// values on the first line, and bodies, headers and losses on lines of their own,
-// unescaped so that JSON can be read and copied.
+// wireLog is a slog handler that prints the log of a provider in full, for --debug. Short
+// values go on the first line. Bodies, headers and losses go on lines of their own, not
+// escaped, so that JSON can be read and copied.
 type wireLog struct {
-	t     *teller
+	t     *printer
 	attrs []slog.Attr
 }
 
-// Enabled reports true: the wire is logged at debug level.
+// Enabled returns true, because providers log requests and responses at debug level.
 func (wireLog) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle shows one record.
+// Handle prints one record.
 func (l wireLog) Handle(_ context.Context, r slog.Record) error {
 	var first, rest strings.Builder
 	fmt.Fprintf(&first, "[%s]", r.Message)
@@ -40,15 +40,15 @@ func (l wireLog) Handle(_ context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	l.t.notef("%s", shown(first.String()+rest.String())) // servers have their words in it
+	l.t.notef("%s", printable(first.String()+rest.String())) // the text may come from a server
 	return nil
 }
 
-// WithAttrs is the log with more to show.
+// WithAttrs returns a handler that adds attrs to each record.
 func (l wireLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	l.attrs = append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)
 	return l
 }
 
-// WithGroup is the same log: nobody groups here.
+// WithGroup returns l: providers do not use groups.
 func (l wireLog) WithGroup(string) slog.Handler { return l }

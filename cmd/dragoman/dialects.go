@@ -12,14 +12,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/text/words"
 )
 
-// language is a dialect as the command line knows it.
+// language is a wire language with the names that the command line accepts for it.
 type language struct {
 	dialect.Codec
-	// short is what people call it.
+	// short holds the common names.
 	short []string
-	// list is the member of a request that holds the conversation.
+	// list is the field of a request that holds the conversation.
 	list string
-	// provider is the built-in provider of the vendor, whose models are known.
+	// provider is the built-in provider of the vendor; its model facts apply.
 	provider string
 	// toolTypes are the only tool types of the language; its vendor refuses others. Empty
 	// means that providers add types.
@@ -38,8 +38,7 @@ func languages() (out []language) {
 	return out
 }
 
-// languageNamed finds a language by its name, long or short, among all wire languages
-// and more.
+// languageNamed finds a language by one of its names, among all wire languages and more.
 func languageNamed(name string, more ...language) (language, error) {
 	all := append(languages(), more...)
 	for _, l := range all {
@@ -48,7 +47,7 @@ func languageNamed(name string, more ...language) (language, error) {
 		}
 	}
 	known, names := languageNames(all)
-	return language{}, misused("unknown wire language %q: known are %s%s", name, known, words.Meant(name, names))
+	return language{}, usageError("unknown wire language %q: known languages are %s%s", name, known, words.Meant(name, names))
 }
 
 // languageNames returns a list of languages for an error, and all of their names.
@@ -65,8 +64,8 @@ func languageNames(all []language) (list string, names []string) {
 	return strings.Join(known, ", "), names
 }
 
-// convertibleNamed is languageNamed for what convert reads and writes, which is
-// the canonical form too.
+// convertibleNamed finds a language that convert reads and writes: a wire language or the
+// canonical form.
 func convertibleNamed(name string) (language, error) {
 	return languageNamed(name, canonicalLanguage())
 }
@@ -76,7 +75,7 @@ func languageOf(d dragoman.Dialect) language {
 	return all[slices.IndexFunc(all, func(l language) bool { return l.Dialect() == d })]
 }
 
-// sourceNamed finds what tools and the rest are read as; find knows the languages.
+// sourceNamed returns the dialect that a --from value names. It finds languages with find.
 func sourceNamed(name string, find func(string) (language, error)) (dragoman.Dialect, error) {
 	if name == "" || name == string(sniff.MCP) {
 		return dragoman.Dialect(name), nil
@@ -88,14 +87,14 @@ func sourceNamed(name string, find func(string) (language, error)) (dragoman.Dia
 	return l.Dialect(), nil
 }
 
-// plurals are the kinds in words.
+// plurals names the content of each kind of input, for errors.
 var plurals = map[sniff.Kind]string{
-	sniff.Request: "members of a request", sniff.Response: "members of a response", sniff.Stream: "events",
+	sniff.Request: "request fields", sniff.Response: "response fields", sniff.Stream: "events",
 	sniff.Messages: "messages", sniff.Tools: "tools",
 }
 
-// kindNamed finds a kind of object by its name; tool and message are taken for
-// the lists they would be in.
+// kindNamed finds a kind of input by its name. It also accepts the singular words tool and
+// message.
 func kindNamed(name string) (sniff.Kind, error) {
 	if name == "tool" || name == "message" {
 		name += "s"

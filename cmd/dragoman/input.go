@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 )
 
-// reader returns a reader of what came, without a mark of its byte order, which
-// some editors put before a text.
+// reader returns a buffered reader that skips a byte order mark, which some editors write
+// at the start of a file.
 func reader(in io.Reader) *bufio.Reader {
 	r := bufio.NewReaderSize(in, sniff.HeadSize)
 	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
@@ -25,7 +25,7 @@ func reader(in io.Reader) *bufio.Reader {
 	return r
 }
 
-// readDocument reads one JSON document, and says where it is none.
+// readDocument reads one JSON document. The error for invalid JSON contains the position.
 func readDocument(in io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, bodies.DefaultMax+1))
 	switch {
@@ -40,9 +40,9 @@ func readDocument(in io.Reader) ([]byte, error) {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			offset := syntax.Offset - 1 // it counts the byte that is wrong
+			offset := syntax.Offset - 1 // syntax.Offset includes the invalid byte
 			if strings.Contains(err.Error(), "unexpected end") {
-				offset = int64(len(bytes.TrimRight(data, " \t\r\n"))) // the end of the last line begins no other
+				offset = int64(len(bytes.TrimRight(data, " \t\r\n"))) // report the last line with content
 			}
 			return nil, failed("the input is not valid JSON: %w at %s", err, place(data, offset))
 		}
@@ -51,14 +51,13 @@ func readDocument(in io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// place says where the byte at an offset stands, both counted as editors and
-// errors do: lines from one, bytes from zero and from the beginning of the input.
+// place describes the position of an offset: the byte counts from 0, the line from 1.
 func place(data []byte, offset int64) string {
 	offset = min(max(offset, 0), int64(len(data)))
 	return fmt.Sprintf("byte %d, line %d", offset, 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
-// placed adds the line to an error that knows its byte.
+// placed adds the line number to a decode error that has a byte offset.
 func placed(data []byte, err error) error {
 	var at *dragoman.DecodeError
 	if errors.As(err, &at) && at.Offset >= 0 && at.Offset <= int64(len(data)) {
@@ -67,25 +66,25 @@ func placed(data []byte, err error) error {
 	return err
 }
 
-// settles names the flags that say what the input is, as far as they were not
-// given, with the words they take.
-func settles(kind sniff.Kind, from dragoman.Dialect) string {
+// flagHint returns the part of an error that names the missing flags, --from and --kind, and
+// the values they accept.
+func flagHint(kind sniff.Kind, from dragoman.Dialect) string {
 	kinds := slices.DeleteFunc(slices.Clone(sniff.Kinds), func(k sniff.Kind) bool {
-		return k == sniff.Stream && from == sniff.Canonical // which has none
+		return k == sniff.Stream && from == sniff.Canonical // the canonical form has no streams
 	})
 	asFrom, asKind := fmt.Sprintf("--from (%s)", list(sourceWords(kind), "or")), fmt.Sprintf("--kind (%s)", list(kinds, "or"))
 	switch {
 	case kind == "" && from == "":
-		return asFrom + " and " + asKind + " say it"
+		return asFrom + " and " + asKind + " specify it"
 	case kind == "":
-		return asKind + " says it"
+		return asKind + " specifies it"
 	default:
-		return asFrom + " says it"
+		return asFrom + " specifies it"
 	}
 }
 
-// sourceWords are the words that --from takes for a kind of input; an empty one
-// is any.
+// sourceWords returns the values that --from accepts for a kind of input. The empty kind
+// means any kind.
 func sourceWords(kind sniff.Kind) []string {
 	var words []string
 	for _, l := range languages() {
@@ -100,8 +99,8 @@ func sourceWords(kind sniff.Kind) []string {
 	return words
 }
 
-// looksLike is what the input would be taken for without the flags that were
-// given, as the end of an error; empty where nobody knows.
+// looksLike returns the end of an error that says how the input would be read without the
+// given flags. It is empty if that is unknown.
 func looksLike(data []byte, kind sniff.Kind, from dragoman.Dialect) string {
 	g, err := sniff.Of(data, "", "")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// at starts the program at a terminal, as its own.
+// at starts the program with a terminal as its controlling terminal.
 func at(t *testing.T, program *os.File, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), self(t), append([]string{"run", "--model", "sim/planner"}, args...)...)
@@ -23,7 +23,7 @@ func at(t *testing.T, program *os.File, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestC4_AnInterruptAtTheQuestionRunsNothingAndIsSaidByTheExitCode(t *testing.T) {
+func TestC4_InterruptAtQuestionRunsNothing(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
 	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
@@ -33,22 +33,22 @@ func TestC4_AnInterruptAtTheQuestionRunsNothingAndIsSaidByTheExitCode(t *testing
 	_ = program.Close()
 	seen := talk(t, keys, "\n> ", "\x03")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(seen, "go on with: dragoman run --session") {
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(seen, "continue with: dragoman run --session") {
 		t.Errorf("exit code %d\n%s", code, seen)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil {
-		t.Error("it was written")
+		t.Error("the file was written")
 	}
 }
 
-// Where the question goes elsewhere than to who types, nobody is asked: what the
-// model says on the screen must not get the answer.
-func TestC1_AQuestionThatNobodySeesIsNotAsked(t *testing.T) {
+// If standard error is not the terminal, the user cannot see the question. Then the program
+// must not ask: output of the model on the screen could get the answer.
+func TestC1_InvisibleQuestionIsNotAsked(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
 	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
-	var told bytes.Buffer
-	cmd.Stderr = &told
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func TestC1_AQuestionThatNobodySeesIsNotAsked(t *testing.T) {
 	}
 	seen := talk(t, keys, "", "")
 	_ = cmd.Wait()
-	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil || !strings.Contains(told.String(), "no approver is attached") {
-		t.Errorf("%v\n%s\n%s", err, seen, told.String())
+	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil || !strings.Contains(stderr.String(), "no approver is attached") {
+		t.Errorf("%v\n%s\n%s", err, seen, stderr.String())
 	}
 }
 
-// What does not heed the first interrupt is ended by the second.
-func TestC4_ASecondInterruptEndsTheProgram(t *testing.T) {
+// The second interrupt ends a program that does not react to the first one.
+func TestC4_SecondInterruptEndsProgram(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestC4_ASecondInterruptEndsTheProgram(t *testing.T) {
 	defer f.Close()
 	done := make(chan struct{})
 	go func() { defer close(done); _ = cmd.Wait() }()
-	for { // the second counts once the first was heard
+	for { // the second interrupt counts only after the first was handled
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-done:
@@ -90,13 +90,13 @@ func TestC4_ASecondInterruptEndsTheProgram(t *testing.T) {
 			}
 			return
 		case <-t.Context().Done():
-			t.Fatal("it still waits")
-		case <-time.After(20 * time.Millisecond): // a flood of them breaks the race detector's own runtime
+			t.Fatal("the program is still running")
+		case <-time.After(20 * time.Millisecond): // too many signals break the runtime of the race detector
 		}
 	}
 }
 
-// A call that a killed process had begun is neither run again nor refused.
+// A call that a killed process had started is neither run again nor refused.
 func TestL14_KilledCommandIsNotRefusedWithoutATerminal(t *testing.T) {
 	dir, sessions := t.TempDir(), filepath.Join(t.TempDir(), "s.db")
 	run := func(args ...string) *exec.Cmd {
@@ -112,7 +112,7 @@ func TestL14_KilledCommandIsNotRefusedWithoutATerminal(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = cmd.Wait() }()
-	for { // until the command has begun
+	for { // until the command has started
 		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
 			break
 		}

@@ -29,27 +29,32 @@ func newLint() *cobra.Command {
 	var quiet bool
 	var known modelFlags
 	cmd := &cobra.Command{
-		Use:   "lint --for LANGUAGE [FILE]",
-		Short: "Say which tools a target would reject or weaken, why, and what it would get",
-		Long: `Lint reads tools in any of the wire languages, or as MCP servers list them: one
-tool, a list, or a whole request. For each it prints a verdict to standard output:
-ok, repaired (sent, but changed) or dropped (the target cannot take it), the
-reasons, and how the schema that is sent differs from the one that was written.
-Places are those of the tool in the canonical form, where every tool has its
-schema in /parameters. With --report json the verdicts are one JSON document, and
-so is what goes wrong, on standard error (docs/command.md has the fields).
+		Use:   "lint --for TARGET [FILE]",
+		Short: "Check which tools a model API would reject or change, and why",
+		Long: `Lint reads tools in any wire language, or in the format that MCP servers list them in:
+one tool, a list of tools, or a whole request. For each tool it prints a verdict to
+standard output:
 
-Tools that are written in the target's own form are judged like any other, by what
-the target promises to take; a request that is converted into its own language
-keeps them as they are.
+  ok         the target accepts the tool unchanged
+  repaired   the tool is sent, but changed
+  dropped    the target cannot accept the tool
+
+After the verdict, lint prints the reasons and how the schema that is sent differs from
+the original. Paths point into the canonical form of the tool, which has the schema in
+/parameters. With --report json, the verdicts are one JSON document on standard output,
+and an error is one JSON document on standard error; docs/command.md describes the
+fields.
+
+Tools in the target's own format are judged like all others, by what the target promises
+to accept. A request that is converted to its own language keeps them unchanged.
 
 Targets:` + helpLanguages() + `
 
-or one of the surfaces that take schemas, where names are judged as in the language
-of the tools: ` + strings.Join(surfaces(), ", ") + `.
+or a schema surface, which is one place of an API that accepts schemas. Names are then
+judged by the language of the surface. The surfaces are:` + helpNames(surfaces()) + `.
 
---model and --capability say for which model of the target, as convert --help
-tells; without the first it is the one that a request names.`,
+--model and --capability describe the model, as in "dragoman convert --help". The default
+model is the one that the request names.`,
 		Example: `  dragoman lint --for gemini tools.json
   dragoman lint --for openai.strict --fail-on dropped < tools.json
   dragoman lint --for anthropic --report json request.json`,
@@ -77,7 +82,7 @@ tells; without the first it is the one that a request names.`,
 			defer done()
 			r := reader(in)
 			if head, _ := r.Peek(sniff.HeadSize); sniff.IsStream(head) {
-				return noTools("a stream, or several documents one after the other")
+				return noTools("a stream, or several JSON documents")
 			}
 			data, err := readDocument(r)
 			if err != nil {
@@ -91,12 +96,12 @@ tells; without the first it is the one that a request names.`,
 			if err != nil {
 				return err
 			}
-			l := linted{For: target, Reading: plainly(rep.Losses)}
+			l := linted{For: target, Reading: plainLosses(rep.Losses)}
 			if l.Tools, err = judgeAll(specs, judge); err != nil {
 				return failed("%w", err)
 			}
 			if caps.NoMixedTools {
-				unmix(l.Tools, specs)
+				dropMixedHosted(l.Tools, specs)
 			}
 			if asJSON {
 				err = writeJSON(cmd.OutOrStdout(), l)
@@ -110,36 +115,37 @@ tells; without the first it is the one that a request names.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&target, "for", "", "the wire language, or schema surface, to judge for")
-	f.StringVar(&from, "from", "", "the wire language of the input, or mcp (default: guessed)")
-	f.StringVar(&known.model, "model", "", "judge for this model of the target")
-	f.StringVar(&known.facts, "model-file", "", "a file that adds facts about models, or changes them (default: the variable DRAGOMAN_MODELS)")
-	f.StringSliceVar(&known.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
-	f.StringVar(&report, "report", "text", "how to report: text or json")
-	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesized, moved, info, warn, serious")
-	f.BoolVar(&quiet, "quiet", false, "leave out tools that are ok")
+	f.StringVar(&target, "for", "", "the target: a wire language or a schema surface")
+	f.StringVar(&from, "from", "", "the wire language of the input, or mcp (default: detected)")
+	f.StringVar(&known.model, "model", "", "judge for this model of the target (default: the model that the request names)")
+	f.StringVar(&known.facts, "model-file", "", "a file that adds or changes facts about models (default: the variable DRAGOMAN_MODELS)")
+	f.StringSliceVar(&known.capabilities, "capability", nil, "a capability of the model or server: name, name=false or name=value")
+	f.StringVar(&report, "report", "text", "report format: text or json")
+	f.StringSliceVar(&fail, "fail-on", nil, "exit with code 3 if there are losses of these kinds or severities: dropped, lowered, renamed, synthesized, moved, info, warn, serious")
+	f.BoolVar(&quiet, "quiet", false, "do not print tools that are ok")
 	return cmd
 }
 
-// modelFlags say for which model of a target.
+// modelFlags holds the flags that describe the model of a target.
 type modelFlags struct {
 	model        string
 	facts        string
 	capabilities []string
 }
 
-// target is the one to judge for; data is the request that may name a model.
+// target returns the target to judge for. Without --model, it reads the model from data,
+// which may be a request.
 func (m modelFlags) target(l language, data []byte) (targets.Target, error) {
 	model := m.model
 	if model == "" {
 		var body struct{ Model, ModelID string }
-		_ = json.Unmarshal(data, &body) // a list of tools names none
+		_ = json.Unmarshal(data, &body) // a list of tools has no model
 		model = cmp.Or(body.Model, body.ModelID)
 	}
 	return l.target(model, m.facts, m.capabilities)
 }
 
-// lintInput reads the tools of whatever came.
+// lintInput reads the tools of a tool, a list of tools, or a request.
 func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	none := dragoman.Report{}
 	if g, err := sniff.Of(data, sniff.Request, ""); err == nil && g.Dialect == sniff.Canonical && (from == "" || from == g.Dialect) {
@@ -148,7 +154,7 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 			return nil, none, failed("%w", err)
 		}
 		if len(req.Tools) == 0 {
-			return nil, none, noTools("a stored request without tools")
+			return nil, none, noTools("a request in canonical form without tools")
 		}
 		return req.Tools, none, nil
 	}
@@ -156,12 +162,12 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if err != nil {
 		return nil, none, failed("%w", err)
 	}
-	if what := toolless(data, elements, from); what != "" {
+	if what := describeToolless(data, elements, from); what != "" {
 		return nil, none, noTools(what)
 	}
 	if from == "" {
 		if from = cmp.Or(toolLanguage(elements), requestLanguage(data)); from == "" {
-			return nil, none, failed("cannot tell in which language these tools are written; %s", settles(sniff.Tools, ""))
+			return nil, none, failed("cannot detect the wire language of these tools; %s", flagHint(sniff.Tools, ""))
 		}
 	}
 	specs, rep, err := readTools(data, from)
@@ -169,33 +175,33 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 		return nil, rep, failed("%w", err)
 	}
 	for i, el := range elements {
-		if other := meantFor(el, from); other != "" {
-			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is no tool of %s, but one of %s, which --from %[2]s reads", languageWord(from), languageWord(other))
+		if other := likelyLanguage(el, from); other != "" {
+			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is a tool of %[2]s, not of %[1]s; read it with --from %[2]s", languageWord(from), languageWord(other))
 		}
 	}
 	return specs, rep, nil
 }
 
-// meantFor is the language of a tool that is read as one of from, and says less so
-// than in its own; empty for none.
-func meantFor(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
+// likelyLanguage returns the language of a tool that is complete in that language, but
+// incomplete if it is read as from. It returns "" if there is no such language.
+func likelyLanguage(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
 	g, err := sniff.Of(el, sniff.Tools, "")
-	if err != nil || g.Dialect == from || g.Dialect == sniff.Canonical || saysAll(el, from) || !saysAll(el, g.Dialect) {
+	if err != nil || g.Dialect == from || g.Dialect == sniff.Canonical || isCompleteTool(el, from) || !isCompleteTool(el, g.Dialect) {
 		return ""
 	}
 	return g.Dialect
 }
 
-// saysAll reports whether a tool is a function of a language, with a name and what
-// it takes.
-func saysAll(el json.RawMessage, from dragoman.Dialect) bool {
+// isCompleteTool reports whether el, read in the language from, is a function with a name and
+// parameters.
+func isCompleteTool(el json.RawMessage, from dragoman.Dialect) bool {
 	specs, _, err := readTools(slices.Concat([]byte{'['}, el, []byte{']'}), from)
 	return err == nil && len(specs) > 0 && !slices.ContainsFunc(specs, func(s dragoman.ToolSpec) bool {
 		return s.Kind == codes.ToolHosted || s.Name == "" || s.Kind == codes.ToolFunction && len(s.Parameters) == 0
 	})
 }
 
-// toolLanguage is the language of the first tool that shows one.
+// toolLanguage returns the language of the first tool whose language can be detected.
 func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
 	for _, el := range elements {
 		if g, err := sniff.Of(el, sniff.Tools, ""); err == nil {
@@ -205,8 +211,8 @@ func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
 	return ""
 }
 
-// requestLanguage is the language of a request, where there is no doubt: its tools
-// may all be the provider's own, which show none.
+// requestLanguage returns the language of a request if it is unambiguous. It is used if
+// the tools do not show their language, as hosted tools do not.
 func requestLanguage(data []byte) dragoman.Dialect {
 	if g, err := sniff.Of(data, "", ""); err == nil && g.Kind == sniff.Request && len(g.Or) == 0 {
 		return g.Dialect
@@ -214,21 +220,21 @@ func requestLanguage(data []byte) dragoman.Dialect {
 	return ""
 }
 
-// noTools says what came, and what lint takes.
+// noTools returns the error for an input that has no tools; what describes the input.
 func noTools(what string) error {
-	return failed("this looks like %s; there is no tool in it to judge: lint takes one tool, a list of them, or a request that has some", what)
+	return failed("no tools to check: the input looks like %s; give a tool, a list of tools, or a request with tools", what)
 }
 
-// toolless says in words what a document is in which there is no tool; empty
-// where there may be one.
-func toolless(data []byte, elements []json.RawMessage, from dragoman.Dialect) string {
-	if toolLanguage(elements) != "" || len(elements) > 0 && from != "" && saysAll(elements[0], from) {
+// describeToolless describes a document that has no tools. It returns "" if the document may have
+// tools.
+func describeToolless(data []byte, elements []json.RawMessage, from dragoman.Dialect) string {
+	if toolLanguage(elements) != "" || len(elements) > 0 && from != "" && isCompleteTool(elements[0], from) {
 		return ""
 	}
-	standsAlone := len(elements) == 1 && bytes.Equal(elements[0], bytes.TrimSpace(data))
+	single := len(elements) == 1 && bytes.Equal(elements[0], bytes.TrimSpace(data))
 	g, err := sniff.Of(data, "", "")
 	switch {
-	case err == nil && g.Kind == sniff.Request && (standsAlone || len(elements) == 0):
+	case err == nil && g.Kind == sniff.Request && (single || len(elements) == 0):
 		return fmt.Sprintf("a request of %s without tools", g.Dialect)
 	case err == nil && g.Kind == sniff.Response:
 		return fmt.Sprintf("a response of %s", g.Dialect)
@@ -237,14 +243,14 @@ func toolless(data []byte, elements []json.RawMessage, from dragoman.Dialect) st
 	case len(elements) == 0:
 		return "an empty list of tools"
 	case isSchema(elements[0]):
-		return `a JSON Schema without a tool around it, as in {"name": "some_tool", "inputSchema": …}`
+		return `a JSON Schema without a tool; wrap it, as in {"name": "some_tool", "inputSchema": …}`
 	default:
 		return ""
 	}
 }
 
-// isSchema reports whether something is a JSON Schema, and no tool; a type of its
-// own has a tool that a provider runs, too.
+// isSchema reports whether el is a JSON Schema and not a tool. A hosted tool also has a
+// "type", but not one of the types of JSON Schema.
 func isSchema(el json.RawMessage) bool {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(el, &m)
@@ -261,12 +267,12 @@ func isSchema(el json.RawMessage) bool {
 // linted is the outcome of a run of lint as JSON. docs/command.md describes it.
 type linted struct {
 	For string `json:"for"`
-	// Reading is what was lost before there was a tool to judge.
+	// Reading holds the losses that occurred while the tools were read.
 	Reading []dragoman.Loss `json:"reading,omitempty"`
 	Tools   []verdict       `json:"tools"`
 }
 
-// losses are all that --fail-on counts.
+// losses returns all losses that --fail-on checks.
 func (l linted) losses() []dragoman.Loss {
 	all := slices.Clone(l.Reading)
 	for _, v := range l.Tools {
@@ -275,31 +281,31 @@ func (l linted) losses() []dragoman.Loss {
 	return all
 }
 
-// verdict is what becomes of one tool at a target.
+// verdict is the outcome for one tool.
 type verdict struct {
 	Tool   string `json:"tool"`
 	Status string `json:"status"`
-	// Losses have the reason for dropping the tool, too.
+	// Losses includes the reason for dropping the tool.
 	Losses []dragoman.Loss `json:"losses"`
 	Why    string          `json:"why,omitempty"`
-	// Schema is the one that was written, Sent the one the target gets.
+	// Schema is the original schema, Sent the one that the target gets.
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Sent   json.RawMessage `json:"sent,omitempty"`
 }
 
-// drop makes the verdict that a tool is not sent.
+// drop sets the verdict to dropped.
 func (v *verdict) drop(severity dragoman.Severity, why string) {
 	v.Status, v.Why, v.Sent = codes.LintDropped, why, nil
 	v.Losses = append(v.Losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: severity, Detail: why})
 }
 
-// judgeAll judges each tool by itself, but for names that stand twice.
+// judgeAll judges each tool separately, and then drops duplicate names.
 func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict, error)) ([]verdict, error) {
 	verdicts := make([]verdict, len(specs))
 	first := make(map[string]*dragoman.ToolSpec, len(specs))
 	for i := range specs {
 		s := &specs[i]
-		v, err := judge(unsourced(*s))
+		v, err := judge(withoutSource(*s))
 		if err != nil {
 			return nil, err
 		}
@@ -309,34 +315,34 @@ func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict,
 			case other == nil:
 				first[s.QualifiedName()] = s
 			case other.Fingerprint() == s.Fingerprint():
-				v.drop(dragoman.Info, "it stands twice; one is sent")
+				v.drop(dragoman.Info, "duplicate of an identical tool; only one is sent")
 			default:
-				v.drop(dragoman.Warn, "its name is declared twice; the first declaration stands")
+				v.drop(dragoman.Warn, "duplicate name; only the first tool with this name is sent")
 			}
 		}
-		v.Losses, v.Why = plainly(v.Losses), plain(v.Why)
+		v.Losses, v.Why = plainLosses(v.Losses), plain(v.Why)
 		if v.Losses == nil {
-			v.Losses = []dragoman.Loss{} // a script counts them
+			v.Losses = []dragoman.Loss{} // scripts expect a list, not null
 		}
 		verdicts[i] = v
 	}
 	return verdicts, nil
 }
 
-// unsourced is a tool without the form it came in, so that the target's rules are
-// applied to it even where that form is the target's own.
-func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
+// withoutSource returns a tool without its original JSON, so that the target's rules apply even
+// if that JSON is in the target's own format.
+func withoutSource(s dragoman.ToolSpec) dragoman.ToolSpec {
 	if s.Kind != codes.ToolHosted {
 		s.Source = nil
 	}
 	return s
 }
 
-// judgeFor returns what judges a tool for a target: a whole language, which
-// also has rules for names and kinds, or a schema surface.
+// judgeFor returns a function that judges a tool for a target. The target is a wire
+// language, which also has rules for names and kinds of tools, or a schema surface.
 func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman.ToolSpec) (verdict, error), caps targets.Capabilities, err error) {
 	if target == "" {
-		return nil, caps, misused("lint needs --for, the target to judge for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
+		return nil, caps, usageError("missing --for, the target to check the tools for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
 	}
 	l, unknown := languageNamed(target)
 	if unknown == nil {
@@ -346,15 +352,15 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	p, ok := all.Profile(target)
 	if !ok {
 		known, names := languageNames(languages())
-		return nil, caps, misused("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
+		return nil, caps, usageError("unknown target %q: wire languages are %s; schema surfaces are %s%s", target, known,
 			strings.Join(surfaces(), ", "), words.Meant(target, append(names, surfaces()...)))
 	}
 	if known.model != "" || known.capabilities != nil {
-		return nil, caps, misused("--model and --capability are for a wire language, and %s is a schema surface", target)
+		return nil, caps, usageError("--model and --capability need a wire language as target, but %s is a schema surface", target)
 	}
 	return func(s dragoman.ToolSpec) (verdict, error) {
 		l, takesTools := wireOf(p.Name())
-		if takesTools && s.Kind == codes.ToolHosted { // its language takes it or not; it has no schema
+		if takesTools && s.Kind == codes.ToolHosted { // a hosted tool has no schema: only the language decides
 			return judgeByWire(l, targets.Target{}, s)
 		}
 		v := judgeBySchema(p, s)
@@ -366,15 +372,15 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	}, caps, nil
 }
 
-// unmix drops the provider's own tools beside functions (quirk A44), which no
-// tool shows that is judged by itself.
-func unmix(verdicts []verdict, specs []dragoman.ToolSpec) {
+// dropMixedHosted drops hosted tools if there are functions too (quirk A44). The verdicts of single
+// tools cannot show this.
+func dropMixedHosted(verdicts []verdict, specs []dragoman.ToolSpec) {
 	function := func(i int) bool { return specs[i].Kind != codes.ToolHosted }
 	for i := range verdicts {
 		if function(i) && verdicts[i].Status != codes.LintDropped {
 			for j := range verdicts {
 				if v := &verdicts[j]; !function(j) && v.Status != codes.LintDropped {
-					v.drop(dragoman.Serious, "the model takes it only without functions, which are kept")
+					v.drop(dragoman.Serious, "the model does not accept hosted tools together with functions; the functions are kept")
 				}
 			}
 			return
@@ -382,8 +388,8 @@ func unmix(verdicts []verdict, specs []dragoman.ToolSpec) {
 	}
 }
 
-// wireOf is the language whose names the tools of a schema surface have. The
-// surfaces of answers take no tools.
+// wireOf returns the wire language of a schema surface, whose rules for names apply. ok is
+// false for surfaces of response formats, which take no tools.
 func wireOf(surface string) (l language, ok bool) {
 	vendor, of, _ := strings.Cut(surface, ".")
 	switch of {
@@ -396,8 +402,8 @@ func wireOf(surface string) (l language, ok bool) {
 	return languageOf(dialects.Default().Dialect()), true // compatible servers
 }
 
-// judgeName adds to a verdict what becomes of the name of a tool in a language:
-// a surface takes the schemas of that language's tools, not nameless ones.
+// judgeName adds the verdict on the tool's name in language l: a schema surface takes the
+// schemas of that language's tools, so their names matter too.
 func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	named, err := judgeByWire(l, targets.Target{}, bare)
@@ -419,7 +425,7 @@ func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 	return nil
 }
 
-// judgeBySchema looks at nothing but the schema.
+// judgeBySchema judges only the schema.
 func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 	v := verdict{Tool: s.QualifiedName(), Status: codes.LintOK, Schema: s.Parameters}
 	if s.Kind != codes.ToolFunction {
@@ -438,18 +444,18 @@ func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 	return v
 }
 
-// judgeByWire writes a request with the one tool and looks at what is in it.
+// judgeByWire encodes a request with this tool only, and judges the result.
 func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdict, error) {
 	v := verdict{Tool: s.QualifiedName(), Status: codes.LintOK, Schema: s.Parameters}
 	list, rep, err := writeTools(l, target, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses
 	for i := range v.Losses {
 		v.Losses[i].Path = strings.TrimPrefix(v.Losses[i].Path, "/tools/0")
-		v.Losses[i].Detail = strings.TrimPrefix(v.Losses[i].Detail, fmt.Sprintf("tool %q: ", s.Name)) // which the verdict says
+		v.Losses[i].Detail = strings.TrimPrefix(v.Losses[i].Detail, fmt.Sprintf("tool %q: ", s.Name)) // the verdict already names the tool
 	}
 	if err != nil {
 		v.drop(dragoman.Serious, err.Error())
-		return v, nil // the error is the verdict
+		return v, nil // the verdict holds the error
 	}
 	sent, _, err := readTools(list, l.Dialect())
 	switch {
@@ -463,10 +469,10 @@ func judgeByWire(l language, target targets.Target, s dragoman.ToolSpec) (verdic
 			}
 		}
 	case s.Kind == codes.ToolHosted && l.toolTypes != "":
-		v.drop(dragoman.Serious, fmt.Sprintf("%s has only tools of the type %s; a server that does not add %q refuses the request", l.Dialect(), l.toolTypes, s.Name))
+		v.drop(dragoman.Serious, fmt.Sprintf("%s has only tools of type %s; servers that do not know %q refuse the request", l.Dialect(), l.toolTypes, s.Name))
 	default:
 		v.Sent = sent[0].Parameters
-		if len(v.Losses) > 0 { // without one, it only says the same in other words
+		if len(v.Losses) > 0 { // without a loss, only the formatting differs
 			v.Status = codes.LintRepaired
 		}
 	}
@@ -512,7 +518,7 @@ func (l linted) writeText(w io.Writer, quiet bool) error {
 	return err
 }
 
-// surfaces are the names of the schema surfaces.
+// surfaces returns the names of the schema surfaces.
 func surfaces() []string {
 	var names []string
 	for _, p := range all.Profiles() {
@@ -521,7 +527,7 @@ func surfaces() []string {
 	return names
 }
 
-// languageWord is what --from calls a language.
+// languageWord returns the name of a language as --from accepts it.
 func languageWord(d dragoman.Dialect) string {
 	for _, l := range languages() {
 		if l.Dialect() == d {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// A schema surface of a language judges the tools that a provider hosts as the
-// language does.
-func TestLintSurfacesAgreeWithTheirLanguageOnHostedTools(t *testing.T) {
+// A schema surface judges hosted tools like the wire language that it belongs to.
+func TestLintSurfacesJudgeHostedToolsLikeTheirLanguage(t *testing.T) {
 	inputs := map[string]string{
 		"chat":      `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search"}]}`,
 		"responses": `{"model":"m","input":"x","tools":[{"type":"file_search","vector_store_ids":["v"]}]}`,
@@ -42,7 +41,7 @@ func TestLintSurfacesAgreeWithTheirLanguageOnHostedTools(t *testing.T) {
 		}
 	}
 	if dropped == 0 {
-		t.Error("no tool was dropped: the test shows nothing")
+		t.Error("no tool was dropped: the test has no effect")
 	}
 }
 
@@ -52,7 +51,7 @@ func TestLintReportsToolTypesThatChatDoesNotHave(t *testing.T) {
 		for _, target := range []string{"chat", "openai.strict"} {
 			var out, stderr strings.Builder
 			code := run([]string{"lint", "--for", target, "--from", "chat", "--fail-on", "serious"}, strings.NewReader(request), &out, &stderr)
-			if code != exitLossy || !strings.Contains(out.String(), "has only tools of the type function or custom") {
+			if code != exitLossy || !strings.Contains(out.String(), "has only tools of type function or custom") {
 				t.Errorf("%s for %s: %d %s%s", typ, target, code, out.String(), stderr.String())
 			}
 		}

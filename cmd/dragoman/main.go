@@ -1,6 +1,14 @@
-// Command dragoman lets a model work in a folder and keeps what was said, converts
-// and checks what crosses between tools and models, explains what a policy decides,
-// serves every client over any model, and a model that needs no network.
+// Command dragoman is the command line of the Dragoman library. It
+//
+//   - runs a model on the files of a folder and stores the conversation in a session,
+//   - converts requests, responses, streams and tools between the wire languages of
+//     model APIs,
+//   - checks which tools a model API would reject or change,
+//   - explains what a policy decides about a tool call,
+//   - serves any model to clients of any wire language (the gateway), and
+//   - serves a simulated model that needs no network.
+//
+// Examples:
 //
 //	dragoman run "Which files are here?"
 //	dragoman sessions list
@@ -10,12 +18,11 @@
 //	dragoman sim --listen 127.0.0.1:8080
 //	dragoman serve --config gateway.yaml
 //
-// What was asked for goes to standard output: the result of convert, the verdicts
-// of lint. What could not be kept by convert, and what went wrong, goes to
-// standard error; with --report json that is one JSON document at most. The exit
-// code is 0 when all went well, 1 when the input could not be read or converted,
-// 2 for a command line that makes no sense, and 3 when the result lost more than
-// --fail-on allows. docs/command.md has the fields of the reports.
+// Results go to standard output: the converted document, the verdicts of lint. The losses
+// of convert and all errors go to standard error; with --report json that is at most one
+// JSON document. The exit code is 0 for success, 1 if the input could not be read or
+// converted, 2 for an invalid command line, and 3 if a loss is one that --fail-on forbids.
+// The command run has further codes. docs/command.md describes the fields of the reports.
 package main
 
 import (
@@ -41,7 +48,7 @@ import (
 )
 
 func main() {
-	sandbox, err := workspace.Main() // first: commands are started by starting this program again
+	sandbox, err := workspace.Main() // must be first: the sandbox starts each command by executing this program again
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(126)
@@ -49,7 +56,7 @@ func main() {
 	os.Exit(command{sandbox}.run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// command is the program without its process.
+// command is the program without its process: arguments and streams are parameters.
 type command struct {
 	sandbox *workspace.Sandbox
 }
@@ -62,12 +69,12 @@ const (
 	exitLossy  = 3
 )
 
-// run runs a command line on which commands of models are not confined.
+// run runs a command line without a sandbox for the commands of models.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return command{}.run(args, stdin, stdout, stderr)
 }
 
-// run returns the exit code.
+// run runs a command line and returns the exit code.
 func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := newRoot(c.sandbox)
 	cmd.SetArgs(args)
@@ -79,7 +86,7 @@ func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 		return exitOK
 	}
 	var coded *exitError
-	if !errors.As(err, &coded) { // cobra's own: an unknown flag or command
+	if !errors.As(err, &coded) { // an error of cobra, such as an unknown command
 		coded = &exitError{exitUsage, err}
 	}
 	switch {
@@ -89,16 +96,16 @@ func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 			Error string `json:"error"`
 		}{message(coded.err)})
 	default:
-		fmt.Fprintf(stderr, "dragoman: %s\n", shown(message(coded.err))) // servers and models have their words in it
+		fmt.Fprintf(stderr, "dragoman: %s\n", printable(message(coded.err))) // the text may come from a server or a model
 		if coded.code == exitUsage {
-			fmt.Fprintf(stderr, "Try \"%s --help\".\n", typed(cmd, args).CommandPath())
+			fmt.Fprintf(stderr, "Try \"%s --help\".\n", typedCommand(cmd, args).CommandPath())
 		}
 	}
 	return coded.code
 }
 
-// typed returns the innermost known command that a command line names.
-func typed(root *cobra.Command, args []string) *cobra.Command {
+// typedCommand returns the innermost known command that a command line names.
+func typedCommand(root *cobra.Command, args []string) *cobra.Command {
 	if cmd, _, err := root.Find(args); err == nil {
 		return cmd
 	}
@@ -121,26 +128,24 @@ func arguments(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) < len(names):
-		return misused("%s is missing: %s", names[len(args)], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+		return usageError("%s is missing: %s", names[len(args)], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	case !more && len(args) > len(names)+optional:
-		return misused("unexpected argument %q: %s", args[len(names)+optional], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+		return usageError("unexpected argument %q: %s", args[len(names)+optional], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	}
 	return nil
 }
 
-// message is an error in the words of a program that already said its name.
+// message returns the text of an error without package names.
 func message(err error) string { return plain(err.Error()) }
 
 var (
-	// quotes are words of the input or of the library's rules, between them the
-	// library speaks.
+	// quotes matches quoted text. It comes from the input, so plain does not change it.
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	// packages are the names that errors of the library begin with, each for
-	// itself.
+	// packages matches the package names that errors of the library begin with.
 	packages = regexp.MustCompile(`(^|: |\n)(?:(?:` + dialectPackages() + `dragoman|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider): )+`)
 )
 
-// dialectPackages returns the package names of the dialects, each with a bar behind it.
+// dialectPackages returns the package names of the dialects, each followed by a bar.
 func dialectPackages() (names string) {
 	for _, codec := range dialects.All() {
 		names += path.Base(reflect.TypeOf(codec).PkgPath()) + "|"
@@ -148,8 +153,8 @@ func dialectPackages() (names string) {
 	return names
 }
 
-// plain is a text of the library without the names of Go packages, which tell
-// nothing to who writes none.
+// plain removes the names of Go packages from a text of the library. They mean nothing
+// to a user of the command line.
 func plain(text string) string {
 	var b strings.Builder
 	end := 0
@@ -162,16 +167,16 @@ func plain(text string) string {
 	return b.String()
 }
 
-// plainly are losses whose details are plain.
-func plainly(losses []dragoman.Loss) []dragoman.Loss {
+// plainLosses removes the names of Go packages from the details of losses, in place.
+func plainLosses(losses []dragoman.Loss) []dragoman.Loss {
 	for i := range losses {
 		losses[i].Detail = plain(losses[i].Detail)
 	}
 	return losses
 }
 
-// wantsJSON reports whether a command line asks for a report as JSON, also where
-// the rest of it makes no sense.
+// wantsJSON reports whether a command line asks for JSON reports. It works on the raw
+// arguments, because errors are also reportByID for command lines that cannot be parsed.
 func wantsJSON(args []string) bool {
 	if len(args) > 0 && args[0] == "sessions" && slices.Contains(args, "--json") {
 		return true
@@ -184,7 +189,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// exitError ends the program with a code; err is nil where all was said.
+// exitError ends the program with a code. err is nil if the error was already reportByID.
 type exitError struct {
 	code int
 	err  error
@@ -203,18 +208,18 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-func misused(format string, args ...any) error {
+func usageError(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unknownValue returns the error for a flag that takes one of some words.
+// unknownValue returns the error for a flag whose value is not one of the known ones.
 func unknownValue(flag, value string, known ...string) error {
-	return misused("unknown %s %q: known values are %s%s", flag, value, strings.Join(known, ", "), words.Meant(value, known))
+	return usageError("unknown %s %q: known values are %s%s", flag, value, strings.Join(known, ", "), words.Meant(value, known))
 }
 
-// unopened adds source, the flag or variable that names a file or folder, to the error of
-// opening it.
-func unopened(source string, err error) error {
+// nameSource adds source, the flag or variable that names a file or folder, to the error of
+// opening that file or folder. It returns other errors unchanged.
+func nameSource(source string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return fmt.Errorf("%s: %w", source, err)
@@ -225,16 +230,28 @@ func unopened(source string, err error) error {
 func newRoot(sandbox *workspace.Sandbox) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dragoman",
-		Short: "Tools and models, in every wire language",
-		Long: `dragoman stands between tools and models: it reads and writes the wire
-languages of model APIs, and says what a conversion could not keep. "dragoman convert
---help" lists the languages.
+		Short: "Run, convert, check and serve models of any API",
+		Long: `dragoman connects tools and clients to the APIs of model vendors. It runs a model on
+the files of a folder, converts requests and responses between APIs, checks tool
+definitions, and serves any model to any client.
 
-Exit codes: 0 when all went well, 1 when the input could not be read or
-converted (a stream that broke is written up to there) or a run has no answer, 2
-for a command line that makes no sense, 3 when something was lost that --fail-on
-forbids, 4 when a run refused calls because no approver was attached, 130 when a
-run was interrupted.`,
+You need no API key to try it. As long as no model is configured, a built-in
+simulator answers:
+
+  dragoman run "Which files are here?"
+
+A "wire language" is the JSON format of a model API, such as OpenAI Chat or Anthropic
+Messages. "dragoman convert --help" lists all of them.
+
+Exit codes:
+
+  0    success
+  1    the input could not be read or converted, or a run has no answer; of a broken
+       stream, "dragoman convert" writes the part before the error
+  2    the command line is invalid
+  3    a loss occurred that --fail-on forbids
+  4    "dragoman run" refused calls because no approver was attached
+  130  "dragoman run" was interrupted`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -247,8 +264,8 @@ run was interrupted.`,
 	return root
 }
 
-// noSuchCommand refuses words that should be a command of cmd, and says which may
-// have been meant.
+// noSuchCommand returns an error for an unknown subcommand of cmd. The error suggests a
+// similar name.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -257,7 +274,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return misused("unknown command %q for %q%s", args[0], cmd.CommandPath(), words.Meant(args[0], names))
+	return usageError("unknown command %q for %q%s", args[0], cmd.CommandPath(), words.Meant(args[0], names))
 }
 
 // flagError adds the name of a similar flag to the error of an unknown one.
@@ -272,10 +289,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	if short := unknown.GetSpecifiedShortnames(); len(short) > 1 { // "-model" is read as short flags
 		name = "-" + short
 	}
-	return misused("%w%s", err, words.Meant(name, names))
+	return usageError("%w%s", err, words.Meant(name, names))
 }
 
-// version is the module's, as the build recorded it.
+// version returns the module version that the build recorded.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -283,7 +300,7 @@ func version() string {
 	return "(unknown)"
 }
 
-// input opens the file that a command was given, or standard input.
+// input opens the file that the arguments name, or standard input if they name none.
 func input(cmd *cobra.Command, args []string) (io.Reader, func(), error) {
 	if len(args) == 0 || args[0] == "-" {
 		return cmd.InOrStdin(), func() {}, nil

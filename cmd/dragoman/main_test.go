@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Commands run under a supervisor, which is this program under another name.
+	// The sandbox starts commands through a supervisor, which is this program by another name.
 	testscript.Main(m, map[string]func(){"dragoman": main, "dragoman-supervisor": main, "dragoman-command": main})
 }
 
@@ -22,10 +22,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != ""})
 }
 
-// What a help text shows must work as it is shown.
-func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
+// The examples in help texts must work as printed.
+func TestHelpExamplesRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the examples are lines of a POSIX shell")
+		t.Skip("the examples need a POSIX shell")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// The test binary is the program when it is called by its name.
+	// The test binary acts as the program if it is called by the program's name.
 	if err := os.Symlink(self, filepath.Join(bin, "dragoman")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,44 +87,44 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 	}
 }
 
-func TestAnErrorSaysOnceWhoFoundIt(t *testing.T) {
-	var out, said bytes.Buffer
+func TestErrorNamesItsSourceOnce(t *testing.T) {
+	var out, stderr bytes.Buffer
 	cut := strings.NewReader("\x00\x00\x00\x64") // the beginning of a frame
-	if code := run([]string{"convert", "--to", "chat", "--from", "bedrock", "--kind", "stream"}, cut, &out, &said); code != exitFailed {
+	if code := run([]string{"convert", "--to", "chat", "--from", "bedrock", "--kind", "stream"}, cut, &out, &stderr); code != exitFailed {
 		t.Fatal(code)
 	}
 	for _, who := range []string{"dragoman: ", "bedrock.converse stream: "} {
-		if n := strings.Count(said.String(), who); n != 1 {
-			t.Errorf("%q is said %d times: %s", who, n, said.String())
+		if n := strings.Count(stderr.String(), who); n != 1 {
+			t.Errorf("%q occurs %d times: %s", who, n, stderr.String())
 		}
 	}
 	if s := out.String(); strings.Count(s, "bedrock.converse stream: ") != 1 {
-		t.Errorf("the client is told: %s", s)
+		t.Errorf("the error in the stream: %s", s)
 	}
 }
 
-func TestAnErrorOfJSONStandsOnTheLineOfItsByte(t *testing.T) {
+func TestJSONErrorHasLineOfItsByte(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":1`:             "at byte 6, line 1",
-		"{\"a\":1\n":         "at byte 6, line 1", // the end of a line is none of the next
+		"{\"a\":1\n":         "at byte 6, line 1", // the newline belongs to line 1
 		"{\"a\":1\r\n\r\n":   "at byte 6, line 1",
 		"{\"a\":\n1":         "at byte 7, line 2",
 		"{\"a\":1}}\n":       "at byte 7, line 1",
 		"{\"a\":1}\n}\n":     "at byte 8, line 2",
 		"{\"a\": oh}\n":      "at byte 6, line 1",
-		"{\"a\":\"b\nc\"}\n": "at byte 7, line 1", // the end of a line itself is what is wrong
+		"{\"a\":\"b\nc\"}\n": "at byte 7, line 1", // the newline itself is invalid
 	} {
 		for _, command := range [][]string{{"convert", "--to", "chat"}, {"lint", "--for", "chat"}} {
-			var out, said bytes.Buffer
-			code := run(command, strings.NewReader(in), &out, &said)
-			if code != exitFailed || !strings.HasSuffix(said.String(), want+"\n") {
-				t.Errorf("%s of %q: %d, want %q\n%s", command[0], in, code, want, said.String())
+			var out, stderr bytes.Buffer
+			code := run(command, strings.NewReader(in), &out, &stderr)
+			if code != exitFailed || !strings.HasSuffix(stderr.String(), want+"\n") {
+				t.Errorf("%s of %q: %d, want %q\n%s", command[0], in, code, want, stderr.String())
 			}
 		}
 	}
 }
 
-func TestNoPackageOfGoIsNamedOutsideOfQuotes(t *testing.T) {
+func TestErrorsContainNoGoPackageNames(t *testing.T) {
 	for text, want := range map[string]string{
 		`openaichat: tool choice "q" names a tool that is not sent: dragoman: not supported by the target`: `tool choice "q" names a tool that is not sent: not supported by the target`,
 		"interop: mcp.tool: schema: not usable as a schema":                                                "mcp.tool: not usable as a schema",
@@ -143,12 +143,12 @@ func TestNoPackageOfGoIsNamedOutsideOfQuotes(t *testing.T) {
 			`{"v":1,"messages":[],"tool_choice":{"mode":"tool","tools":[{"name":"q"}]},"tools":[{"name":"f","parameters":"{\"type\":\"array\"}"}]}`,
 			`[{"name":"f","inputSchema":5},{"name":"g","inputSchema":{"type":"object","additionalProperties":{"type":"string"}}}]`,
 		} {
-			var out, said bytes.Buffer
-			run(args, strings.NewReader(in), &out, &said)
-			all := out.String() + strings.Replace("\n"+said.String(), "\ndragoman: ", "\n", 1)
+			var out, stderr bytes.Buffer
+			run(args, strings.NewReader(in), &out, &stderr)
+			all := out.String() + strings.Replace("\n"+stderr.String(), "\ndragoman: ", "\n", 1)
 			for _, pkg := range []string{"dragoman", "anthropic", "gemini", "schema", "interop", "history"} {
 				if strings.Contains(all, ": "+pkg+": ") || strings.Contains(all, `"`+pkg+": ") || strings.Contains(all, "\n"+pkg+": ") {
-					t.Errorf("%q says %s\n%s", args, pkg, all)
+					t.Errorf("%q: output contains %s\n%s", args, pkg, all)
 				}
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// chatText is a stream of so many bytes of text.
+// chatText writes a Chat stream with size bytes of text.
 func chatText(w io.Writer, size int) error {
 	const words = "the quick brown fox jumps over the lazy dog, and so on, and so on; "
 	piece := fmt.Sprintf("data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n", words)
@@ -28,8 +28,8 @@ func chatText(w io.Writer, size int) error {
 	return err
 }
 
-// peak runs convert on a stream with so many bytes of text or arguments, and
-// returns its peak memory in kB, the unit of Linux.
+// peak runs convert on a stream with size bytes of text or arguments, and returns its peak
+// memory in kB, the unit of Linux.
 func peak(t *testing.T, from, to string, size int, write func(w io.Writer) error) int64 {
 	t.Helper()
 	self, err := os.Executable()
@@ -37,14 +37,14 @@ func peak(t *testing.T, from, to string, size int, write func(w io.Writer) error
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "convert", "--to", to, "--kind", "stream", "--from", from)
-	cmd.Args[0] = "dragoman" // the test binary is the program when it is called by its name
+	cmd.Args[0] = "dragoman" // the test binary acts as the program under this name
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	counted := &counter{}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = counted, &said
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = counted, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func peak(t *testing.T, from, to string, size int, write func(w io.Writer) error
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil || werr != nil {
-		t.Fatalf("%v, %v\n%s", err, werr, said.String())
+		t.Fatalf("%v, %v\n%s", err, werr, stderr.String())
 	}
 	if counted.n < int64(size) {
 		t.Fatalf("%d bytes of text became %d", size, counted.n)
@@ -68,12 +68,11 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A stream of text passes through: ten times as long, no more memory. Events of
-// OpenAI Responses say at their end what they said before, which takes the
-// whole text.
-func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
+// Text of a stream is not buffered: a stream ten times as long needs no more memory. OpenAI
+// Responses streams repeat the whole text at the end, so they need memory for it.
+func TestConvertDoesNotBufferText(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
+		t.Skip("the race detector needs several times the memory: run without -race")
 	}
 	for _, l := range languages() {
 		t.Run(string(l.Dialect()), func(t *testing.T) {
@@ -88,12 +87,12 @@ func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
 			t.Logf("%d MB: %d kB, %d MB: %d kB", size>>20, short, 10*size>>20, long)
 			limit := short + short/10
 			if os.Getenv("DRAGOMAN_LONG") == "" {
-				limit += 4 << 10 // a busy machine collects garbage later
+				limit += 4 << 10 // on a busy machine the garbage collector runs later
 			}
 			if l.Dialect() == dialectname.OpenAIResponses {
 				limit = short + 12*int64(10*size)>>10
 			}
-			for range 4 { // when the collector comes is chance
+			for range 4 { // garbage collection has random timing
 				if long <= limit {
 					break
 				}
@@ -106,21 +105,21 @@ func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
 	}
 }
 
-func TestTheStreamOfTheMemoryTestIsOne(t *testing.T) {
-	var in, out, said bytes.Buffer
+func TestMemoryTestStreamIsValid(t *testing.T) {
+	var in, out, stderr bytes.Buffer
 	if err := chatText(&in, 100); err != nil {
 		t.Fatal(err)
 	}
-	if code := run([]string{"convert", "--to", "anthropic"}, &in, &out, &said); code != exitOK {
-		t.Fatalf("%d\n%s", code, said.String())
+	if code := run([]string{"convert", "--to", "anthropic"}, &in, &out, &stderr); code != exitOK {
+		t.Fatalf("%d\n%s", code, stderr.String())
 	}
 	if !strings.Contains(out.String(), "message_stop") {
 		t.Error(out.String())
 	}
 }
 
-// callStream writes the events of so many calls, each with so many bytes of
-// arguments: begin, grow and end say what one call is on the wire.
+// callStream writes the events of calls with arguments of a given size. The functions begin,
+// grow and end return the events of one call.
 type callStream struct {
 	before, after    string
 	begin, grow, end func(i int, text string) string
@@ -141,7 +140,7 @@ func (s callStream) write(w io.Writer, calls, size int) error {
 	return b.Flush()
 }
 
-// callStreams are such streams, by the language they are in.
+// callStreams returns a callStream for each language.
 func callStreams() map[string]callStream {
 	block := func(kind string, i int, member string) string {
 		return fmt.Sprintf("event: content_block_%[1]s\ndata: {\"type\":\"content_block_%[1]s\",\"index\":%[2]d%[3]s}\n\n", kind, i, member)
@@ -174,11 +173,11 @@ func callStreams() map[string]callStream {
 	}
 }
 
-// The arguments of calls are held until it is known that they may run (decision
-// 41), in so many copies as docs/command.md says, and no more.
-func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
+// Arguments of calls are buffered until it is known that the calls may run (decision 41).
+// The number of copies is the one in docs/command.md, and not more.
+func TestConvertBuffersArgumentsAsDocumented(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
+		t.Skip("the race detector needs several times the memory: run without -race")
 	}
 	held := map[dragoman.Dialect]int64{
 		dialectname.OpenAIChat: 4, dialectname.Gemini: 4, dialectname.Anthropic: 8, dialectname.Bedrock: 8, dialectname.Ollama: 10, dialectname.OpenAIResponses: 18, "cohere.chat": 8,
@@ -196,7 +195,7 @@ func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
 				few, many := of(10), of(100)
 				more := int64(90*size) >> 10
 				limit := few + held[l.Dialect()]*more + slack
-				for range 4 { // when the collector comes is chance
+				for range 4 { // garbage collection has random timing
 					if many <= limit {
 						break
 					}

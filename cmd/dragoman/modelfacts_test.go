@@ -23,7 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// captured is a transport that keeps the last body and refuses it.
+// captured is a transport that stores the last request body and refuses the request.
 type captured struct{ body []byte }
 
 func (c *captured) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,29 +34,28 @@ func (c *captured) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`)), Request: r}, nil
 }
 
-// settingsOf returns what of a body depends on the facts about its model.
+// settingsOf returns the fields of a body that depend on the facts about its model.
 func settingsOf(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal(body, &out); err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
-	for _, key := range []string{"model", "stream", "store", "include"} { // of the way, not of the model
+	for _, key := range []string{"model", "stream", "store", "include"} { // these depend on the route, not on the model
 		delete(out, key)
 	}
 	return out
 }
 
-// claudeRequests are requests with settings that models disagree about.
+// claudeRequests are requests with settings that not all models accept.
 var claudeRequests = []string{
 	`"thinking":{"type":"adaptive"},"output_config":{"effort":"xhigh"},"temperature":0.5,"top_p":0.9,"top_k":40`,
 	`"thinking":{"type":"enabled","budget_tokens":2000},"stop_sequences":["x"]`,
 	`"thinking":{"type":"disabled"},"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"}`,
 }
 
-// For every model of the table, convert, a client and the gateway send the same
-// request.
-func TestConvertProviderAndGatewayAgreeOnEveryModel(t *testing.T) {
+// For every known model, convert, a provider client and the gateway send the same request.
+func TestConvertProviderAndGatewaySendSameRequest(t *testing.T) {
 	wires := map[string][]string{"openai": {"openai-chat", "openai"}, "anthropic": {"anthropic"}, "gemini": {"gemini"}, "ollama": {"ollama"}, "bedrock": {"bedrock"}}
 	env := func(name string) string {
 		if strings.HasSuffix(name, "_KEY") || name == "AWS_BEARER_TOKEN_BEDROCK" || name == "AWS_REGION" {
@@ -93,15 +92,15 @@ func TestConvertProviderAndGatewayAgreeOnEveryModel(t *testing.T) {
 	}
 }
 
-// agree compares the three ways of one request.
+// agree compares the request that convert, the client and the gateway send.
 func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured, l language, name, request string) {
 	t.Helper()
-	var converted, told bytes.Buffer
+	var converted, stderr bytes.Buffer
 	cmd := newRoot(nil)
 	cmd.SetArgs([]string{"convert", "--from", "anthropic", "--to", string(l.Dialect())})
 	cmd.SetIn(strings.NewReader(request))
 	cmd.SetOut(&converted)
-	cmd.SetErr(&told)
+	cmd.SetErr(&stderr)
 	convertErr := cmd.Execute()
 
 	req, _, err := anthropic.Codec{}.DecodeRequest([]byte(request), dialect.DecodeOptions{})
@@ -140,7 +139,7 @@ func agree(t *testing.T, g http.Handler, config *provider.Config, wire *captured
 	}
 }
 
-func TestConvertDropsEffortOfModelsThatDoNotReason(t *testing.T) {
+func TestConvertDropsEffortForModelsWithoutReasoning(t *testing.T) {
 	const request = `{"model":"x","max_tokens":9000,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[{"role":"user","content":"hi"}]}`
 	file := filepath.Join(t.TempDir(), "models.yaml")
 	if err := os.WriteFile(file, []byte("version: 1\nmodels:\n  - id: openai/gpt-4.1\n    reasoning: {supported: true, words: [low, high]}\n    refuses: []\n"), 0o600); err != nil {
@@ -161,20 +160,20 @@ func TestConvertDropsEffortOfModelsThatDoNotReason(t *testing.T) {
 		if tc.file != "" {
 			args = append(args, "--model-file", tc.file)
 		}
-		var out, told bytes.Buffer
+		var out, stderr bytes.Buffer
 		cmd := newRoot(nil)
 		cmd.SetArgs(args)
 		cmd.SetIn(strings.NewReader(request))
 		cmd.SetOut(&out)
-		cmd.SetErr(&told)
+		cmd.SetErr(&stderr)
 		if err := cmd.Execute(); err != nil {
-			t.Fatal(err, told.String())
+			t.Fatal(err, stderr.String())
 		}
 		if !strings.Contains(out.String(), tc.want) || tc.not != "" && strings.Contains(out.String(), tc.not) {
 			t.Errorf("%s for %s: %s", tc.to, tc.model, &out)
 		}
-		if tc.not != "" && !strings.Contains(told.String(), "/reasoning") {
-			t.Errorf("%s for %s: the loss is not reported: %s", tc.to, tc.model, &told)
+		if tc.not != "" && !strings.Contains(stderr.String(), "/reasoning") {
+			t.Errorf("%s for %s: the loss is not reported: %s", tc.to, tc.model, &stderr)
 		}
 	}
 }

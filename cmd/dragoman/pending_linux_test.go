@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// leavePending interrupts a run at its question, and returns what was on the screen.
+// leavePending interrupts a run at its approval question and returns the screen content.
 func leavePending(t *testing.T, db, dir string) string {
 	t.Helper()
 	keys, program := terminal(t)
@@ -28,7 +28,7 @@ func leavePending(t *testing.T, db, dir string) string {
 	return seen
 }
 
-func TestApprovalAtTheTerminalShowsADiff(t *testing.T) {
+func TestApprovalShowsDiff(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.txt", "old\n")
 	seen := strings.ReplaceAll(leavePending(t, filepath.Join(t.TempDir(), "s.db"), dir), "\r", "")
@@ -37,15 +37,15 @@ func TestApprovalAtTheTerminalShowsADiff(t *testing.T) {
 	}
 }
 
-// A new prompt is refused while calls wait, so that the run does not propose one.
-func TestAnInterruptedQuestionNamesOnlyTheCommandThatWorks(t *testing.T) {
+// While calls wait, a new prompt is refused, so the hint must not contain one.
+func TestInterruptedQuestionHintHasNoPrompt(t *testing.T) {
 	seen := leavePending(t, filepath.Join(t.TempDir(), "s.db"), t.TempDir())
-	if !strings.Contains(seen, "calls wait for your approval; go on with: dragoman run --session trip") || strings.Contains(seen, "…\"\r\n") || strings.Contains(seen, "ERROR") {
+	if !strings.Contains(seen, "calls wait for your approval; continue with: dragoman run --session trip") || strings.Contains(seen, "…\"\r\n") || strings.Contains(seen, "ERROR") {
 		t.Errorf("%s", seen)
 	}
 }
 
-func TestASessionWithPendingCallsNamesTheCommandsThatWork(t *testing.T) {
+func TestPendingSessionPrintsUsableCommands(t *testing.T) {
 	dir, do := runs(t)
 	db := filepath.Join(t.TempDir(), "s.db")
 	t.Setenv("DRAGOMAN_SESSIONS", db)
@@ -68,7 +68,7 @@ func TestASessionWithPendingCallsNamesTheCommandsThatWork(t *testing.T) {
 	}
 }
 
-func TestTextThatArrivedSurvivesAnInterrupt(t *testing.T) {
+func TestReceivedTextSurvivesInterrupt(t *testing.T) {
 	var bodies []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b strings.Builder
@@ -103,7 +103,7 @@ func TestTextThatArrivedSurvivesAnInterrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(out, make([]byte, len("The first half"))); err == nil { // else the exit code and standard error say why
+	if _, err := io.ReadFull(out, make([]byte, len("The first half"))); err == nil { // on an error, the exit code and standard error explain it
 		_ = cmd.Process.Signal(os.Interrupt)
 	}
 	_ = cmd.Wait()
@@ -117,6 +117,6 @@ func TestTextThatArrivedSurvivesAnInterrupt(t *testing.T) {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	if last := bodies[len(bodies)-1]; !strings.Contains(last, `{"role":"assistant","content":"The first half"}`) {
-		t.Errorf("the model did not see the text that arrived:\n%s", last)
+		t.Errorf("the request lacks the text that had arrived:\n%s", last)
 	}
 }

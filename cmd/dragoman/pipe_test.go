@@ -30,14 +30,14 @@ func TestPipedInputIsThePrompt(t *testing.T) {
 			}
 		})
 	}
-	for want, piped := range map[string]string{"nothing to ask": "", "not UTF-8": "\xff\xfe"} {
+	for want, piped := range map[string]string{"missing prompt": "", "not UTF-8": "\xff\xfe"} {
 		if r := do(strings.NewReader(piped), "--no-session"); r.code == exitOK || !strings.Contains(r.err, want) {
 			t.Errorf("%+v, want %q", r, want)
 		}
 	}
 }
 
-func TestTheNullDeviceIsNotPipedInput(t *testing.T) {
+func TestNullDeviceIsNotPipedInput(t *testing.T) {
 	_, do := runs(t)
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -49,21 +49,21 @@ func TestTheNullDeviceIsNotPipedInput(t *testing.T) {
 	}
 }
 
-func TestContinueUsesTheLastSessionOfTheFolder(t *testing.T) {
+func TestContinueUsesLastSessionOfFolder(t *testing.T) {
 	here, do := runs(t)
-	if r := do(nil, "--continue", "--model", "sim/echo", "And?"); r.code != exitFailed || !strings.Contains(r.err, "--continue finds no session of "+absolute(here)) {
+	if r := do(nil, "--continue", "--model", "sim/echo", "And?"); r.code != exitFailed || !strings.Contains(r.err, "folder "+absolute(here)+" has no session to continue") {
 		t.Errorf("no session yet: %+v", r)
 	}
 	first := do(nil, "--session", "first", "--model", "sim/echo", "One")
 	second := do(nil, "--model", "sim/echo", "Two")
-	elsewhere := do(nil, "--dir", t.TempDir(), "--model", "sim/echo", "Three")
+	other := do(nil, "--dir", t.TempDir(), "--model", "sim/echo", "Three")
 	id := sessionOf(t, second)
-	if first.code != exitOK || elsewhere.code != exitOK || !regexp.MustCompile("^[a-z2-7]{8}$").MatchString(id) {
-		t.Fatalf("%+v %+v %+v", first, second, elsewhere)
+	if first.code != exitOK || other.code != exitOK || !regexp.MustCompile("^[a-z2-7]{8}$").MatchString(id) {
+		t.Fatalf("%+v %+v %+v", first, second, other)
 	}
 	for _, args := range [][]string{{"-c", "More"}, {"--continue", "And more"}, {"--session", id[:4], "Still more"}} {
 		if r := do(nil, append([]string{"--model", "sim/echo"}, args...)...); r.code != exitOK || sessionOf(t, r) != id {
-			t.Errorf("%q went on with another session than %s: %+v", args, id, r)
+			t.Errorf("%q did not continue session %s: %+v", args, id, r)
 		}
 	}
 	for _, args := range [][]string{{"--continue", "--session", "first", "x"}, {"--continue", "--no-session", "x"}} {
@@ -71,13 +71,13 @@ func TestContinueUsesTheLastSessionOfTheFolder(t *testing.T) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	// A name that a person chose is not a prefix of another one.
+	// A name that a user chose cannot be shortened.
 	if r := do(nil, "--session", "firs", "--model", "sim/echo", "New"); r.code != exitOK || sessionOf(t, r) != "firs" {
 		t.Errorf("%+v", r)
 	}
 }
 
-// sessionOf is the session that a run names.
+// sessionOf returns the session that the output of a run names.
 func sessionOf(t *testing.T, r ran) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^Session (\S+)\.`).FindStringSubmatch(r.err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestPipedInputIsAskedAboutAtTheTerminal(t *testing.T) {
+func TestPipedRunAsksAtTerminal(t *testing.T) {
 	keys, program := terminal(t)
 	dir := t.TempDir()
 	cmd := at(t, program, "--dir", dir)
@@ -27,7 +27,7 @@ func TestPipedInputIsAskedAboutAtTheTerminal(t *testing.T) {
 	}
 }
 
-func TestPipedInputWithoutAControllingTerminalIsRefused(t *testing.T) {
+func TestPipedRunWithoutTerminalRefusesCalls(t *testing.T) {
 	keys, program := terminal(t)
 	cmd := at(t, program, "--dir", t.TempDir())
 	cmd.Stdin = strings.NewReader(`Write the file "b.txt" with content "hi"`)
@@ -43,8 +43,8 @@ func TestPipedInputWithoutAControllingTerminalIsRefused(t *testing.T) {
 	}
 }
 
-// An unanswered question leaves one hint, which works, and no log line.
-func TestAnUnansweredQuestionLeavesOneHint(t *testing.T) {
+// An unanswered question leaves one working hint and no log line.
+func TestUnansweredQuestionLeavesOneHint(t *testing.T) {
 	for name, key := range map[string]string{"interrupt": "\x03", "end of input": "\x04"} {
 		t.Run(name, func(t *testing.T) {
 			keys, program := terminal(t)
@@ -58,7 +58,7 @@ func TestAnUnansweredQuestionLeavesOneHint(t *testing.T) {
 			if strings.Contains(seen, "approver failed") || strings.Contains(seen, "ERROR") {
 				t.Errorf("the cancellation was logged:\n%s", seen)
 			}
-			if strings.Count(seen, "o on with: ") != 1 || strings.Contains(seen, `"…"`) {
+			if strings.Count(seen, "ontinue with: ") != 1 || strings.Contains(seen, `"…"`) {
 				t.Errorf("want one hint without a prompt:\n%s", seen)
 			}
 		})

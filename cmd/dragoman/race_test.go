@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetector: the detector keeps memory of its own for all that it watches.
+// raceDetector is true if the race detector is on, which needs memory of its own.
 const raceDetector = true

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// Every request that a real client sent becomes one that each target accepts,
-// or is refused for a reason that it has itself.
+// Every recorded client request converts to a request that each target accepts, or is
+// refused for an error of its own.
 func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 	step := 7
 	if os.Getenv("DRAGOMAN_LONG") != "" {
@@ -50,7 +50,7 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 					}
 					converted++
 					if to.Dialect() == from || !asks {
-						continue // a client may break rules that its server does not keep
+						continue // a client may break rules that its server does not enforce
 					}
 					for _, v := range rulecheck.Request(to.Dialect(), out.Bytes(), rulecheck.Options{}) {
 						t.Errorf("%s to %s: %v\n%.2000s", xs[i].ID(), to.Dialect(), v, out.Bytes())
@@ -62,8 +62,8 @@ func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
 	}
 }
 
-// asksSomething reports whether a request has a conversation: what is recorded of
-// some has none.
+// asksSomething reports whether a request has a conversation. Some recorded requests have
+// none.
 func asksSomething(l language, body []byte) bool {
 	req, _, err := l.DecodeRequest(body, dialect.DecodeOptions{})
 	return err == nil && slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
@@ -71,7 +71,7 @@ func asksSomething(l language, body []byte) bool {
 	})
 }
 
-// expected says whether a refusal is the request's own fault.
+// expected reports whether the request itself is the reason for a refusal.
 func expected(err error) bool {
 	return errors.Is(err, dragoman.ErrUnsupported) || errors.Is(err, dragoman.ErrInvalid) ||
 		strings.Contains(err.Error(), "not valid JSON")

@@ -13,10 +13,10 @@ func TestConvertRefusesReferencesItCannotResolve(t *testing.T) {
 		`{"model":"m","input":"q","conversation":"conv_1"}`:         "conv_1",
 	} {
 		for _, to := range []string{"chat", "anthropic", "gemini", "ollama", "bedrock"} {
-			var out, said bytes.Buffer
-			code := run([]string{"convert", "--from", "responses", "--to", to}, strings.NewReader(body), &out, &said)
-			if code == exitOK || out.Len() > 0 || !strings.Contains(said.String(), id) {
-				t.Errorf("to %s: exit code %d, output %q, %s", to, code, out.String(), said.String())
+			var out, stderr bytes.Buffer
+			code := run([]string{"convert", "--from", "responses", "--to", to}, strings.NewReader(body), &out, &stderr)
+			if code == exitOK || out.Len() > 0 || !strings.Contains(stderr.String(), id) {
+				t.Errorf("to %s: exit code %d, output %q, %s", to, code, out.String(), stderr.String())
 			}
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving/sniff"
 )
 
-// failOn is the losses after which a command fails: kinds and severities.
+// failOn holds the losses that --fail-on forbids: kinds, and a minimum severity.
 type failOn struct {
 	kinds    []dragoman.LossKind
 	severity dragoman.Severity
-	any      bool // severity counts
+	any      bool // whether severity is set
 }
 
 var lossKinds = []dragoman.LossKind{dragoman.Dropped, dragoman.Lowered, dragoman.Renamed, dragoman.Synthesized, dragoman.Moved}
@@ -40,7 +40,7 @@ func parseFailOn(words []string) (failOn, error) {
 	return f, nil
 }
 
-// check counts the losses that are too many.
+// check returns an error if there are losses that --fail-on forbids.
 func (f failOn) check(losses []dragoman.Loss) error {
 	n := 0
 	for _, l := range losses {
@@ -51,7 +51,7 @@ func (f failOn) check(losses []dragoman.Loss) error {
 	if n == 0 {
 		return nil
 	}
-	return &exitError{exitLossy, fmt.Errorf("%s that --fail-on forbids", plural(n, "loss", "losses"))}
+	return &exitError{exitLossy, fmt.Errorf("%s forbidden by --fail-on", plural(n, "loss", "losses"))}
 }
 
 func plural(n int, one, many string) string {
@@ -61,27 +61,27 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// step is a step of a conversion, which says what the pointers of its losses lead
-// into.
+// step is a step of a conversion. It determines which document the paths of its losses
+// point into.
 type step string
 
 const (
-	reading     step = "reading"     // the input
-	normalising step = "normalising" // the canonical form, as it was read
-	writing     step = "writing"     // the canonical form, as it was last
+	reading     step = "reading"     // paths point into the input
+	normalizing step = "normalising" // paths point into the canonical form after reading
+	writing     step = "writing"     // paths point into the canonical form after normalizing
 )
 
-// steps are all of them in order, each with what is said over its losses.
+// steps lists all steps in order, each with the heading of its losses.
 var steps = [...]struct {
 	step  step
 	title string
 }{
-	{reading, "While reading, at places of the input:\n"},
-	{normalising, "Lost while normalizing (paths are in the canonical form):\n"},
+	{reading, "Lost while reading (paths are in the input):\n"},
+	{normalizing, "Lost while normalizing (paths are in the canonical form):\n"},
 	{writing, "Lost while writing (paths are in the canonical form):\n"},
 }
 
-// loss is a line of the report.
+// loss is a loss and the step in which it occurred.
 type loss struct {
 	Step     step              `json:"step"`
 	Kind     dragoman.LossKind `json:"kind"`
@@ -105,21 +105,21 @@ type converted struct {
 
 func (c converted) writeJSON(w io.Writer) error {
 	if c.Losses == nil {
-		c.Losses = []loss{} // a script counts them
+		c.Losses = []loss{} // scripts expect a list, not null
 	}
 	return writeJSON(w, c)
 }
 
-// writeJSON writes one document, on one line.
+// writeJSON writes v as one JSON document on one line.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-// tell writes the report of a conversion, and the error that ended it if that has
-// its place there: of all that goes to standard error, JSON is one document.
-func (c converted) tell(w io.Writer, asJSON bool, err error) error {
+// finish writes the report of a conversion to w and returns the error to exit with. With
+// JSON reports, err is part of the report, so that standard error holds one JSON document.
+func (c converted) finish(w io.Writer, asJSON bool, err error) error {
 	if err != nil {
 		c.Error = message(err)
 	}
@@ -145,7 +145,7 @@ func (c converted) writeText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Read as %s, %s: %s.\n", c.From, c.Kind, c.Because)
 	if len(c.Or) > 0 {
-		fmt.Fprintf(&b, "It could also be %s; --from says which.\n", list(c.Or, "or"))
+		fmt.Fprintf(&b, "It could also be %s; use --from to choose.\n", list(c.Or, "or"))
 	}
 	for _, s := range steps {
 		if lines := c.linesOf(s.step); len(lines) > 0 {
@@ -160,7 +160,7 @@ func (c converted) writeText(w io.Writer) error {
 	return err
 }
 
-// linesOf are the losses of one step.
+// linesOf returns the losses of one step.
 func (c converted) linesOf(s step) (out []dragoman.Loss) {
 	for _, l := range c.Losses {
 		if l.Step == s {
@@ -170,8 +170,8 @@ func (c converted) linesOf(s step) (out []dragoman.Loss) {
 	return out
 }
 
-// graver are the losses that change what is said.
-func (c converted) graver() (out []loss) {
+// aboveInfo returns the losses above severity info, which change the meaning.
+func (c converted) aboveInfo() (out []loss) {
 	for _, l := range c.Losses {
 		if l.Severity > dragoman.Info {
 			out = append(out, l)
@@ -180,7 +180,7 @@ func (c converted) graver() (out []loss) {
 	return out
 }
 
-// lines are the losses of all steps.
+// lines returns the losses of all steps.
 func (c converted) lines() (out []dragoman.Loss) {
 	for _, s := range steps {
 		out = append(out, c.linesOf(s.step)...)
@@ -188,7 +188,7 @@ func (c converted) lines() (out []dragoman.Loss) {
 	return out
 }
 
-// writeLosses writes one line for each loss.
+// writeLosses writes one line per loss.
 func writeLosses(b *strings.Builder, losses []dragoman.Loss, indent string) {
 	for _, l := range losses {
 		at := l.Path
@@ -213,7 +213,7 @@ func list[T ~string](words []T, last string) string {
 	return b.String()
 }
 
-// reportFormat checks the word of --report.
+// reportFormat parses the value of --report.
 func reportFormat(word string) (asJSON bool, err error) {
 	switch word {
 	case "text":
@@ -221,6 +221,6 @@ func reportFormat(word string) (asJSON bool, err error) {
 	case "json":
 		return true, nil
 	default:
-		return false, misused("--report %q is neither text nor json", word)
+		return false, usageError("--report %q is neither text nor json", word)
 	}
 }

@@ -46,51 +46,55 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 	var o runFlags
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT...]",
-		Short: "Ask a model that works with the files of this folder",
-		Long: `Run asks a model, and lets it work in the current folder with the tools that
-"dragoman tools list" shows: it lists, reads and searches files by itself; before
-it writes a file, applies a patch or runs a command, you are asked. Without a
-terminal to ask at, such calls are refused and the exit code is 4, unless --allow
-names the tool, --allow-command the command, or a rule of a policy (--policy) allows
-the call. If standard input is a pipe or a file, you are asked at the terminal that
-the command was started from.
+		Short: "Ask a model, and let it work with the files of this folder",
+		Long: `Run sends a prompt to a model and lets it work in the current folder with the tools
+that "dragoman tools list" shows. The model lists, reads and searches files without
+asking. Before it writes a file, applies a patch or runs a command, you are asked.
 
-A pattern of --allow-command is matched word by word: * matches one word that is not
-a flag, "..." matches any further words, and "!--flag" refuses a flag, as in
-"git log ... !--output". It matches one program with its arguments, without shell
+Approval. Without a terminal, calls that need approval are refused, and the exit code is
+4. To permit calls without a question, use --allow for a tool, --allow-command for
+commands, or a rule of a policy (--policy). If standard input is a pipe or a file, you
+are asked at the terminal that the command was started from.
+
+--allow-command takes a pattern that is matched word by word: * matches one word that is
+not a flag, "..." matches any further words, and "!--flag" refuses a flag, as in
+"git log ... !--output". A pattern matches one program with its arguments, without shell
 operators, redirections and variables. It does not match arguments that run other
-programs. The command must run in the folder of --dir, not below it. You are asked
-about all other commands.
+programs. The command must run in the folder of --dir, not in a folder below it. You are
+asked about all other commands.
 
-A policy has rules for tool calls and model calls. Rules are tried by priority, high
-first, then by id. The first that matches decides: it denies the call, asks about it
+A policy has rules for tool calls and model calls. Rules are tried by priority, highest
+first, then by id. The first rule that matches decides: it denies the call, asks about it
 even with --allow, or allows it without a question. "dragoman tools why" explains what
-would happen to a call.
+happens to a call.
 
-The answer goes to standard output; calls, their results and questions go to
-standard error. With --json every event is a line of JSON on standard output.
+Output. The model's response goes to standard output. Calls, their results and questions
+go to standard error. With --json, every event is a line of JSON on standard output.
 
-The model is --model (such as anthropic/claude-opus-5-5), or DRAGOMAN_MODEL, or the
-alias "default" of the file that DRAGOMAN_CONFIG names, or one of the first of
-Anthropic, OpenAI and Google whose key is in the environment. Without any of these
-it is the embedded simulator, which needs no network and no key: it is no real
-model, and good for trying this out. A run that continues a session uses the model
-that the session used last, unless --model or DRAGOMAN_MODEL names another.
+Model. The model is the first of these that is set:
 
-Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSIONS,
-or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
-macOS and Windows that of configuration). --continue continues the last session of
-this folder, --session the named one; the first four or more characters of a
-generated name are enough. With a prompt they continue the conversation; without one
-they finish a run that was interrupted. Tool calls that have run do not run again.
-With --json the event run_start names the session. "dragoman sessions list" shows
-all sessions.
+  - --model, such as anthropic/claude-opus-5-5
+  - the variable DRAGOMAN_MODEL
+  - when a session is continued, the model that the session used last
+  - the alias "default" in the file that DRAGOMAN_CONFIG names
+  - a model of Anthropic, OpenAI or Google, the first whose API key is in the environment
+  - the built-in simulator, which needs no network and no key; it is not a real model,
+    but lets you try out this command
 
-A session works in the folder that it began in. Elsewhere it does not go on, unless
---dir names a folder: that of the session, or another one, which is then its own.
+Sessions. Every run is stored in a session, in an SQLite file: --sessions, or
+DRAGOMAN_SESSIONS, or dragoman/sessions.db in your state folder ($XDG_STATE_HOME or
+~/.local/state; on macOS and Windows the configuration folder). --continue continues the
+last session of this folder, --session the named one; the first four or more characters
+of a generated name are enough. With a prompt, the conversation continues; without one,
+an interrupted run is finished. Tool calls that have run do not run again. With --json,
+the event run_start names the session. "dragoman sessions list" shows all sessions.
 
-Several words are joined to one prompt. Piped input is added after the prompt; if
-there is no prompt, or it is "-", the input is the prompt.`,
+A session works in the folder in which it started. To continue it from another folder,
+use --dir: with the session's folder to keep working there, or with another folder to
+move the session to that folder.
+
+Prompt. Several arguments are joined to one prompt. Piped input is added after the
+prompt. If there is no prompt, or it is "-", the input is the prompt.`,
 		Example: `  dragoman run "Which files are here?"
   dragoman run --model sim/echo --no-session "Say it again"
   cat error.log | dragoman run "What went wrong here?"
@@ -104,31 +108,31 @@ there is no prompt, or it is "-", the input is the prompt.`,
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.last, "continue", "c", false, "continue the last session of this folder")
-	f.StringVar(&o.model, "model", "", `the model, as "provider/model", an alias, or several with commas between them`)
-	f.StringVar(&o.session, "session", "", "the session to go on with, or to begin under this name")
+	f.StringVar(&o.model, "model", "", `the model: "provider/model", an alias, or a comma-separated list`)
+	f.StringVar(&o.session, "session", "", "the session to continue, or the name of a new session")
 	o.addFile(cmd)
-	f.BoolVar(&o.forget, "no-session", false, "keep nothing")
-	f.BoolVar(&o.abandon, "abandon", false, "give up the calls that the session waits for, and go on with the prompt")
-	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (\"dragoman tools why --help\" shows one)")
+	f.BoolVar(&o.noSession, "no-session", false, "do not store this run in a session")
+	f.BoolVar(&o.abandon, "abandon", false, "give up the session's unfinished calls and continue with the prompt")
+	f.StringVar(&o.policy, "policy", "", "a policy file, with rules that decide about calls (\"dragoman tools why --help\" shows one)")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run for the policy, as name=value")
-	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval: write_file, apply_patch, shell")
+	f.StringSliceVar(&o.allow, "allow", nil, "run the calls of these tools without approval: write_file, apply_patch, shell")
 	o.commands.add(f)
-	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
+	f.StringVar(&o.dir, "dir", ".", "the folder in which the tools work")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
-	f.IntVar(&o.turns, "max-turns", 0, "how often the model is called at most; 0 means the default (default 20)")
-	f.BoolVar(&o.json, "json", false, "write events as lines of JSON")
-	f.BoolVar(&o.debug, "debug", false, "show what is sent to models and what they answer on standard error, without credentials")
+	f.IntVar(&o.turns, "max-turns", 0, "the maximum number of model calls; 0 means the default (default 20)")
+	f.BoolVar(&o.json, "json", false, "write every event as a line of JSON")
+	f.BoolVar(&o.debug, "debug", false, "log requests and responses to standard error, without credentials")
 	return cmd
 }
 
 type runFlags struct {
 	storeFlags
-	model, session, policy, dir, system string
-	allow                               []string
-	commands                            commandFlags
-	metadata                            map[string]string
-	turns                               int
-	last, forget, abandon, json, debug  bool
+	model, session, policy, dir, system   string
+	allow                                 []string
+	commands                              commandFlags
+	metadata                              map[string]string
+	turns                                 int
+	last, noSession, abandon, json, debug bool
 	// unattended are the ids of calls that needed approval while no approver was attached.
 	unattended sync.Map
 }
@@ -140,8 +144,8 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program, whatever it waits for
-	t := newTeller(cmd, o.json)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program, even while it waits
+	t := newPrinter(cmd, o.json)
 	model, spec, err := o.openNamed(t)
 	if err != nil {
 		return err
@@ -158,7 +162,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	} else if err := o.checkSim(ctx, k, spec); err != nil {
 		return err
 	}
-	if err := k.settle(o.dir, cmd.Flags().Changed("dir")); err != nil {
+	if err := k.setFolder(o.dir, cmd.Flags().Changed("dir")); err != nil {
 		return err
 	}
 	if err := o.checkPending(ctx, cmd, k, prompt); err != nil {
@@ -174,12 +178,12 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	}
 	err = t.follow(o.stream(ctx, a, k.session, prompt))
 	if err == nil && t.turns == 0 && !o.json {
-		t.notef("There was nothing to finish.")
+		t.notef("The session has no unfinished run.")
 	}
 	switch {
 	case k.session == nil || o.json:
 	case takesPrompt(err):
-		t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again())
+		t.notef("Session %s. Continue with: %s \"…\"", k.session.ID(), k.continueCommand())
 	default: // a new prompt would be refused; the error names the command that works
 		t.notef("Session %s.", k.session.ID())
 	}
@@ -190,8 +194,8 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	return err
 }
 
-// refused counts the calls that were refused because no approver was attached. A call that a
-// killed process had begun is not refused: its result tells what is known of it.
+// refused counts the calls that were refused because no approver was attached. It does not
+// count calls that a killed process had started: their results describe their state.
 func (o *runFlags) refused(res *agent.Result) (n int) {
 	if res == nil {
 		return 0
@@ -217,7 +221,7 @@ func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
 	const permit = "permit calls with --allow NAME, --allow-command PATTERN or a --policy rule"
 	switch {
 	case o.json:
-		return "With --json nobody is asked: run without it in a terminal, or " + permit
+		return "With --json there is no approval prompt: run without --json in a terminal, or " + permit
 	case !isTerminal(cmd.InOrStdin()) && isPiped(cmd.InOrStdin()):
 		return "Standard input is not a terminal: give its text as the prompt to be asked, or " + permit
 	case !isTerminal(cmd.InOrStdin()):
@@ -227,8 +231,8 @@ func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
 	}
 }
 
-// prompt returns what to ask, from the command line and from standard input, and
-// checks the flags.
+// prompt returns the prompt from the command line and standard input. It also checks the
+// flags.
 func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
 	if err := o.check(); err != nil {
 		return "", err
@@ -247,9 +251,9 @@ func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
 	}
 	switch {
 	case prompt == "" && o.session == "" && !o.last:
-		return "", misused(`there is nothing to ask: dragoman run "Which files are here?"`)
+		return "", usageError(`missing prompt: dragoman run "Which files are here?"`)
 	case prompt == "" && o.abandon:
-		return "", misused("--abandon goes on with something else: give a prompt")
+		return "", usageError("--abandon needs a prompt to continue with")
 	}
 	return prompt, nil
 }
@@ -257,14 +261,14 @@ func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
 // check refuses flags that contradict each other.
 func (o *runFlags) check() error {
 	switch {
-	case o.forget && o.session != "":
-		return misused("--no-session and --session cannot be used together")
-	case o.forget && o.last:
-		return misused("--no-session and --continue cannot be used together")
+	case o.noSession && o.session != "":
+		return usageError("--no-session and --session cannot be used together")
+	case o.noSession && o.last:
+		return usageError("--no-session and --continue cannot be used together")
 	case o.last && o.session != "":
-		return misused("--continue and --session cannot be used together")
+		return usageError("--continue and --session cannot be used together")
 	case o.turns < 0:
-		return misused("--max-turns %d: must not be negative; 0 means the default, 20", o.turns)
+		return usageError("--max-turns %d: must not be negative; 0 means the default, 20", o.turns)
 	}
 	if err := o.commands.check(); err != nil {
 		return err
@@ -272,11 +276,11 @@ func (o *runFlags) check() error {
 	return allowed(o.allow)
 }
 
-// allowed refuses names that are not tools that need approval.
+// allowed returns an error for names in --allow that are not tools that need approval.
 func allowed(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(workspaceTools, name) {
-			return misused("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Meant(name, workspaceTools))
+			return usageError("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Meant(name, workspaceTools))
 		}
 	}
 	return nil
@@ -293,8 +297,8 @@ func isPiped(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// After pipedNotice without input from a pipe, the user is told what the program waits
-// for.
+// pipedNotice is how long readPiped waits for piped input before it prints a notice that
+// the program is waiting.
 const pipedNotice = 3 * time.Second
 
 // readPiped reads standard input to its end.
@@ -327,15 +331,15 @@ func joinPrompt(prompt, piped string) string {
 	}
 }
 
-// workspaceTools are those that --allow may name.
+// workspaceTools lists the tools that --allow accepts.
 var workspaceTools = []string{
 	toolname.ListFiles, toolname.ReadFile, toolname.SearchFiles, toolname.WriteFile, toolname.ApplyPatch, toolname.Shell,
 }
 
-// maxInput is how many bytes of a prompt are read from standard input.
+// maxInput is the maximum size of standard input, in bytes.
 const maxInput = 8 << 20
 
-// stream begins the run, or goes on with the one of the session.
+// stream starts a run, or continues the run of the session.
 func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Session, prompt string) agent.Stream {
 	var opts []agent.Option
 	if s != nil {
@@ -353,26 +357,26 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 	return a.Stream(ctx, prompt, opts...)
 }
 
-// ended says how a run ended, and what can be done about it.
-func ended(ctx context.Context, err error, k *kept, model dragoman.Model) error {
+// ended returns the error for the end of a run, with what the user can do next.
+func ended(ctx context.Context, err error, k *runSession, model dragoman.Model) error {
 	var limit *agent.LimitError
-	again := k.again()
+	again := k.continueCommand()
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, agent.ErrInterrupted) && ctx.Err() != nil && again != "":
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; calls wait for your approval; go on with: %s", again)}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; calls wait for your approval; continue with: %s", again)}
 	case (errors.Is(err, context.Canceled) || errors.Is(err, agent.ErrInterrupted)) && ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted; what was begun has its result, and the session can go on")}
+		return &exitError{exitInterrupted, errors.New("interrupted; calls that had started have their results, and the session can be continued")}
 	case errors.Is(err, agent.ErrInterrupted) && again != "":
-		return failed("calls wait for your approval; go on with: %s", again)
+		return failed("calls wait for your approval; continue with: %s", again)
 	case errors.Is(err, agent.ErrUnfinished) && again != "":
-		return failed("the run before is not finished: finish it with %q, or give it up with --abandon", again)
+		return failed("the previous run is not finished: finish it with %q, or give it up with --abandon", again)
 	case errors.As(err, &limit) && again != "":
 		k.flags.turns = 0 // the hint sets a new limit
-		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, k.again())
+		return failed("the run reached a limit: %s, %s; continue with: %s --max-turns N", limit.Limit, limit.Most, k.continueCommand())
 	case errors.Is(err, session.ErrConflict):
-		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", k.session.ID())
+		return failed("another dragoman process is using session %s; this one stopped and ran no further calls", k.session.ID())
 	default:
 		return failed("%w%s", err, suggestModel(err, model))
 	}
@@ -425,7 +429,7 @@ func similarModel(c *provider.Client) string {
 // openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
 // run begins a session. It returns nil for a run that continues a session without either;
 // openFor then opens the model of the session.
-func (o *runFlags) openNamed(t *teller) (dragoman.Model, string, error) {
+func (o *runFlags) openNamed(t *printer) (dragoman.Model, string, error) {
 	named := o.model != "" || os.Getenv("DRAGOMAN_MODEL") != ""
 	if !named && (o.session != "" || o.last) {
 		return nil, "", nil
@@ -439,7 +443,7 @@ func (o *runFlags) openNamed(t *teller) (dragoman.Model, string, error) {
 
 // openFor opens the model that the session used last, or the default model if the
 // session is new.
-func (o *runFlags) openFor(ctx context.Context, t *teller, k *kept) (dragoman.Model, string, error) {
+func (o *runFlags) openFor(ctx context.Context, t *printer, k *runSession) (dragoman.Model, string, error) {
 	last, err := k.lastModel(ctx)
 	if err != nil {
 		return nil, "", failed("%w", err)
@@ -451,16 +455,16 @@ func (o *runFlags) openFor(ctx context.Context, t *teller, k *kept) (dragoman.Mo
 		}
 		return o.open(t, spec, why)
 	}
-	model, spec, err := o.open(t, last, fmt.Sprintf("Using %s, the last model of session %s. --model picks another.", shown(last), k.session.ID()))
+	model, spec, err := o.open(t, last, fmt.Sprintf("Using %s, the last model of session %s. Use --model to choose another.", printable(last), k.session.ID()))
 	if err != nil {
-		return nil, "", failed("the last model of session %s: %w; --model picks another", k.session.ID(), err)
+		return nil, "", failed("the last model of session %s: %w; choose another with --model", k.session.ID(), err)
 	}
 	return model, spec, nil
 }
 
 // checkSim refuses to continue a session of another model with the simulator, unless
 // --model names it: the session would store simulated responses as real ones.
-func (o *runFlags) checkSim(ctx context.Context, k *kept, spec string) error {
+func (o *runFlags) checkSim(ctx context.Context, k *runSession, spec string) error {
 	if o.model != "" || k.session == nil {
 		return nil
 	}
@@ -471,7 +475,7 @@ func (o *runFlags) checkSim(ctx context.Context, k *kept, spec string) error {
 	if last == "" || isSim(last) || !isSim(spec) {
 		return nil
 	}
-	return failed("session %s used %s, and DRAGOMAN_MODEL is the simulator (%s): name the model with --model", k.session.ID(), last, spec)
+	return failed("session %s used %s, but DRAGOMAN_MODEL is the simulator (%s): choose the model with --model", k.session.ID(), last, spec)
 }
 
 // isSim reports whether a spec names only models of the simulator.
@@ -485,7 +489,7 @@ func isSim(spec string) bool {
 }
 
 // open opens a model. It prints why the model was chosen, unless why is empty.
-func (o *runFlags) open(t *teller, spec, why string) (model dragoman.Model, _ string, err error) {
+func (o *runFlags) open(t *printer, spec, why string) (model dragoman.Model, _ string, err error) {
 	config, err := provider.Default()
 	if err != nil {
 		return nil, "", failed("%w", err)
@@ -502,22 +506,23 @@ func (o *runFlags) open(t *teller, spec, why string) (model dragoman.Model, _ st
 	return model, spec, nil
 }
 
-// agent is the model with the tools of the folder.
+// agent returns an agent with the model and the tools of the folder. The caller must call
+// the returned function when the run has ended.
 func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
 	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true, Sandbox: sandbox}})
 	if err != nil {
-		return nil, nil, failed("%w", unopened("--dir", err))
+		return nil, nil, failed("%w", nameSource("--dir", err))
 	}
 	approver, hangUp := o.approver(cmd)
 	runner := &tool.Runner{Approver: approver}
-	if o.forget { // there is no session to store long outputs in
+	if o.noSession { // there is no session to store long outputs in
 		runner.Spill = &tool.MemorySpill{}
 	}
 	if o.policy != "" {
-		p, err := loadPolicy(o.policy, append(ws.Tools(), tool.ReadOutput(&tool.MemorySpill{}))) // which the agent adds
+		p, err := loadPolicy(o.policy, append(ws.Tools(), tool.ReadOutput(&tool.MemorySpill{}))) // the agent adds ReadOutput
 		if err != nil {
 			hangUp()
-			_ = ws.Close() // nothing was done in it
+			_ = ws.Close() // unused so far
 			return nil, nil, err
 		}
 		runner.Policy = p
@@ -530,8 +535,8 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 	return a, func() { hangUp(); _ = ws.Close() }, nil
 }
 
-// known are the providers whose keys are looked for, the first that is there wins,
-// each with a model of it.
+// known lists the providers whose API keys pickModel looks for, in order, each with its
+// default model.
 var known = []struct{ variable, model string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-opus-5-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5.1"},
@@ -539,7 +544,8 @@ var known = []struct{ variable, model string }{
 	{"GOOGLE_API_KEY", "gemini/gemini-3-pro"},
 }
 
-// pickModel is the model to ask, and why, where nobody said which.
+// pickModel returns the model to use, and a notice that explains a choice that the user did
+// not make.
 func pickModel(given string, getenv func(string) string) (spec, why string, err error) {
 	if given != "" {
 		return given, "", nil
@@ -550,7 +556,7 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	if file := getenv("DRAGOMAN_CONFIG"); file != "" {
 		c, err := provider.Load(file)
 		if err != nil {
-			return "", "", unopened("DRAGOMAN_CONFIG", err)
+			return "", "", nameSource("DRAGOMAN_CONFIG", err)
 		}
 		if c.Aliases["default"] != "" {
 			return "default", "", nil
@@ -558,15 +564,15 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	}
 	for _, k := range known {
 		if getenv(k.variable) != "" {
-			return k.model, fmt.Sprintf("Using %s, because %s is set. --model picks another.", k.model, k.variable), nil
+			return k.model, fmt.Sprintf("Using %s, because %s is set. Use --model to choose another.", k.model, k.variable), nil
 		}
 	}
-	return "sim/planner", "No model is configured: the embedded simulator answers, which is no real model. --model or DRAGOMAN_MODEL picks one.", nil
+	return "sim/planner", "No model is configured: the built-in simulator answers; it is not a real model. Choose a model with --model or DRAGOMAN_MODEL.", nil
 }
 
 // checkPending refuses to continue a session whose calls wait for approval if no
 // approver is attached, or if there is a new prompt.
-func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *kept, prompt string) error {
+func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *runSession, prompt string) error {
 	if k.session == nil || o.abandon {
 		return nil
 	}
@@ -588,7 +594,7 @@ func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *kept
 	if prompt == "" && (attended || len(blocked) == 0) {
 		return nil
 	}
-	return &exitError{exitUnattended, errors.New(pendingHelp(k.again(), prompt, names, attended))}
+	return &exitError{exitUnattended, errors.New(pendingHelp(k.continueCommand(), prompt, names, attended))}
 }
 
 // pendingHelp lists the calls of a session that wait for approval, and the commands that
@@ -672,14 +678,14 @@ func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) 
 // controllingTerminal is the path of the controlling terminal.
 var controllingTerminal = map[bool]string{true: "CONIN$", false: "/dev/tty"}[runtime.GOOS == "windows"]
 
-// isTerminal reports whether somebody sits at a file.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// title is the first line of a prompt, for lists: what is no character there is a
-// blank.
+// title returns the first line of a prompt for lists, with unprintable characters replaced
+// by spaces and shortened to 80 characters.
 func title(prompt string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
 	printed := strings.Map(func(r rune) rune {
@@ -695,44 +701,45 @@ func title(prompt string) string {
 	return string(runes)
 }
 
-// teller shows a run to who watches it.
-type teller struct {
+// printer prints the events of a run.
+type printer struct {
 	out, err io.Writer
 	json     bool
-	// bare says that the answer goes to no terminal, and is not touched.
+	// bare is true if standard output is not a terminal. The response is then written
+	// unchanged.
 	bare bool
-	// open says that the last line of the answer has no end yet.
+	// open is true if the last line of the response is not terminated yet.
 	open bool
-	// turns counts those that were begun.
+	// turns counts the turns that started.
 	turns int
-	// result is that of the run, once it has ended.
+	// result is the result of the run. It is nil until the run has ended.
 	result *agent.Result
-	// called are the calls that were shown, and what became of them was not.
+	// called maps the ids of printed calls without a printed result to tool names.
 	called map[string]string
 }
 
-func newTeller(cmd *cobra.Command, asJSON bool) *teller {
-	t := &teller{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: asJSON, bare: true}
+func newPrinter(cmd *cobra.Command, asJSON bool) *printer {
+	t := &printer{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: asJSON, bare: true}
 	t.bare = !isTerminal(t.out)
 	return t
 }
 
-// notef tells something about the run, beside the answer.
-func (t *teller) notef(format string, args ...any) {
+// notef prints a line about the run to standard error.
+func (t *printer) notef(format string, args ...any) {
 	t.endLine()
 	fmt.Fprintf(t.err, format+"\n", args...)
 }
 
-// endLine ends a line of the answer before something else is told.
-func (t *teller) endLine() {
+// endLine ends an open line of the response, before a line of other output.
+func (t *printer) endLine() {
 	if t.open {
 		fmt.Fprintln(t.out)
 		t.open = false
 	}
 }
 
-// follow shows a run to its end.
-func (t *teller) follow(stream agent.Stream) error {
+// follow prints the events of a run until it ends.
+func (t *printer) follow(stream agent.Stream) error {
 	var failure error
 	for ev, err := range stream {
 		if err != nil {
@@ -762,11 +769,11 @@ func (t *teller) follow(stream agent.Stream) error {
 	return failure
 }
 
-// show shows one event in words.
-func (t *teller) show(ev agent.Event) error {
+// show prints one event as text.
+func (t *printer) show(ev agent.Event) error {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
-		return t.say(ev.Text())
+		return t.write(ev.Text())
 	case *agent.Called:
 		t.notef("→ %s %s", visible.Text(ev.Call.QualifiedName()), short(ev.Call.Arguments))
 		if t.called == nil {
@@ -778,7 +785,7 @@ func (t *teller) show(ev agent.Event) error {
 			delete(t.called, end.CallRef.CallID)
 			t.ended(&end.Record)
 		}
-	case *agent.Answered: // it came to no tool
+	case *agent.Answered: // the call ended before a tool ran
 		if name, ok := t.called[ev.Result.CallID]; ok {
 			delete(t.called, ev.Result.CallID)
 			t.notef("← %s failed: %s", visible.Text(name), short(ev.Result.Text()))
@@ -791,10 +798,10 @@ func (t *teller) show(ev agent.Event) error {
 	return nil
 }
 
-// say writes words of the answer.
-func (t *teller) say(text string) error {
+// write writes text of the response to standard output.
+func (t *printer) write(text string) error {
 	if !t.bare {
-		text = shown(text)
+		text = printable(text)
 	}
 	if text == "" {
 		return nil
@@ -804,9 +811,9 @@ func (t *teller) say(text string) error {
 	return err
 }
 
-// shown is a text as a terminal may have it: lines, and nothing that moves the
-// cursor or changes its colours.
-func shown(text string) string {
+// printable makes a text safe for a terminal. It keeps lines and tabs, and makes control
+// sequences visible that would move the cursor or change colors.
+func printable(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitAfterSeq(text, "\n") {
 		line, end := strings.CutSuffix(part, "\n")
@@ -823,8 +830,8 @@ func shown(text string) string {
 	return b.String()
 }
 
-// ended shows what became of a call.
-func (t *teller) ended(r *tool.Record) {
+// ended prints the result of a call.
+func (t *printer) ended(r *tool.Record) {
 	if !r.OK {
 		t.notef("← %s failed: %s", visible.Text(r.Tool), short(r.Error))
 		return
@@ -841,7 +848,7 @@ func (t *teller) ended(r *tool.Record) {
 	}
 }
 
-// short is one line of a text, for the terminal.
+// short returns the beginning of a text as one line that is safe for a terminal.
 func short(s string) string {
 	const most = 200
 	runes := []rune(strings.ToValidUTF8(s, "�"))

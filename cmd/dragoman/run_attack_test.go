@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestC4_WhatAServerSaysInAnErrorMovesNoCursor(t *testing.T) {
+func TestC4_ServerErrorsHaveNoControlCharacters(t *testing.T) {
 	_, do := runs(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -32,7 +32,7 @@ func TestC4_WhatAServerSaysInAnErrorMovesNoCursor(t *testing.T) {
 	}
 }
 
-func TestC1_APromptMayHoldAnything(t *testing.T) {
+func TestC1_PromptMayContainAnyText(t *testing.T) {
 	_, do := runs(t)
 	for _, prompt := range []string{"one\ttwo", "line\r\nline", "\x1b[31mred", "bad\xffbytes", "a\u0085b", strings.Repeat("\U0001f9d9", 300)} {
 		if r := do(nil, "--model", "sim/echo", prompt); r.code != exitOK {
@@ -42,13 +42,12 @@ func TestC1_APromptMayHoldAnything(t *testing.T) {
 	if r := do(nil, "--model", "sim/echo", "--session", "my-session", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	if r := do(nil, "--model", "sim/echo", "--session", "my-session", " \n"); r.code == exitOK && !strings.Contains(r.err, "nothing to finish") {
-		t.Errorf("blanks were asked: %+v", r)
+	if r := do(nil, "--model", "sim/echo", "--session", "my-session", " \n"); r.code == exitOK && !strings.Contains(r.err, "no unfinished run") {
+		t.Errorf("a blank prompt was sent: %+v", r)
 	}
 }
 
-// self is a symlink to the test binary, which is the program when it is called by
-// its name.
+// self returns a symlink to the test binary, which acts as the program under that name.
 func self(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "dragoman")
@@ -62,9 +61,9 @@ func self(t *testing.T) string {
 	return bin
 }
 
-func TestC1_WithoutAHomeRunSaysWhatToDo(t *testing.T) {
+func TestC1_ErrorWithoutHomeFolderHasAdvice(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has other homes")
+		t.Skip("Windows does not use HOME")
 	}
 	for _, env := range [][]string{{"NOTHING=1"}, {"HOME=/proc/nowhere"}} {
 		cmd := exec.CommandContext(t.Context(), self(t), "run", "--model", "sim/echo", "hi")

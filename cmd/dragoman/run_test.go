@@ -16,14 +16,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// ran is a command line that was run.
+// ran is the result of a command line.
 type ran struct {
 	code     int
 	out, err string
 }
 
-// runs runs "dragoman run" in a folder of its own, with sessions of its own and no
-// model configured.
+// runs returns a function that runs "dragoman run" in a new folder, with new sessions and no
+// configured model.
 func runs(t *testing.T) (dir string, f func(stdin io.Reader, args ...string) ran) {
 	t.Helper()
 	dir = t.TempDir()
@@ -48,7 +48,7 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
-func TestC1_RunWorksWithNothingConfiguredAndSaysSoOnce(t *testing.T) {
+func TestC1_RunUsesSimulatorIfNothingIsConfigured(t *testing.T) {
 	dir, do := runs(t)
 	write(t, dir, "letter.txt", "dear all")
 	r := do(nil, `Read the file "letter.txt"`)
@@ -56,18 +56,18 @@ func TestC1_RunWorksWithNothingConfiguredAndSaysSoOnce(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if strings.Count(r.err, "simulator") != 1 || !strings.Contains(r.err, `→ read_file {"path":"letter.txt"}`) || !strings.Contains(r.err, "← read_file: ") {
-		t.Errorf("told:\n%s", r.err)
+		t.Errorf("standard error:\n%s", r.err)
 	}
 	if !strings.HasSuffix(r.out, "\n") || strings.Contains(r.out, "→") {
-		t.Errorf("the answer: %q", r.out)
+		t.Errorf("the response: %q", r.out)
 	}
 }
 
-// A call that came to no tool, such as one of an answer that was cut off, is shown
-// with what became of it as any other; one that did is shown once.
-func TestC1_WhatBecameOfACallIsShownOnce(t *testing.T) {
-	var out, told bytes.Buffer
-	show := &teller{out: &out, err: &told}
+// A call that never reached a tool, for example because the response was cut off, is shown
+// with its result like any other call. A call that reached a tool is shown once.
+func TestC1_CallResultIsShownOnce(t *testing.T) {
+	var out, stderr bytes.Buffer
+	show := &printer{out: &out, err: &stderr}
 	ran, refused := &dragoman.ToolCall{ID: "a", Name: "look"}, &dragoman.ToolCall{ID: "b", Name: "pay"}
 	for _, ev := range []agent.Event{
 		&agent.Called{Call: ran}, &agent.Called{Call: refused},
@@ -78,12 +78,12 @@ func TestC1_WhatBecameOfACallIsShownOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := "→ look \n→ pay \n← look: seen\n← pay failed: pay did not run.\n"; told.String() != want || out.Len() > 0 {
-		t.Errorf("%q, want %q", told.String(), want)
+	if want := "→ look \n→ pay \n← look: seen\n← pay failed: pay did not run.\n"; stderr.String() != want || out.Len() > 0 {
+		t.Errorf("%q, want %q", stderr.String(), want)
 	}
 }
 
-func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
+func TestC1_SessionContinues(t *testing.T) {
 	dir, do := runs(t)
 	write(t, dir, "a.txt", "one")
 	if r := do(nil, "--session", "trip", `Read the file "a.txt"`); r.code != exitOK || !strings.Contains(r.err, "--session trip") {
@@ -94,7 +94,7 @@ func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if strings.Contains(r.err, "Session") {
-		t.Errorf("with --json nothing else is told: %s", r.err)
+		t.Errorf("with --json, standard error must be empty: %s", r.err)
 	}
 	var last struct {
 		Type string
@@ -111,7 +111,7 @@ func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
 	if last.Type != "run_end" || !last.End.Done || !strings.Contains(last.End.Output, "And then?") {
 		t.Errorf("%+v", last)
 	}
-	if r := do(nil, "--session", "trip"); r.code != exitOK || !strings.Contains(r.err, "nothing to finish") {
+	if r := do(nil, "--session", "trip"); r.code != exitOK || !strings.Contains(r.err, "no unfinished run") {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{{"--session", "other"}, {"--session", "../x", "hi"}} {
@@ -121,11 +121,11 @@ func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
+func TestC1_CallsAreRefusedWithoutTerminal(t *testing.T) {
 	dir, do := runs(t)
 	r := do(nil, `Write the file "b.txt" with content "hi"`)
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); !os.IsNotExist(err) {
-		t.Fatalf("it was written: %v", err)
+		t.Fatalf("the file was written: %v", err)
 	}
 	if r.code != exitUnattended || !strings.Contains(r.err, "no approver is attached") || !strings.Contains(r.err, "--allow") || strings.Contains(r.err, "the user rejected") {
 		t.Errorf("%+v", r)
@@ -146,12 +146,12 @@ func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
 	}
 }
 
-func TestC4_RunSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
+func TestC4_RunReportsCommandLineErrors(t *testing.T) {
 	_, do := runs(t)
 	for want, args := range map[string][]string{
-		"nothing to ask":          {},
+		"missing prompt":          {},
 		"cannot be used together": {"--no-session", "--session", "x", "hi"},
-		"give a prompt":           {"--abandon", "--session", "x"},
+		"needs a prompt":          {"--abandon", "--session", "x"},
 		"unknown flag":            {"--frobnicate", "hi"},
 	} {
 		if r := do(nil, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
@@ -173,14 +173,14 @@ func TestC4_RunSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 	}
 }
 
-func TestC1_TheModelIsTheOneThatIsConfigured(t *testing.T) {
+func TestC1_ConfiguredModelIsUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write(t, filepath.Dir(file), "config.yaml", "version: 1\naliases: {default: sim/echo}\n")
 	for _, tc := range []struct {
-		given string
-		env   map[string]string
-		want  string
-		told  bool
+		given  string
+		env    map[string]string
+		want   string
+		notice bool
 	}{
 		{"x/y", map[string]string{"DRAGOMAN_MODEL": "a/b"}, "x/y", false},
 		{"", map[string]string{"DRAGOMAN_MODEL": "a/b", "OPENAI_API_KEY": "k"}, "a/b", false},
@@ -189,7 +189,7 @@ func TestC1_TheModelIsTheOneThatIsConfigured(t *testing.T) {
 		{"", nil, "sim/planner", true},
 	} {
 		got, why, err := pickModel(tc.given, func(k string) string { return tc.env[k] })
-		if err != nil || got != tc.want || (why != "") != tc.told {
+		if err != nil || got != tc.want || (why != "") != tc.notice {
 			t.Errorf("%v: %s (%s) %v", tc, got, why, err)
 		}
 	}
@@ -198,17 +198,17 @@ func TestC1_TheModelIsTheOneThatIsConfigured(t *testing.T) {
 	}
 	broken := func(k string) string { return map[string]string{"DRAGOMAN_CONFIG": file + ".not"}[k] }
 	if _, _, err := pickModel("", broken); err == nil {
-		t.Error("a config file that cannot be read was passed over")
+		t.Error("an unreadable config file was ignored")
 	}
 }
 
-func TestTextOfAModelMovesNoCursor(t *testing.T) {
-	if got := shown("a\tb\n\x1b[2Jc\r\n"); strings.ContainsAny(got, "\x1b\r") || !strings.HasPrefix(got, "a\tb\n") {
+func TestModelTextHasNoControlCharacters(t *testing.T) {
+	if got := printable("a\tb\n\x1b[2Jc\r\n"); strings.ContainsAny(got, "\x1b\r") || !strings.HasPrefix(got, "a\tb\n") {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
+func TestC1_RunErrorsNameFlags(t *testing.T) {
 	dir, do := runs(t)
 	write(t, dir, "letter.txt", "dear all")
 	for _, tc := range []struct {
@@ -218,18 +218,18 @@ func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 	}{
 		{exitUsage, `--allow: unknown tool "wrte_file": known tools are list_files, read_file, search_files, write_file, apply_patch, shell; did you mean write_file?`, []string{"--allow", "wrte_file", "hi"}},
 		{exitUsage, "--max-turns -3: must not be negative; 0 means the default, 20", []string{"--max-turns", "-3", "hi"}},
-		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --dir " + quoteArg(absolute(dir)) + " --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
+		{exitFailed, "turns, at most 1; continue with: dragoman run --session short --dir " + quoteArg(absolute(dir)) + " --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
 	} {
 		if r := do(nil, tc.args...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
 			t.Errorf("%q: %+v, want %q", tc.args, r, tc.want)
 		}
 	}
 	if r := do(nil, "--session", "short", "--max-turns", "5"); r.code != exitOK || !strings.Contains(r.out, "dear all") {
-		t.Errorf("it did not go on: %+v", r)
+		t.Errorf("the session did not continue: %+v", r)
 	}
 }
 
-func TestC1_ASessionKeepsTheFolderThatItBeganIn(t *testing.T) {
+func TestC1_SessionKeepsItsFolder(t *testing.T) {
 	here, do := runs(t)
 	there := t.TempDir()
 	write(t, here, "a.txt", "of here")
@@ -247,32 +247,32 @@ func TestC1_ASessionKeepsTheFolderThatItBeganIn(t *testing.T) {
 	for _, args := range [][]string{{"--session", "trip", ask}, {"--session", "trip"}} {
 		r := in(there, args...)
 		if r.code != exitFailed || r.out != "" || !strings.Contains(r.err, absolute(here)) || !strings.Contains(r.err, "--dir .") {
-			t.Errorf("it went on elsewhere: %+v", r)
+			t.Errorf("the session continued in another folder: %+v", r)
 		}
 	}
 	if r := in(there, "--session", "trip", "--dir", here, ask); r.code != exitOK || !strings.Contains(r.out, "of here") || strings.Contains(r.err, "from now on") || !strings.Contains(r.err, "--dir "+quoteArg(absolute(here))) {
-		t.Errorf("its own folder, named: %+v", r)
+		t.Errorf("--dir with its own folder: %+v", r)
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(here, link); err == nil {
 		if !sameFolder(here, link) || sameFolder(there, link) || sameFolder(here, filepath.Join(link, "not")) {
-			t.Error("folders are told apart by more than their names")
+			t.Error("sameFolder does not see that a symlink is the same folder")
 		}
 		if r := in(there, "--session", "trip", "--dir", link, ask); r.code != exitOK || strings.Contains(r.err, "from now on") {
-			t.Errorf("its own folder by another name: %+v", r)
+			t.Errorf("--dir with a symlink to its own folder: %+v", r)
 		}
 	}
 	if r := in(there, "--session", "trip", "--dir", ".", ask); r.code != exitOK || !strings.Contains(r.out, "of there") || !strings.Contains(r.err, "from now on it works in "+absolute(there)) {
-		t.Errorf("another folder, named: %+v", r)
+		t.Errorf("--dir with another folder: %+v", r)
 	}
 	if r := in(here, "--session", "trip", ask); r.code != exitFailed || !strings.Contains(r.err, "works in "+absolute(there)) {
-		t.Errorf("it has moved: %+v", r)
+		t.Errorf("in the old folder, after the move: %+v", r)
 	}
 	if r := do(nil, "--session", "other", "--dir", filepath.Join(here, "nowhere"), ask); r.code != exitFailed {
 		t.Errorf("%+v", r)
 	}
-	if r := do(nil, "--session", "other"); r.code != exitFailed || !strings.Contains(r.err, `no session "other"`) {
-		t.Errorf("a run that could not begin has left a session: %+v", r)
+	if r := do(nil, "--session", "other"); r.code != exitFailed || !strings.Contains(r.err, `unknown session "other"`) {
+		t.Errorf("a run that could not start left a session: %+v", r)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestC1_RunStartNamesTheSession(t *testing.T) {
 	}
 	made := first().Session
 	if made == "" {
-		t.Fatal("a session without a name of its own is not told")
+		t.Fatal("the run does not report a generated session name")
 	}
 	if r := do(nil, "--session", made); r.code != exitOK {
 		t.Errorf("%+v", r)
@@ -301,14 +301,14 @@ func TestC1_RunStartNamesTheSession(t *testing.T) {
 	}
 }
 
-func TestC1_SeveralWordsAreOnePrompt(t *testing.T) {
+func TestC1_ArgumentsAreJoinedToOnePrompt(t *testing.T) {
 	_, do := runs(t)
 	if r := do(nil, "--no-session", "--model", "sim/echo", "Say", "it", "again"); r.code != exitOK || !strings.Contains(r.out, "Say it again") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestC4_ANameThatIsMistypedIsGuessed(t *testing.T) {
+func TestC4_MistypedModelIsSuggested(t *testing.T) {
 	_, do := runs(t)
 	for spec, want := range map[string]string{
 		"antropic/claude-opus-5-5": "did you mean anthropic?", "sim/planer": "did you mean sim/planner?", "planner": "did you mean sim/planner?",
@@ -323,7 +323,7 @@ func TestC4_ANameThatIsMistypedIsGuessed(t *testing.T) {
 	}
 }
 
-func TestC4_DebugShowsTheWireWithoutCredentials(t *testing.T) {
+func TestC4_DebugLogsRequestsWithoutCredentials(t *testing.T) {
 	dir, do := runs(t)
 	const key = "sk-very-secret-key-0123456789"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -349,6 +349,6 @@ func TestC4_DebugShowsTheWireWithoutCredentials(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := do(nil, "--no-session", "--model", "sim/planner", "hi"); strings.Contains(r.err, "[model") {
-		t.Errorf("nobody asked for it: %+v", r)
+		t.Errorf("logged without --debug: %+v", r)
 	}
 }

@@ -29,39 +29,38 @@ func newServe() *cobra.Command {
 	var o serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS] [--host NAME] [--config FILE] [--check]",
-		Short: "Serve every wire language over any model",
-		Long: `Serve is a gateway: clients that speak OpenAI Chat, OpenAI Responses, Anthropic,
-Gemini or Ollama reach any model through it, tools, reasoning and streams intact.
-Point the base URL of a client at it:
+		Short: "Serve any model to clients of any wire language (gateway)",
+		Long: `Serve runs a gateway. Clients of OpenAI Chat, OpenAI Responses, Anthropic, Gemini or
+Ollama can use any model through it, with tools, reasoning and streaming. Set the base
+URL of the client:
 
   OpenAI      http://127.0.0.1:8088/v1
   Anthropic   http://127.0.0.1:8088
   Gemini      http://127.0.0.1:8088
   Ollama      http://127.0.0.1:8088
 
-What is served, the config says, which --config or the variable DRAGOMAN_CONFIG
-names; docs/gateway.md has all of it:
+The config file determines which models are served. --config or the variable
+DRAGOMAN_CONFIG names it; docs/gateway.md describes it. The gateway serves the first of
+these that the config has:
 
-  - the routes of its section "gateway", and nothing else; or
-  - where it has no routes, each alias by its name and each provider of the file as
-    NAME/*; or
-  - where it has none of these either, or there is no config, the simulator's models:
-    sim/planner, sim/echo and sim/scenario, also without "sim/".
+  - the routes in the section "gateway", and nothing else
+  - each alias by its name, and each provider of the file as NAME/*
+  - without a config, or with none of the above: the simulated models sim/planner,
+    sim/echo and sim/scenario, also without the prefix "sim/"
 
---check reads the config, says what would be served, and ends: with exit code 1 where
-something is wrong. The file is read again when it changes, and at once after a
-SIGHUP; one that cannot be used is told, and changes nothing.
+--check reads the config, prints what would be served, and exits; the exit code is 1 if
+the config has an error. A running gateway reads the file again when it changes or on
+SIGHUP. If the new config has an error, the gateway logs it and keeps the old config.
 
-Without keys in the config it listens only on addresses that other machines cannot
-reach, and accepts only requests for localhost, *.localhost, loopback addresses, and
-the host names listed under "hosts" in the config or with --host. This keeps web pages
-from using it through a host name that they control.
+If the config has no keys, the gateway listens only on addresses that other machines
+cannot reach. It then accepts only requests for localhost, *.localhost, loopback
+addresses, and the host names listed under "hosts" in the config or with --host. This
+keeps web pages from using it through a host name that they control.
 
-The log, a line for each request, goes to standard error. After an interrupt it takes
-no more requests, and lets those end that are being answered; a second one ends it at
-once.
+The gateway logs one line per request to standard error. On an interrupt it accepts no
+more requests and waits for open requests to finish; a second interrupt ends it at once.
 
-  GET /healthz, GET /metrics`,
+Further endpoints: GET /healthz, GET /metrics`,
 		Example: `  dragoman serve
   dragoman serve --config gateway.yaml --check
   dragoman serve --config gateway.yaml --log json`,
@@ -70,18 +69,18 @@ once.
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if o.check {
-				return o.checked(cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return o.printCheck(cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			return o.serve(ctx, stop, cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+new(gateway.Config).Address()+")")
-	f.StringArrayVar(&o.hosts, "host", nil, "a further host name to accept without keys, such as host.docker.internal; may be repeated")
-	f.StringVar(&o.config, "config", "", "the config file")
-	f.StringVar(&o.log, "log", "text", "how to log: text, json or off")
-	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long to wait at the end for answers to finish; 0s cuts them off at once")
-	f.BoolVar(&o.check, "check", false, "say what the config would serve, or what is wrong with it, and end")
+	f.StringVar(&o.listen, "listen", "", "the address to listen on, overrides the config; port 0 means any free port (default "+new(gateway.Config).Address()+")")
+	f.StringArrayVar(&o.hosts, "host", nil, "another host name to accept requests for if the config has no keys, such as host.docker.internal; may be repeated")
+	f.StringVar(&o.config, "config", "", "the config file (default: the variable DRAGOMAN_CONFIG)")
+	f.StringVar(&o.log, "log", "text", "log format: text, json or off")
+	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long to wait for open requests after an interrupt; 0s ends them at once")
+	f.BoolVar(&o.check, "check", false, "check the config, print what it would serve, and exit")
 	return cmd
 }
 
@@ -92,11 +91,11 @@ type serveFlags struct {
 	check               bool
 }
 
-// read is the config that these flags name, which may be served, and the watcher that
-// read it; one without a file where there is none.
+// read returns the config that the flags name, validated and with the flags applied, and
+// the watcher that read it. If the flags name no file, the watcher has no file either.
 func (o serveFlags) read() (*gateway.Config, *gateway.Watcher, error) {
 	if o.drain < 0 {
-		return nil, nil, misused("--drain %v is below zero", o.drain)
+		return nil, nil, usageError("--drain %v must not be negative", o.drain)
 	}
 	watcher := &gateway.Watcher{File: o.config}
 	if watcher.File == "" {
@@ -124,9 +123,9 @@ func (o serveFlags) override(c *gateway.Config) {
 	c.Hosts = append(slices.Clip(c.Hosts), o.hosts...)
 }
 
-// checked says what a config would serve, or what is wrong with it. It does not listen,
-// and opens no database.
-func (o serveFlags) checked(out, said io.Writer) error {
+// printCheck prints what a config would serve, or returns its error. It does not listen and
+// opens no database.
+func (o serveFlags) printCheck(out, stderr io.Writer) error {
 	if _, err := o.logger(io.Discard); err != nil {
 		return err
 	}
@@ -134,12 +133,12 @@ func (o serveFlags) checked(out, said io.Writer) error {
 	if err != nil {
 		return err
 	}
-	notes := &memorynotes.Notes{} // in the place of the database that the config may name
+	notes := &memorynotes.Notes{} // instead of the database that the config may name
 	if _, err := gateway.New(config, gateway.Options{Notes: notes}); err != nil {
 		return failed("%w", err)
 	}
-	warn(said, config)
-	to := "everybody on this machine"
+	warn(stderr, config)
+	to := "everyone on this machine"
 	if n := len(config.Keys); n > 0 {
 		to = counted(n, "key")
 	}
@@ -148,7 +147,7 @@ func (o serveFlags) checked(out, said io.Writer) error {
 	for _, r := range config.Served() {
 		to := r.To
 		if len(config.Routes) == 0 && config.Models != nil && config.Models.Aliases[to] != "" {
-			to = config.Models.Aliases[to] // the alias itself says nothing
+			to = config.Models.Aliases[to] // show the model, not the name of the alias again
 		}
 		fmt.Fprintf(w, "  %s\t→ %s\n", r.Pattern, to)
 	}
@@ -192,7 +191,7 @@ func policiesOf(c *gateway.Config) string {
 	return strings.Join(out, ", ")
 }
 
-// summary says in a line what is served, and why.
+// summary describes in one line what is served, and why.
 func summary(c *gateway.Config, file bool) string {
 	var names []string
 	for _, r := range c.Served() {
@@ -204,17 +203,17 @@ func summary(c *gateway.Config, file bool) string {
 	}
 	switch list := strings.Join(names, ", "); {
 	case !file:
-		return "there is no config, so the simulator answers: " + strings.Join(sim.Names(), ", ")
+		return "no config, so the simulator is served: " + strings.Join(sim.Names(), ", ")
 	case len(c.Routes) > 0:
 		return counted(len(c.Routes), "route") + ": " + list
 	case len(c.Models.Aliases) > 0 || len(c.Models.Providers) > 0:
-		return "there are no routes, so the aliases and providers of the config are served: " + list
+		return "no routes in the config, so its aliases and providers are served: " + list
 	default:
-		return "the config has no routes, aliases or providers, so the simulator answers: " + strings.Join(sim.Names(), ", ")
+		return "no routes, aliases or providers in the config, so the simulator is served: " + strings.Join(sim.Names(), ", ")
 	}
 }
 
-// counted is a number of things.
+// counted returns a number with a noun, in the plural if needed.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -222,14 +221,14 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// warn says what of a config is most likely not meant.
-func warn(said io.Writer, c *gateway.Config) {
+// warn prints the warnings about a config.
+func warn(stderr io.Writer, c *gateway.Config) {
 	for _, w := range c.Warnings {
-		fmt.Fprintf(said, "dragoman: warning: %v\n", w)
+		fmt.Fprintf(stderr, "dragoman: warning: %v\n", w)
 	}
 }
 
-// logger is what the gateway logs to.
+// logger returns the logger of the gateway, or nil for --log off.
 func (o serveFlags) logger(w io.Writer) (*slog.Logger, error) {
 	switch o.log {
 	case "text":
@@ -237,15 +236,15 @@ func (o serveFlags) logger(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, nil)), nil
 	case "off":
-		return nil, nil //nolint:nilnil // nobody is told
+		return nil, nil //nolint:nilnil // a nil logger logs nothing
 	default:
 		return nil, unknownValue("--log", o.log, "text", "json", "off")
 	}
 }
 
 // serve serves until ctx ends.
-func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) error {
-	log, err := o.logger(said)
+func (o serveFlags) serve(ctx context.Context, stop func(), stderr io.Writer) error {
+	log, err := o.logger(stderr)
 	if err != nil {
 		return err
 	}
@@ -255,7 +254,7 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	}
 	notes, closeNotes, err := openNotes(ctx, config.State)
 	if err != nil {
-		return failed("the state of the gateway: %w", err)
+		return failed("opening the state of the gateway: %w", err)
 	}
 	defer closeNotes()
 	g, err := gateway.New(config, gateway.Options{Log: log, Notes: notes})
@@ -266,21 +265,23 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	if err != nil {
 		return failed("%w", err)
 	}
-	warn(said, config)
-	fmt.Fprintln(said, "dragoman: "+summary(config, watcher.File != ""))
+	warn(stderr, config)
+	fmt.Fprintln(stderr, "dragoman: "+summary(config, watcher.File != ""))
 	if watcher.File != "" {
 		before := config
 		watcher.Change = func(changed *gateway.Config) error {
-			err := o.takeOver(g, config, before, changed, said)
+			err := o.reload(g, config, before, changed, stderr)
 			if err == nil {
 				before = changed
 			}
 			return err
 		}
-		watcher.Failed = func(err error) { fmt.Fprintf(said, "dragoman: the config is not taken over: %v\n", err) }
+		watcher.Failed = func(err error) {
+			fmt.Fprintf(stderr, "dragoman: the new config has an error, the old one stays in use: %v\n", err)
+		}
 		go watch(ctx, watcher)
 	}
-	fmt.Fprintf(said, "dragoman: the gateway listens on http://%s\n", listener.Addr())
+	fmt.Fprintf(stderr, "dragoman: the gateway listens on http://%s\n", listener.Addr())
 	context.AfterFunc(ctx, stop)                                    // a second signal ends the program at once
 	if err := g.Serve(ctx, listener, max(o.drain, 1)); err != nil { // zero would mean the default
 		return failed("%w", err)
@@ -288,14 +289,14 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	return nil
 }
 
-// takeOver puts a config in the place of the one before. What takes another start than
-// the one it began with is told.
-func (o serveFlags) takeOver(g *gateway.Gateway, began, before, changed *gateway.Config, said io.Writer) error {
+// reload replaces the running config. It prints a warning for changed settings that need
+// a restart.
+func (o serveFlags) reload(g *gateway.Gateway, began, before, changed *gateway.Config, stderr io.Writer) error {
 	o.override(changed)
 	if err := changed.Check(); err != nil {
 		return err
 	}
-	now := *changed // which is listened on where it began, whatever the file says by now
+	now := *changed // the listener keeps its address until a restart
 	now.Listen = began.Listen
 	if err := now.Check(); err != nil {
 		return err
@@ -303,19 +304,19 @@ func (o serveFlags) takeOver(g *gateway.Gateway, began, before, changed *gateway
 	if err := g.Reload(changed); err != nil {
 		return err
 	}
-	fmt.Fprintln(said, "dragoman: the config was read again: "+summary(changed, true))
-	warn(said, changed)
+	fmt.Fprintln(stderr, "dragoman: reloaded the config: "+summary(changed, true))
+	warn(stderr, changed)
 	if len(before.Keys) > 0 && len(changed.Keys) == 0 {
-		fmt.Fprintln(said, "dragoman: warning: the config has no keys any more: everybody on this machine may use all of its models")
+		fmt.Fprintln(stderr, "dragoman: warning: the config no longer has keys: everyone on this machine can use all of its models")
 	}
-	if settings := restarts(began, changed); len(settings) > 0 {
-		fmt.Fprintf(said, "dragoman: warning: of the config, %s changed: that takes another start\n", strings.Join(settings, " and "))
+	if settings := needRestart(began, changed); len(settings) > 0 {
+		fmt.Fprintf(stderr, "dragoman: warning: %s changed in the config: restart the gateway to apply it\n", strings.Join(settings, " and "))
 	}
 	return nil
 }
 
-// restarts are the settings that differ and that nothing but another start takes over.
-func restarts(began, changed *gateway.Config) (out []string) {
+// needRestart returns the changed settings that take effect only after a restart.
+func needRestart(began, changed *gateway.Config) (out []string) {
 	if changed.Address() != began.Address() {
 		out = append(out, "listen")
 	}
@@ -328,7 +329,7 @@ func restarts(began, changed *gateway.Config) (out []string) {
 	return out
 }
 
-// watch reads the config again when it changes, and after a SIGHUP.
+// watch reloads the config when the file changes, and on SIGHUP.
 func watch(ctx context.Context, w *gateway.Watcher) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -344,7 +345,7 @@ func watch(ctx context.Context, w *gateway.Watcher) {
 	}
 }
 
-// openNotes opens where the gateway remembers; nil means in memory.
+// openNotes opens the store of the gateway's state. It returns nil for state in memory.
 func openNotes(ctx context.Context, s gateway.State) (notes session.Notes, closeNotes func(), err error) {
 	switch {
 	case s.SQLite != "":
@@ -352,7 +353,7 @@ func openNotes(ctx context.Context, s gateway.State) (notes session.Notes, close
 		if err != nil {
 			return nil, nil, err
 		}
-		return store.Notes(), func() { _ = store.Close() }, nil // it was used
+		return store.Notes(), func() { _ = store.Close() }, nil // nothing left to do about an error
 	case s.PostgresEnv != "":
 		store, err := postgres.Open(ctx, os.Getenv(s.PostgresEnv), postgres.Options{})
 		if err != nil {

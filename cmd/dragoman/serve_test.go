@@ -24,7 +24,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
+func TestG3_ServeWithoutKeysRefusesPublicAddress(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80"} {
 		var stderr bytes.Buffer
 		if code := run([]string{"serve", "--listen", address}, nil, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "there are no keys") {
@@ -33,7 +33,7 @@ func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
 	}
 }
 
-func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
+func TestServeReportsCommandLineAndConfigErrors(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "gateway.yaml")
 	if err := os.WriteFile(bad, []byte("version: 1\ngateway:\n  routez: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,8 +47,8 @@ func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
 		{[]string{"serve", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--config", bad + "x"}, exitFailed, "no such file"},
 		{[]string{"serve", "--listen", "nowhere"}, exitFailed, "host:port"},
-		{[]string{"serve", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
-		{[]string{"serve", "--check", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
+		{[]string{"serve", "--drain", "-1s"}, exitUsage, "--drain -1s must not be negative"},
+		{[]string{"serve", "--check", "--drain", "-1s"}, exitUsage, "--drain -1s must not be negative"},
 		{[]string{"serve", "--check", "--log", "loud"}, exitUsage, "known values are text, json, off"},
 		{[]string{"serve", "--check", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--check", "--listen", "0.0.0.0:80"}, exitFailed, "there are no keys"},
@@ -61,7 +61,7 @@ func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
 	}
 }
 
-func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
+func TestServeCheckDoesNotServe(t *testing.T) {
 	t.Setenv("DRAGOMAN_CONFIG", "")
 	t.Setenv("DRAGOMAN_TEST_UNSET", "")
 	t.Setenv("DRAGOMAN_TEST_KEY", "a-key-of-the-test")
@@ -69,16 +69,16 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 	database := filepath.Join(t.TempDir(), "state.db")
 	for _, tc := range []struct{ config, out, err string }{
 		{
-			"", "there is no config, so the simulator answers: sim/planner, sim/echo, sim/scenario\n  echo        → sim/echo\n  echo?*      → sim/echo?*\n" +
+			"", "no config, so the simulator is served: sim/planner, sim/echo, sim/scenario\n  echo        → sim/echo\n  echo?*      → sim/echo?*\n" +
 				"  planner     → sim/planner\n  planner?*   → sim/planner?*\n  scenario    → sim/scenario\n  scenario?*  → sim/scenario?*\n  sim/*       → sim/*\n" +
-				"It would listen on 127.0.0.1:8088, for everybody on this machine.\n", "",
+				"It would listen on 127.0.0.1:8088, for everyone on this machine.\n", "",
 		},
 		{
-			"version: 1\ngateway: {listen: 127.0.0.1:1}\n", "the config has no routes, aliases or providers, so the simulator answers: sim/planner", "",
+			"version: 1\ngateway: {listen: 127.0.0.1:1}\n", "no routes, aliases or providers in the config, so the simulator is served: sim/planner", "",
 		},
 		{
 			"version: 1\naliases: {fast: sim/echo}\nproviders: {work: {type: ollama, api_key_env: DRAGOMAN_TEST_UNSET}}\n",
-			"there are no routes, so the aliases and providers of the config are served: fast, work/*\n  fast    → sim/echo\n  work/*  → work/*\n",
+			"no routes in the config, so its aliases and providers are served: fast, work/*\n  fast    → sim/echo\n  work/*  → work/*\n",
 			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set\n",
 		},
 		{
@@ -106,7 +106,7 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(database); !os.IsNotExist(err) {
-		t.Errorf("a check made a database: %v", err)
+		t.Errorf("--check created a database: %v", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestServeCheckNamesPoliciesAndState(t *testing.T) {
 	}
 }
 
-func TestG4_ServeSaysWhatAReloadChangesAndWhatItDoesNot(t *testing.T) {
+func TestG4_ServeReportsReloads(t *testing.T) {
 	team := []access.Key{{Name: "team", Hash: access.HashOf("a-secret-of-the-team")}}
 	began := &gateway.Config{Keys: team, Models: &provider.Config{}}
 	g, err := gateway.New(began, gateway.Options{})
@@ -145,38 +145,38 @@ func TestG4_ServeSaysWhatAReloadChangesAndWhatItDoesNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	route := []gateway.Route{{Pattern: "m", To: "sim/echo"}}
-	const read = "dragoman: the config was read again: 1 route: m\n"
+	const read = "dragoman: reloaded the config: 1 route: m\n"
 	for _, tc := range []struct {
 		changed gateway.Config
 		want    string
 	}{
 		{gateway.Config{Keys: team, Routes: route}, read},
 		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:8088", Limits: gateway.Limits{Streams: 5}}, read},
-		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:1"}, read + "dragoman: warning: of the config, listen changed: that takes another start\n"},
+		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:1"}, read + "dragoman: warning: listen changed in the config: restart the gateway to apply it\n"},
 		{
 			gateway.Config{Keys: team, Routes: route, State: gateway.State{TTL: time.Hour}, Limits: gateway.Limits{HeaderBytes: 1}},
-			read + "dragoman: warning: of the config, state and limits.header_bytes changed: that takes another start\n",
+			read + "dragoman: warning: state and limits.header_bytes changed in the config: restart the gateway to apply it\n",
 		},
-		{gateway.Config{Routes: route}, read + "dragoman: warning: the config has no keys any more: everybody on this machine may use all of its models\n"},
+		{gateway.Config{Routes: route}, read + "dragoman: warning: the config no longer has keys: everyone on this machine can use all of its models\n"},
 		{
 			gateway.Config{Keys: team, Routes: route, Warnings: []*provider.FileError{{File: "f", Line: 1, Column: 2, Reason: "odd"}}},
 			read + "dragoman: warning: f:1:2: odd\n",
 		},
 	} {
 		var out bytes.Buffer
-		if err := (serveFlags{}).takeOver(g, began, began, &tc.changed, &out); err != nil || out.String() != tc.want {
+		if err := (serveFlags{}).reload(g, began, began, &tc.changed, &out); err != nil || out.String() != tc.want {
 			t.Errorf("%v\nhave %s\nwant %s", err, &out, tc.want)
 		}
 	}
 }
 
-// said reads what a program says until it says something.
-func said(t *testing.T, from *bufio.Reader, want string) string {
+// waitFor reads the output of a program until a line contains want, and returns that line.
+func waitFor(t *testing.T, from *bufio.Reader, want string) string {
 	t.Helper()
 	for {
 		line, err := from.ReadString('\n')
 		if err != nil {
-			t.Fatalf("it never said %q: %v", want, err)
+			t.Fatalf("no line with %q: %v", want, err)
 		}
 		if strings.Contains(line, want) {
 			return strings.TrimSpace(line)
@@ -184,11 +184,11 @@ func said(t *testing.T, from *bufio.Reader, want string) string {
 	}
 }
 
-// program is this one, in a process of its own that a test sends signals to.
+// program starts this program in a new process, to which a test sends signals.
 func program(t *testing.T, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no signals")
+		t.Skip("Windows has no signals")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -198,7 +198,7 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
 	if err := os.Symlink(self, name); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a test that would hang
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a test that hangs
 	t.Cleanup(cancel)
 	cmd = exec.CommandContext(ctx, name, args...)
 	pipe, err := cmd.StderrPipe()
@@ -211,9 +211,9 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
 	return cmd, bufio.NewReader(pipe)
 }
 
-func TestC4_ServeThatCutsAnswersOffSaysHowManyAndFails(t *testing.T) {
+func TestC4_ServeReportsAbortedRequests(t *testing.T) {
 	cmd, out := program(t, "serve", "--listen", "127.0.0.1:0", "--log", "off", "--drain", "1ns")
-	_, url, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	_, url, _ := strings.Cut(waitFor(t, out, "listens on"), "listens on ")
 	resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(`{"model":"sim/echo?rate=0.0001","stream":true,"max_tokens":100,"messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestC4_ServeThatCutsAnswersOffSaysHowManyAndFails(t *testing.T) {
 	}
 }
 
-func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
+func TestG4_ServeReloadsConfig(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gateway.yaml")
 	write := func(text string) {
@@ -246,8 +246,8 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 	}
 	write("version: 1\naliases: {first: sim/echo}\n")
 	cmd, out := program(t, "serve", "--listen", "127.0.0.1:0", "--config", file, "--log", "off")
-	said(t, out, "so the aliases and providers of the config are served: first")
-	_, at, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	waitFor(t, out, "so its aliases and providers are served: first")
+	_, at, _ := strings.Cut(waitFor(t, out, "listens on"), "listens on ")
 	to, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
@@ -267,18 +267,18 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		said(t, out, want)
+		waitFor(t, out, want)
 	}
 	if status("first") != 200 || status("second") != 404 {
 		t.Error("the first config is not served")
 	}
-	reload("version: 1\naliases: {second: sim/echo}\n", "the config was read again")
+	reload("version: 1\naliases: {second: sim/echo}\n", "reloaded the config")
 	if status("first") != 404 || status("second") != 200 {
 		t.Error("the second config is not served")
 	}
-	reload("version: 1\naliases: {second: nobody/echo}\n", "not taken over")
+	reload("version: 1\naliases: {second: nobody/echo}\n", "the old one stays in use")
 	if status("second") != 200 {
-		t.Error("a config that cannot be used was taken over")
+		t.Error("an invalid config was applied")
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -291,20 +291,20 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 	}
 }
 
-func TestG3_AConfigWithoutKeysIsNotTakenOverWhereOthersReachTheGateway(t *testing.T) {
+func TestG3_ReloadWithoutKeysIsRefusedOnPublicAddress(t *testing.T) {
 	key := access.Key{Name: "team", Hash: access.HashOf("a-secret-of-the-team")}
 	began := &gateway.Config{Listen: "0.0.0.0:8088", Keys: []access.Key{key}}
 	g, err := gateway.New(began, gateway.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = serveFlags{}.takeOver(g, began, began, &gateway.Config{Listen: "127.0.0.1:8088"}, io.Discard)
+	err = serveFlags{}.reload(g, began, began, &gateway.Config{Listen: "127.0.0.1:8088"}, io.Discard)
 	var open *gateway.OpenRelayError
 	if !errors.As(err, &open) {
 		t.Errorf("%v", err)
 	}
 	rec := httptest.NewRecorder()
 	if g.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/models", nil)); rec.Code != http.StatusUnauthorized {
-		t.Errorf("everybody is let in: %d", rec.Code)
+		t.Errorf("a request without a key was accepted: %d", rec.Code)
 	}
 }

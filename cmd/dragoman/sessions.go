@@ -25,12 +25,15 @@ import (
 func newSessions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, show, copy and take back the sessions of \"dragoman run\"",
-		Long: `Sessions are what "dragoman run" keeps: the conversation, the folder, and what
-became of every call. They are in an SQLite file: --sessions, or DRAGOMAN_SESSIONS, or
-dragoman/sessions.db in your folder of state. Where a command takes the name of a
-session, the first four or more characters of a generated name are enough; delete
-takes whole names.`,
+		Short: "List, show, copy, rewind and delete the sessions of \"dragoman run\"",
+		Long: `Sessions manages the sessions that "dragoman run" stores. A session holds the
+conversation, the folder, and the outcome of every tool call. Sessions are stored in an
+SQLite file: --sessions, or DRAGOMAN_SESSIONS, or dragoman/sessions.db in your state
+folder ($XDG_STATE_HOME or ~/.local/state; on macOS and Windows the configuration
+folder).
+
+Instead of a full generated session name, you can give its first four or more
+characters. Only delete needs the full name.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,24 +42,23 @@ takes whole names.`,
 	return cmd
 }
 
-// sessionsFlags are those of all commands of sessions.
+// sessionsFlags holds the flags that all sessions commands have.
 type sessionsFlags struct {
 	storeFlags
 	json bool
 }
 
-// add gives the flags to a command; report says that it has something to tell to
-// scripts.
+// add adds the flags to a command. If report is set, the command also gets --json.
 func (o *sessionsFlags) add(cmd *cobra.Command, report bool) {
 	o.addFile(cmd)
 	if report {
-		cmd.Flags().BoolVar(&o.json, "json", false, "write one JSON document")
+		cmd.Flags().BoolVar(&o.json, "json", false, "write the result as one JSON document")
 	}
 }
 
-// existing opens the sessions that there are: a file that is not there is not made,
-// and has none.
-func (o *sessionsFlags) existing(ctx context.Context) (session.Store, error) {
+// openExisting opens the sessions file. If the file does not exist, it returns an empty store
+// and does not create the file.
+func (o *sessionsFlags) openExisting(ctx context.Context) (session.Store, error) {
 	path, err := o.file(os.Getenv)
 	if err != nil {
 		return nil, err
@@ -67,17 +69,17 @@ func (o *sessionsFlags) existing(ctx context.Context) (session.Store, error) {
 	return o.store(ctx)
 }
 
-// with opens the sessions that there are and does something with one of them.
+// with opens the session that id names and calls do with it.
 func (o *sessionsFlags) with(cmd *cobra.Command, id string, do func(context.Context, session.Store, *session.Session) error) error {
 	ctx := cmd.Context()
-	store, err := o.existing(ctx)
+	store, err := o.openExisting(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	s, err := openSession(ctx, store, id)
 	if err != nil {
-		return notThere(ctx, store, id, err)
+		return sessionNotFound(ctx, store, id, err)
 	}
 	if err := do(ctx, store, s); err != nil {
 		var coded *exitError
@@ -89,8 +91,8 @@ func (o *sessionsFlags) with(cmd *cobra.Command, id string, do func(context.Cont
 	return nil
 }
 
-// notThere says which session may have been meant where there is none of a name.
-func notThere(ctx context.Context, store session.Store, id string, err error) error {
+// sessionNotFound returns the error for an unknown session. It suggests a similar name.
+func sessionNotFound(ctx context.Context, store session.Store, id string, err error) error {
 	if !errors.Is(err, session.ErrNotFound) {
 		return failed("%w", err)
 	}
@@ -103,9 +105,9 @@ func notThere(ctx context.Context, store session.Store, id string, err error) er
 	}
 	hint := words.Meant(id, ids)
 	if hint == "" {
-		hint = `; "dragoman sessions list" shows those there are`
+		hint = `; "dragoman sessions list" shows all sessions`
 	}
-	return failed("there is no session %q%s", id, hint)
+	return failed("unknown session %q%s", id, hint)
 }
 
 // sessionReport is a session as JSON. docs/command.md describes it.
@@ -123,16 +125,16 @@ type sessionReport struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// The words of sessionReport.Status.
+// The values of sessionReport.Status.
 const (
-	statusEmpty      = "empty"      // nothing was run in it
-	statusDone       = "done"       // the last run is over
+	statusEmpty      = "empty"      // the session has no run
+	statusDone       = "done"       // the last run ended
 	statusWaiting    = "waiting"    // calls wait for approval
 	statusUnfinished = "unfinished" // the last run was interrupted
 )
 
-// reportOf tells of a session. What cannot be read is told as its error: one broken
-// session hides no other.
+// reportOf describes a session. If the session cannot be read, the report holds the error,
+// so that one broken session does not hide the others.
 func reportOf(ctx context.Context, store session.Store, info session.Info) sessionReport {
 	r := sessionReport{ID: info.ID, Title: info.Title, Created: info.Created.UTC(), Updated: info.Updated.UTC(), Parent: info.Parent, Status: statusEmpty}
 	s, err := session.Open(ctx, store, info.ID)
@@ -145,7 +147,7 @@ func reportOf(ctx context.Context, store session.Store, info session.Info) sessi
 	return r
 }
 
-// read tells what the log of a session says.
+// read fills the fields that come from the log of the session.
 func (r *sessionReport) read(ctx context.Context, s *session.Session) error {
 	meta, err := readRunMeta(ctx, s)
 	if err != nil {
@@ -161,10 +163,10 @@ func (r *sessionReport) read(ctx context.Context, s *session.Session) error {
 		if m.Role != dragoman.RoleAssistant {
 			continue
 		}
-		if i == 0 || messages[i-1].Role != dragoman.RoleAssistant { // an answer may be several messages
+		if i == 0 || messages[i-1].Role != dragoman.RoleAssistant { // a response may be several messages
 			r.Turns++
 		}
-		if meta.Model == "" && m.Origin != nil && m.Origin.Model != "" { // a program's own session
+		if meta.Model == "" && m.Origin != nil && m.Origin.Model != "" { // the session of a program, not of dragoman run
 			r.Model = strings.TrimPrefix(m.Origin.Provider+"/"+m.Origin.Model, "/")
 		}
 	}
@@ -191,8 +193,8 @@ func (r *sessionReport) readState(stored []byte) error {
 	return nil
 }
 
-// reported tells of a session by its id.
-func reported(ctx context.Context, store session.Store, id string) (sessionReport, error) {
+// reportByID describes the session with the given id.
+func reportByID(ctx context.Context, store session.Store, id string) (sessionReport, error) {
 	info, err := store.Info(ctx, id)
 	if err != nil {
 		return sessionReport{}, err
@@ -200,16 +202,17 @@ func reported(ctx context.Context, store session.Store, id string) (sessionRepor
 	return reportOf(ctx, store, info), nil
 }
 
-// told writes what became of a session: as JSON, or in words on standard error.
-func (o *sessionsFlags) told(ctx context.Context, cmd *cobra.Command, store session.Store, id, format string, args ...any) error {
+// stderr reports the result of a command on a session: as JSON on standard output, or as text
+// on standard error.
+func (o *sessionsFlags) reportResult(ctx context.Context, cmd *cobra.Command, store session.Store, id, format string, args ...any) error {
 	if o.json {
-		r, err := reported(ctx, store, id)
+		r, err := reportByID(ctx, store, id)
 		if err != nil {
 			return err
 		}
 		return writeJSON(cmd.OutOrStdout(), r)
 	}
-	_, err := fmt.Fprintln(cmd.ErrOrStderr(), shown(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), printable(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -218,19 +221,19 @@ func newSessionsList() *cobra.Command {
 	var most int
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List sessions, those last used first",
-		Long: `List shows the sessions that were used last: the name of each, when that was, how
-often the model was asked, whether something waits in it, the model, the folder, and
-how it began.`,
+		Short: "List sessions, the last used first",
+		Long: `List prints the sessions, the last used first. For each session it prints the name, when
+it was last used, the number of model calls, the status, the model, the folder, and the
+beginning of the first prompt.`,
 		Example: `  dragoman sessions list
   dragoman sessions list --most 0 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if most < 0 {
-				return misused("--most %d is less than none", most)
+				return usageError("--most %d must not be negative", most)
 			}
 			ctx := cmd.Context()
-			store, err := o.existing(ctx)
+			store, err := o.openExisting(ctx)
 			if err != nil {
 				return err
 			}
@@ -244,22 +247,22 @@ how it began.`,
 			}
 			switch {
 			case len(list) == 0:
-				fmt.Fprintln(cmd.ErrOrStderr(), `There are no sessions. "dragoman run" makes them.`)
+				fmt.Fprintln(cmd.ErrOrStderr(), `No sessions yet: "dragoman run" creates them.`)
 			case more:
-				defer fmt.Fprintln(cmd.ErrOrStderr(), "There are more; --most 0 lists all.")
+				defer fmt.Fprintln(cmd.ErrOrStderr(), "There are more sessions: --most 0 lists all.")
 			}
 			return writeSessions(cmd.OutOrStdout(), list)
 		},
 	}
 	o.add(cmd, true)
-	cmd.Flags().IntVar(&most, "most", 20, "list at most so many; 0 lists all")
+	cmd.Flags().IntVar(&most, "most", 20, "the maximum number of sessions to list; 0 lists all")
 	return cmd
 }
 
-// listSessions are the sessions that were used last, all where most is 0, and
-// whether there are more.
+// listSessions returns the sessions that were used last, at most most of them, and whether
+// there are more. If most is 0, it returns all.
 func listSessions(ctx context.Context, store session.Store, most int) (list []sessionReport, more bool, err error) {
-	list = []sessionReport{} // a script counts them
+	list = []sessionReport{} // scripts expect a list, not null
 	for info, err := range store.List(ctx) {
 		if err != nil {
 			return nil, false, err
@@ -289,7 +292,7 @@ func writeSessions(w io.Writer, list []sessionReport) error {
 	return tab.Flush()
 }
 
-// clock is a time for people.
+// clock formats a time for people.
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 func orDash(s string) string {
@@ -299,7 +302,7 @@ func orDash(s string) string {
 	return visible.Text(s)
 }
 
-// cut is the beginning of a text, for a terminal.
+// cut shortens a text to at most most characters for a terminal.
 func cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most-1]) + "…"
@@ -307,7 +310,7 @@ func cut(s string, most int) string {
 	return visible.Text(s)
 }
 
-// prompts are the messages of a conversation that somebody asked with, in order.
+// prompts returns the messages of a conversation that are prompts, in order.
 func prompts(all []session.Stored) (out []session.Stored) {
 	for i := range all {
 		if isPrompt(&all[i].Message) {
@@ -329,8 +332,8 @@ func isPrompt(m *dragoman.Message) bool {
 	return true
 }
 
-// promptNamed is a prompt by its number, as "sessions show" numbers them; without
-// one the last.
+// promptNamed returns the prompt whose number is in args, as "sessions show" numbers
+// prompts. Without a number, it returns the last prompt.
 func promptNamed(ctx context.Context, s *session.Session, args []string) (number int, p session.Stored, err error) {
 	all, err := s.Last(ctx, 0)
 	if err != nil {
@@ -340,14 +343,14 @@ func promptNamed(ctx context.Context, s *session.Session, args []string) (number
 	number = len(list)
 	if len(args) > 0 {
 		if number, err = strconv.Atoi(args[0]); err != nil {
-			return 0, p, misused("%q is no number of a prompt", args[0])
+			return 0, p, usageError(`prompt %q is not a number: "dragoman sessions show" prints the numbers`, args[0])
 		}
 	}
 	switch {
 	case len(list) == 0:
 		return 0, p, failed("session %s has no prompts", s.ID())
 	case number < 1 || number > len(list):
-		return 0, p, failed("session %s has the prompts 1 to %d, and none of number %d", s.ID(), len(list), number)
+		return 0, p, failed("session %s has prompts 1 to %d, not %d", s.ID(), len(list), number)
 	}
 	return number, list[number-1], nil
 }
@@ -356,11 +359,11 @@ func newSessionsExport() *cobra.Command {
 	var o sessionsFlags
 	cmd := &cobra.Command{
 		Use:   "export SESSION",
-		Short: "Write a session as lines of JSON",
-		Long: `Export writes all that is known of a session to standard output, as lines of JSON:
-one about the session, and one for each entry of its log. "dragoman sessions import" reads
-it, on another machine too. It holds what was said and done, and no credentials of
-dragoman's.`,
+		Short: "Write a session to standard output as JSON lines",
+		Long: `Export writes a session to standard output as JSON lines: one line about the session,
+then one line for each entry of its log. "dragoman sessions import" reads this format,
+also on another machine. The export contains the conversation and the outcome of tool
+calls. It contains no credentials of dragoman.`,
 		Example: `  dragoman sessions export trip | tee trip.jsonl`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -378,10 +381,11 @@ func newSessionsImport() *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "import [FILE]",
-		Short: "Make a session of what export wrote",
-		Long: `Import makes a session of a file that "dragoman sessions export" wrote, or of standard
-input: all of it, or nothing. Take none from strangers: a session says what you have
-approved, and calls in it that wait are those that you will be asked about.`,
+		Short: "Create a session from an export",
+		Long: `Import creates a session from a file that "dragoman sessions export" wrote, or from
+standard input. It imports all of it or nothing. Do not import sessions that you do not
+trust: a session records what you have approved, and you will be asked about the calls
+that wait in it.`,
 		Example: `  dragoman sessions export trip | dragoman sessions import --as journey --json`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -399,15 +403,15 @@ approved, and calls in it that wait are those that you will be asked about.`,
 			info, err := session.Import(ctx, store, from, as)
 			switch {
 			case errors.Is(err, session.ErrExists):
-				return failed("%w; --as gives it another name", err)
+				return failed("%w; choose another name with --as", err)
 			case err != nil:
 				return failed("%w", err)
 			}
-			return o.told(ctx, cmd, store, info.ID, "Session %s. Go on with: dragoman run --session %s%s \"…\"", info.ID, info.ID, o.given())
+			return o.reportResult(ctx, cmd, store, info.ID, "Created session %s. Continue with: dragoman run --session %s%s \"…\"", info.ID, info.ID, o.given())
 		},
 	}
 	o.add(cmd, true)
-	cmd.Flags().StringVar(&as, "as", "", "the name of the session, instead of the one that it had")
+	cmd.Flags().StringVar(&as, "as", "", "the name of the new session (default: the name in the export)")
 	return cmd
 }
 
@@ -416,10 +420,10 @@ func newSessionsBranch() *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "branch SESSION [PROMPT]",
-		Short: "Make a second session of a session, or of its beginning",
-		Long: `Branch makes a session that begins as another one is, or as it was before a prompt:
-its number, as "dragoman sessions show" has it. The two go separate ways from there, in
-the same folder.`,
+		Short: "Copy a session, or the part before a prompt, to a new session",
+		Long: `Branch copies a session to a new one. With PROMPT, it copies only the part before the
+prompt with that number, as "dragoman sessions show" numbers them. After that, the two
+sessions are independent. Both work in the same folder.`,
 		Example: `  dragoman sessions branch trip --as other-trip --json`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -439,16 +443,16 @@ the same folder.`,
 				if err := keepMeta(ctx, s, b); err != nil {
 					return err
 				}
-				return o.told(ctx, cmd, store, b.ID(), "Session %s. Go on with: dragoman run --session %s%s \"…\"", b.ID(), b.ID(), o.given())
+				return o.reportResult(ctx, cmd, store, b.ID(), "Created session %s. Continue with: dragoman run --session %s%s \"…\"", b.ID(), b.ID(), o.given())
 			})
 		},
 	}
 	o.add(cmd, true)
-	cmd.Flags().StringVar(&as, "as", "", "the name of the new session (default: a made-up one)")
+	cmd.Flags().StringVar(&as, "as", "", "the name of the new session (default: a generated name)")
 	return cmd
 }
 
-// keepMeta gives a branch the folder and the model that its parent has now.
+// keepMeta copies the current folder and model of the parent to a branch.
 func keepMeta(ctx context.Context, from, to *session.Session) error {
 	now, err := readRunMeta(ctx, from)
 	if err != nil {
@@ -466,16 +470,16 @@ func newSessionsRewind() *cobra.Command {
 	var entry int64
 	cmd := &cobra.Command{
 		Use:   "rewind SESSION [PROMPT]",
-		Short: "Take a session back to before a prompt",
-		Long: `Rewind takes the conversation of a session back to how it was before a prompt, the
-last one or that of the number, as "dragoman sessions show" has it. Files that were
-written, and all else that calls did, stay as they are. Nothing is removed: what was
-taken back can be had again, with the command that is told.`,
+		Short: "Undo the last prompts of a session",
+		Long: `Rewind takes the conversation of a session back to the point before a prompt: the last
+prompt, or the one with the number PROMPT, as "dragoman sessions show" numbers them. It
+does not undo what tool calls did: files stay as they are. Rewind deletes nothing. It
+prints the command that restores the session.`,
 		Example: `  dragoman sessions rewind trip --json`,
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("entry") && len(args) > 1 {
-				return misused("a prompt and --entry cannot both be")
+				return usageError("PROMPT and --entry cannot be used together")
 			}
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				to, was := entry, fmt.Sprintf("at entry %d", entry)
@@ -490,12 +494,12 @@ taken back can be had again, with the command that is told.`,
 				if err := s.Rewind(ctx, to); err != nil {
 					return err
 				}
-				return o.told(ctx, cmd, store, s.ID(), "Session %s is as it was %s. Files stay as they are. Take this back with: dragoman sessions rewind %s --entry %d%s", s.ID(), was, s.ID(), head, o.given())
+				return o.reportResult(ctx, cmd, store, s.ID(), "Session %s is rewound to the point %s. Files stay as they are. Undo this with: dragoman sessions rewind %s --entry %d%s", s.ID(), was, s.ID(), head, o.given())
 			})
 		},
 	}
 	o.add(cmd, true)
-	cmd.Flags().Int64Var(&entry, "entry", 0, "the entry of the log to go back to, instead of a prompt; 0 is the beginning")
+	cmd.Flags().Int64Var(&entry, "entry", 0, "the log entry to go back to, instead of a prompt; 0 is the beginning")
 	return cmd
 }
 
@@ -504,13 +508,13 @@ func newSessionsDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete SESSION...",
 		Aliases: []string{"rm"},
-		Short:   "Forget sessions",
-		Long: `Delete forgets sessions for good, and asks nothing. Where one of the names is that of
-none, nothing is deleted. "dragoman sessions export" keeps a copy.`,
+		Short:   "Delete sessions",
+		Long: `Delete deletes sessions permanently, without a confirmation. If one of the names is
+unknown, it deletes nothing. To keep a copy, use "dragoman sessions export" first.`,
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			store, err := o.existing(ctx)
+			store, err := o.openExisting(ctx)
 			if err != nil {
 				return err
 			}
@@ -519,15 +523,15 @@ none, nothing is deleted. "dragoman sessions export" keeps a copy.`,
 				_, err := store.Info(ctx, id)
 				if errors.Is(err, session.ErrNotFound) {
 					if s, bad := openSession(ctx, store, id); bad == nil {
-						return failed("delete needs the whole name: %s", s.ID())
+						return failed("delete needs the full name: %s", s.ID())
 					}
 				}
 				if err != nil {
-					return notThere(ctx, store, id, err)
+					return sessionNotFound(ctx, store, id, err)
 				}
 			}
 			for _, id := range args {
-				if err := store.Delete(ctx, id); err != nil && !errors.Is(err, session.ErrNotFound) { // named twice
+				if err := store.Delete(ctx, id); err != nil && !errors.Is(err, session.ErrNotFound) { // the same name was given twice
 					return failed("%w", err)
 				}
 			}

@@ -28,11 +28,11 @@ type actionFlags struct {
 
 func (o *actionFlags) add(cmd *cobra.Command) {
 	o.sessionsFlags.add(cmd, true)
-	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions act, as "provider/model" or an alias ; of several with commas between them, the one that responded last (default: the session's last model)`)
+	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions to use, as "provider/model" or an alias; of a comma-separated list, the one that responded last is used (default: the session's last model)`)
 }
 
-// open opens the model whose extensions act on a session. For a list of models, that is the
-// model that gave the last response.
+// open opens the model whose extensions act on a session. Of a list of models, it opens the
+// one that gave the last response.
 func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Model, error) {
 	spec := o.model
 	if spec == "" {
@@ -58,7 +58,7 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 	}
 	m, err = s.ActionModel(ctx, m, "")
 	if errors.Is(err, session.ErrNoWire) {
-		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name a model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
+		return nil, fmt.Errorf("model %s has no extensions and so no actions: use --model to name another model, such as anthropic/claude-opus-5-5", spec)
 	}
 	return m, err
 }
@@ -78,12 +78,12 @@ func newSessionsActions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "actions SESSION",
 		Short: "List the actions that can run on a session",
-		Long: `Actions lists the actions that the extensions of a model offer for a session, such
-as compacting the history that is sent to the model. "dragoman sessions run-action"
-runs one. Actions with a trigger also run automatically, such as before each save.
+		Long: `Actions lists the actions that a model's extensions offer for a session, such as
+compacting the history that is sent to the model. "dragoman sessions run-action" runs an
+action. Actions with a trigger also run automatically, for example before each save.
 
-Of a list of models, such as openai/gpt-5.1,anthropic/claude-opus-5-5, the extensions
-of the one that gave the last response act.`,
+For a list of models, such as openai/gpt-5.1,anthropic/claude-opus-5-5, the extensions of
+the model that gave the last response are used.`,
 		Example: `  dragoman sessions actions trip --model anthropic/claude-opus-5-5
   dragoman sessions actions trip --model openai/gpt-5.1 --json`,
 		Args: arguments,
@@ -144,7 +144,7 @@ type ranReport struct {
 	Extension string `json:"extension"`
 	Action    string `json:"action"`
 	Model     string `json:"model"`
-	// Before and After are how many messages are sent to the model.
+	// Before and After are the numbers of messages sent to the model.
 	Before   int                        `json:"before"`
 	After    int                        `json:"after"`
 	Metadata map[string]json.RawMessage `json:"metadata"`
@@ -157,17 +157,17 @@ func newSessionsRunAction() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-action SESSION ACTION",
 		Short: "Run an action of an extension on a session",
-		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. It changes
-the history that is sent to the model. The stored conversation does not change:
-"dragoman sessions show" still shows all of it. Of a list of models, it changes the
-history of the one that gave the last response; --model chooses another one.
+		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. An action
+changes the history that is sent to the model. It does not change the stored
+conversation: "dragoman sessions show" still shows all of it. For a list of models, it
+changes the history of the model that gave the last response; --model selects another.
 
-A parameter is NAME=VALUE, where VALUE is JSON; anything else is a string. --params
-takes all parameters as one JSON object. If several extensions have an action of the
-same name, write EXTENSION/ACTION.
+A parameter has the form NAME=VALUE. VALUE is JSON; if it is not valid JSON, it is taken
+as a string. --params sets all parameters with one JSON object. If several extensions
+have an action of the same name, write EXTENSION/ACTION.
 
-With the parameter instructions, compact_native_history asks the model for a summary
-of the messages that it removes: --param instructions="Keep the prices."`,
+If you set the parameter instructions, the action compact_native_history asks the model
+to summarize the messages that it removes: --param instructions="Keep the prices."`,
 		Example: `  dragoman sessions run-action trip compact_native_history --param keep=10 --model openai/gpt-5.1 --json
   dragoman sessions run-action trip dragoman.compact/compact_native_history --params '{"keep":4}' --model anthropic/claude-opus-5-5 --json`,
 		Args: arguments,
@@ -235,7 +235,7 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 	if o.json {
 		return writeJSON(cmd.OutOrStdout(), r)
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "Ran %s on session %s: %s now gets %d messages of it, before %d.\n", r.Action, r.Session, shown(r.Model), r.After, r.Before)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "Ran %s on session %s: %s now gets %d messages, before it was %d.\n", r.Action, r.Session, printable(r.Model), r.After, r.Before)
 	return err
 }
 
@@ -251,7 +251,7 @@ func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model,
 	}
 	hint := words.Meant(id, ids)
 	if hint == "" {
-		hint = fmt.Sprintf(`: "dragoman sessions actions %s" lists the known ones`, s.ID())
+		hint = fmt.Sprintf(`: "dragoman sessions actions %s" lists the known actions`, s.ID())
 	}
 	return failed("unknown action %q%s", id, hint)
 }
@@ -265,20 +265,20 @@ func actionParams(params []string, whole string) (json.RawMessage, error) {
 	if whole != "" {
 		var err error
 		if o, err = extension.NewObject(json.RawMessage(whole)); err != nil {
-			return nil, misused(`--params is not a JSON object: %v; write --params '{"keep":10}'`, err)
+			return nil, usageError(`--params is not a JSON object: %v; write --params '{"keep":10}'`, err)
 		}
 	}
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, misused("--param %q is not NAME=VALUE, such as keep=10", p)
+			return nil, usageError("--param %q is not NAME=VALUE, such as keep=10", p)
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {
-			raw, _ = json.Marshal(value) // a text always can be
+			raw, _ = json.Marshal(value) // marshaling a string cannot fail
 		}
 		if err := o.Set("/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), raw); err != nil {
-			return nil, misused("--param %q: %v", p, err)
+			return nil, usageError("--param %q: %v", p, err)
 		}
 	}
 	return o.JSON(), nil

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// chatConfig serves Chat and makes a config that names it "work"; more are settings of
-// the provider. The returned texts are those of each request's messages.
+// chatConfig starts a Chat server and a config that names it "work"; more holds further
+// settings of the provider. The result holds the texts of the messages of each request.
 func chatConfig(t *testing.T, more string) *[]string {
 	t.Helper()
 	sent := new([]string)
@@ -70,7 +70,7 @@ func TestX9_SessionsActionsAndRunAction(t *testing.T) {
 		t.Errorf("%+v", ran)
 	}
 	r := sessionsOf(nil, "run-action", "trip", extension.CompactName+"/"+extension.CompactID, "--params", `{"keep":2}`, "--param", "instructions=Keep the prices.")
-	if r.code != exitOK || !strings.Contains(r.err, "now gets 3 messages of it, before 4") {
+	if r.code != exitOK || !strings.Contains(r.err, "now gets 3 messages, before it was 4") {
 		t.Errorf("%+v", r)
 	}
 	if asked := (*sent)[len(*sent)-1]; !strings.Contains(asked, "Keep the prices.") || !strings.Contains(asked, "user: q2") {
@@ -96,7 +96,7 @@ func TestX9_RunActionExplainsMistakes(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		says string
+		want string
 	}{
 		{[]string{"run-action", "trip", "compact_native_histori"}, exitFailed, "did you mean compact_native_history?"},
 		{[]string{"run-action", "trip", extension.CompactID, "--param", "keep"}, exitUsage, "NAME=VALUE"},
@@ -107,13 +107,13 @@ func TestX9_RunActionExplainsMistakes(t *testing.T) {
 		{[]string{"actions", "trip", "--model", "sim/planner"}, exitFailed, "--model"},
 		{[]string{"actions", "trip", "--model", "sim/planner,sim/planner"}, exitFailed, "--model"},
 	} {
-		if r := sessionsOf(nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {
-			t.Errorf("%q: %+v, want code %d and %s", c.args, r, c.code, c.says)
+		if r := sessionsOf(nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: %+v, want code %d and %s", c.args, r, c.code, c.want)
 		}
 	}
 }
 
-func TestX9_RunActionWorksOnASessionOfAListOfModels(t *testing.T) {
+func TestX9_RunActionWithListOfModels(t *testing.T) {
 	_, do := runs(t)
 	sent := chatConfig(t, "  gone:\n    type: ollama\n    base_url: http://127.0.0.1:1\n    retries: 0\n")
 	const models = "gone/x,work/m"
@@ -143,11 +143,11 @@ func TestX9_RunActionWorksOnASessionOfAListOfModels(t *testing.T) {
 		t.Errorf("%+v", other)
 	}
 	if got := ask("q5"); got != "q3|r3|q4|r4|q5" {
-		t.Errorf("an action for the other model changed what this one is sent: %q", got)
+		t.Errorf("an action for another model changed this model's history: %q", got)
 	}
 }
 
-func TestX9_RunFiresTheTriggersOfTheConfigFile(t *testing.T) {
+func TestX9_RunFiresConfiguredTriggers(t *testing.T) {
 	_, do := runs(t)
 	sent := chatConfig(t, "    extensions: {dragoman.compact: {on_save: true, keep: 2}}\n")
 	for _, prompt := range []string{"q1", "q2", "q3"} {

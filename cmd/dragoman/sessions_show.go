@@ -18,16 +18,17 @@ func newSessionsShow() *cobra.Command {
 	var o sessionsFlags
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
-		Short: "Show what was said in a session",
-		Long: `Show writes the conversation of a session: each prompt with its number, which
-"dragoman sessions rewind" and "dragoman sessions branch" take, the calls and how their
-results begin, and the answers. With --json messages are whole.`,
+		Short: "Show the conversation of a session",
+		Long: `Show prints the conversation of a session: prompts, tool calls, the beginning of each
+tool result, and the model's responses. Each prompt has a number, which "dragoman
+sessions rewind" and "dragoman sessions branch" accept. With --json, messages are
+printed in full.`,
 		Example: `  dragoman sessions show trip
   dragoman sessions show trip --json`,
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
-				r, err := reported(ctx, store, s.ID())
+				r, err := reportByID(ctx, store, s.ID())
 				if err != nil {
 					return err
 				}
@@ -53,11 +54,11 @@ type shownSession struct {
 	Messages []shownMessage `json:"messages"`
 }
 
-// shownMessage is a message with its place.
+// shownMessage is a message with its position in the session.
 type shownMessage struct {
 	Seq  int64     `json:"seq"`
 	Time time.Time `json:"time"`
-	// Prompt is its number, where it is one.
+	// Prompt is the number of the prompt. It is 0 if the message is not a prompt.
 	Prompt  int              `json:"prompt,omitempty"`
 	Message dragoman.Message `json:"message"`
 }
@@ -75,7 +76,7 @@ func shownMessages(all []session.Stored) []shownMessage {
 	return out
 }
 
-// writeSession shows a session to people.
+// writeSession prints a session for a person to read.
 func writeSession(w io.Writer, r sessionReport, all []session.Stored) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Session %s, %s, %s, begun %s, last used %s\n", r.ID, plural(r.Turns, "turn", "turns"), r.Status, clock(r.Created), clock(r.Updated))
@@ -96,19 +97,19 @@ func writeSession(w io.Writer, r sessionReport, all []session.Stored) error {
 		writeMessage(&b, &m.Message)
 	}
 	if r.Partial != "" {
-		fmt.Fprintf(&b, "%s\n(interrupted here)\n", strings.TrimRight(shown(r.Partial), "\n"))
+		fmt.Fprintf(&b, "%s\n(interrupted here)\n", strings.TrimRight(printable(r.Partial), "\n"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writeMessage shows the parts of a message that tell something to people, with a
-// name for the others.
+// writeMessage prints the readable parts of a message in full, and only the type of other
+// parts.
 func writeMessage(b *strings.Builder, m *dragoman.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Text:
-			fmt.Fprintln(b, strings.TrimRight(shown(p.Text), "\n"))
+			fmt.Fprintln(b, strings.TrimRight(printable(p.Text), "\n"))
 		case *dragoman.ToolCall:
 			fmt.Fprintf(b, "→ %s %s\n", visible.Text(p.QualifiedName()), short(p.Arguments))
 		case *dragoman.ToolResult:

@@ -36,7 +36,7 @@ func decoded[T any](t *testing.T, r ran) (v T) {
 	return v
 }
 
-// talked makes a session of two prompts, "trip", in a folder that is returned.
+// talked creates a session "trip" with two prompts, in the returned folder.
 func talked(t *testing.T) (dir string, do func(io.Reader, ...string) ran) {
 	t.Helper()
 	dir, do = runs(t)
@@ -49,8 +49,8 @@ func talked(t *testing.T) (dir string, do func(io.Reader, ...string) ran) {
 	return dir, do
 }
 
-func TestC3_SessionsAreListedWithTheirFolderModelTurnsAndWhetherTheyWait(t *testing.T) {
-	if r := sessionsOf(nil, "list", "--sessions", filepath.Join(t.TempDir(), "none.db")); r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no sessions") {
+func TestC3_ListShowsSessions(t *testing.T) {
+	if r := sessionsOf(nil, "list", "--sessions", filepath.Join(t.TempDir(), "none.db")); r.code != exitOK || r.out != "" || !strings.Contains(r.err, "No sessions") {
 		t.Errorf("%+v", r)
 	}
 	none := filepath.Join(t.TempDir(), "none.db")
@@ -58,7 +58,7 @@ func TestC3_SessionsAreListedWithTheirFolderModelTurnsAndWhetherTheyWait(t *test
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(none); !os.IsNotExist(err) {
-		t.Error("looking made a file")
+		t.Error("list created a file")
 	}
 	dir, do := talked(t)
 	if r := do(nil, "--session", "later", "--model", "sim/echo", "hi"); r.code != exitOK {
@@ -88,7 +88,7 @@ func TestC3_SessionsAreListedWithTheirFolderModelTurnsAndWhetherTheyWait(t *test
 	}
 }
 
-func TestC3_ABrokenSessionHidesNoOther(t *testing.T) {
+func TestC3_BrokenSessionDoesNotHideOthers(t *testing.T) {
 	talked(t)
 	store, err := sqlite.Open(t.Context(), os.Getenv("DRAGOMAN_SESSIONS"), sqlite.Options{})
 	if err != nil {
@@ -99,8 +99,8 @@ func TestC3_ABrokenSessionHidesNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}, Origin: &dragoman.Origin{Provider: "acme", Model: "m1"}}
-	if err := own.Save(t.Context(), []dragoman.Message{said, said}, nil); err != nil {
+	message := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}, Origin: &dragoman.Origin{Provider: "acme", Model: "m1"}}
+	if err := own.Save(t.Context(), []dragoman.Message{message, message}, nil); err != nil {
 		t.Fatal(err)
 	}
 	broken, err := session.Create(t.Context(), store, session.Info{ID: "broken"})
@@ -119,7 +119,7 @@ func TestC3_ABrokenSessionHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestC3_ASessionIsShownWithTheNumbersOfItsPrompts(t *testing.T) {
+func TestC3_ShowNumbersPrompts(t *testing.T) {
 	talked(t)
 	r := sessionsOf(nil, "show", "trip")
 	for _, want := range []string{"Session trip, 3 turns, done", "\n[1] Read the file \"a.txt\"\n→ read_file {\"path\":\"a.txt\"}\n← [a.txt: ", "\n[2] And then?\n"} {
@@ -143,7 +143,7 @@ func TestC3_ASessionIsShownWithTheNumbersOfItsPrompts(t *testing.T) {
 	}
 }
 
-func TestC3_ASessionIsTakenBackAndHadAgain(t *testing.T) {
+func TestC3_RewindCanBeUndone(t *testing.T) {
 	dir, do := talked(t)
 	if r := decoded[sessionReport](t, sessionsOf(nil, "rewind", "trip", "--json")); r.Turns != 2 || r.Status != statusDone {
 		t.Errorf("%+v", r)
@@ -163,8 +163,8 @@ func TestC3_ASessionIsTakenBackAndHadAgain(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for want, args := range map[string][]string{
-		"prompts 1 to 2": {"rewind", "trip", "3"}, `"x" is no number`: {"rewind", "trip", "x"},
-		"no entry 999": {"rewind", "trip", "--entry", "999"}, "cannot both be": {"rewind", "trip", "1", "--entry", "1"},
+		"prompts 1 to 2": {"rewind", "trip", "3"}, `"x" is not a number`: {"rewind", "trip", "x"},
+		"no entry 999": {"rewind", "trip", "--entry", "999"}, "cannot be used together": {"rewind", "trip", "1", "--entry", "1"},
 	} {
 		if r := sessionsOf(nil, args...); r.code == exitOK || !strings.Contains(r.err, want) {
 			t.Errorf("%q: %+v", args, r)
@@ -172,7 +172,7 @@ func TestC3_ASessionIsTakenBackAndHadAgain(t *testing.T) {
 	}
 }
 
-func TestC3_ABranchGoesItsOwnWayInTheFolderThatItsParentHasNow(t *testing.T) {
+func TestC3_BranchIsIndependent(t *testing.T) {
 	_, do := talked(t)
 	moved := t.TempDir()
 	if r := do(nil, "--session", "trip", "--dir", moved, "--model", "sim/echo", "Moved"); r.code != exitOK {
@@ -180,7 +180,7 @@ func TestC3_ABranchGoesItsOwnWayInTheFolderThatItsParentHasNow(t *testing.T) {
 	}
 	b := decoded[sessionReport](t, sessionsOf(nil, "branch", "trip", "2", "--as", "side", "--json"))
 	if r := sessionsOf(nil, "show", "side"); !strings.Contains(r.out, "[1] Read the file") || strings.Contains(r.out, "And then?") {
-		t.Errorf("it is not as it was before the prompt: %+v", r)
+		t.Errorf("the branch differs from the state before the prompt: %+v", r)
 	}
 	if b.ID != "side" || b.Parent != "trip" || b.Turns != 2 || b.Folder != absolute(moved) {
 		t.Errorf("%+v", b)
@@ -195,18 +195,18 @@ func TestC3_ABranchGoesItsOwnWayInTheFolderThatItsParentHasNow(t *testing.T) {
 		t.Errorf("%+v", whole)
 	}
 	if r := sessionsOf(nil, "branch", "trip", "--as", "side"); r.code != exitFailed {
-		t.Errorf("a name that is taken: %+v", r)
+		t.Errorf("a name in use was accepted: %+v", r)
 	}
 }
 
-func TestC3_ASessionIsExportedAndImported(t *testing.T) {
+func TestC3_ExportAndImport(t *testing.T) {
 	_, do := talked(t)
 	lines := sessionsOf(nil, "export", "trip")
 	if lines.code != exitOK || lines.err != "" {
 		t.Fatalf("%+v", lines)
 	}
 	if r := sessionsOf(strings.NewReader(lines.out), "import", "--json"); r.code != exitFailed || r.out != "" || !strings.HasPrefix(r.err, `{"error":`) || !strings.Contains(r.err, "--as") {
-		t.Errorf("it is there already: %+v", r)
+		t.Errorf("an import replaced a session: %+v", r)
 	}
 	if r := sessionsOf(nil, "delete", "trip"); r.code != exitOK || r.out+r.err != "" {
 		t.Errorf("%+v", r)
@@ -217,19 +217,19 @@ func TestC3_ASessionIsExportedAndImported(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if again := sessionsOf(nil, "export", "trip"); again.out != lines.out {
-		t.Errorf("the copy is another:\n%s\n%s", again.out, lines.out)
+		t.Errorf("the imported session differs:\n%s\n%s", again.out, lines.out)
 	}
 	if r := do(nil, "--session", "trip", "--model", "sim/echo", "On we go"); r.code != exitOK {
 		t.Errorf("%+v", r)
 	}
 	if r := sessionsOf(strings.NewReader(lines.out[:len(lines.out)/2]), "import", "--as", "half"); r.code != exitFailed || sessionsOf(nil, "show", "half").code != exitFailed {
-		t.Errorf("half of a session: %+v", r)
+		t.Errorf("half of a session was imported: %+v", r)
 	}
 }
 
-func TestC3_SessionsAreDeletedAllOrNone(t *testing.T) {
+func TestC3_DeleteIsAllOrNothing(t *testing.T) {
 	talked(t)
-	if r := sessionsOf(nil, "rm", "trip", "nope"); r.code != exitFailed || !strings.Contains(r.err, `no session "nope"`) {
+	if r := sessionsOf(nil, "rm", "trip", "nope"); r.code != exitFailed || !strings.Contains(r.err, `unknown session "nope"`) {
 		t.Errorf("%+v", r)
 	}
 	if r := sessionsOf(nil, "show", "tripp"); r.code != exitFailed || !strings.Contains(r.err, "did you mean trip?") {
@@ -243,7 +243,7 @@ func TestC3_SessionsAreDeletedAllOrNone(t *testing.T) {
 	}
 }
 
-func TestC4_ACommandThatIsMistypedIsGuessed(t *testing.T) {
+func TestC4_MistypedCommandIsSuggested(t *testing.T) {
 	for want, args := range map[string][]string{
 		"did you mean sessions?": {"sesions"}, "did you mean list?": {"sessions", "lst"}, `unknown command "frobnicate" for "dragoman tools"`: {"tools", "frobnicate"},
 	} {

@@ -28,31 +28,34 @@ func newSim() *cobra.Command {
 	var o simFlags
 	cmd := &cobra.Command{
 		Use:   "sim [--listen ADDRESS]",
-		Short: "Serve a model that needs no network, in every wire language",
-		Long: `Sim serves the simulator over HTTP until it is interrupted: models that always
-answer the same, at the paths that the vendors have, with any credential. Point
-the base URL of a client at it. For "dragoman run" and provider.Open, with --model:
+		Short: "Serve simulated models, for tests without a network or API key",
+		Long: `Sim serves simulated models over HTTP until you interrupt it. The models are
+deterministic: the same request always gets the same response. Sim serves the paths of
+the vendors' APIs in every wire language and accepts any API key.
+
+To use it, set the base URL of a client. For "dragoman run --model" and provider.Open:
 
   openai/sim/planner      OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=any
   anthropic/sim/planner   ANTHROPIC_BASE_URL=http://127.0.0.1:8080 ANTHROPIC_API_KEY=any
   gemini/sim/planner      GEMINI_BASE_URL=http://127.0.0.1:8080 GEMINI_API_KEY=any
   ollama/sim/planner      OLLAMA_HOST=127.0.0.1:8080
 
-The models are
+Models:
 
-  sim/planner    calls the tools that the prompt speaks of, and tells their results
-  sim/echo       says what it heard
+  sim/planner    calls the tools that the prompt mentions and reports their results
+  sim/echo       repeats the prompt
   sim/scenario   plays the script that --scenario names, or a demonstration
 
-It stores responses of the OpenAI Responses API in memory, unless "store" is false, so
-that clients can retrieve, continue and refer to them.
+Sim stores responses of the OpenAI Responses API in memory, unless "store" is false, so
+that clients can retrieve them, continue them and refer to them.
 
-It says on standard error where it listens. Other machines do not reach it, unless
---allow-remote says that they may: anybody who reaches it may use it.
+Sim prints its address to standard error. By default it listens only on addresses that
+other machines cannot reach, because it accepts requests from everyone. --allow-remote
+permits other addresses.
 
---fault makes every answer go wrong in one way; a client that wants one itself
-writes it behind the model, as in "sim/planner?fault=c2". --faults lists them. What a
-script looks like is in the documentation of the package sim.`,
+--fault breaks every response in one way. To break a single response, a client appends
+the fault to the model name, as in "sim/planner?fault=c2". --faults lists all faults. The
+documentation of package sim describes the script format.`,
 		Example: `  dragoman sim --listen 127.0.0.1:8080
   dragoman sim --scenario coats.scenario --rate 30 --first 200ms
   dragoman sim --faults`,
@@ -76,15 +79,15 @@ script looks like is in the documentation of the package sim.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "where to listen; port 0 takes a free one")
-	f.BoolVar(&o.remote, "allow-remote", false, "listen where other machines can reach it")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the address to listen on; port 0 means any free port")
+	f.BoolVar(&o.remote, "allow-remote", false, "permit an address that other machines can reach")
 	f.StringVar(&o.scenario, "scenario", "", "the script that sim/scenario plays")
-	f.StringVar(&o.fault, "fault", "", "what goes wrong in every answer")
-	f.StringVar(&o.seed, "seed", "", "goes into all ids")
-	f.Float64Var(&o.rate, "rate", 0, "tokens in a second (default: all at once)")
-	f.DurationVar(&o.first, "first", 0, "how long the first token takes")
-	f.BoolVar(&o.list, "faults", false, "list what can go wrong, and serve nothing")
-	f.StringVar(&o.report, "report", "text", "how to list: text or json")
+	f.StringVar(&o.fault, "fault", "", "break every response with this fault")
+	f.StringVar(&o.seed, "seed", "", "a text that changes all generated ids")
+	f.Float64Var(&o.rate, "rate", 0, "tokens per second in streams (default: no limit)")
+	f.DurationVar(&o.first, "first", 0, "the delay before the first token")
+	f.BoolVar(&o.list, "faults", false, "list the faults and exit")
+	f.StringVar(&o.report, "report", "text", "output format of --faults: text or json")
 	return cmd
 }
 
@@ -98,14 +101,14 @@ type simFlags struct {
 func (o simFlags) config() (sim.Config, error) {
 	c := sim.Config{Fault: strings.ToLower(o.fault), Settings: sim.Settings{Seed: o.seed, Pace: sim.Pace{First: o.first, TokensPerSecond: o.rate}}}
 	if o.rate < 0 || math.IsNaN(o.rate) || math.IsInf(o.rate, 0) || o.first < 0 {
-		return c, misused("--rate and --first cannot be less than 0")
+		return c, usageError("--rate and --first must not be negative")
 	}
 	var faults []string
 	for _, f := range sim.Faults() {
 		faults = append(faults, f.ID)
 	}
 	if c.Fault != "" && !slices.Contains(faults, c.Fault) {
-		return c, misused("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Meant(c.Fault, faults))
+		return c, usageError("unknown --fault %q: \"dragoman sim --faults\" lists all%s", o.fault, words.Meant(c.Fault, faults))
 	}
 	if o.scenario == "" {
 		return c, nil
@@ -120,13 +123,13 @@ func (o simFlags) config() (sim.Config, error) {
 	return c, nil
 }
 
-// readScript reads a file that is no longer than a script can be.
+// readScript reads a scenario file. It refuses files that are too large.
 func readScript(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // only read
 	script, err := io.ReadAll(io.LimitReader(f, bodies.DefaultMax+1))
 	if err == nil && len(script) > bodies.DefaultMax {
 		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, bodies.DefaultMax)
@@ -134,31 +137,31 @@ func readScript(name string) ([]byte, error) {
 	return script, err
 }
 
-// reachable refuses an address that other machines reach, unless they may.
+// reachable returns an error if other machines can reach the address, unless remote is set.
 func reachable(address string, remote bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return misused("--listen: %w; it is like 127.0.0.1:8080", err)
+		return usageError("--listen: %w; use HOST:PORT, such as 127.0.0.1:8080", err)
 	}
 	ip, err := netip.ParseAddr(host)
 	if remote || host == "localhost" || err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return misused("--listen %s: others could reach that, and the simulator asks nobody who they are; give 127.0.0.1, or --allow-remote", address)
+	return usageError("--listen %s: other machines can reach this address, and the simulator has no authentication; use 127.0.0.1, or permit it with --allow-remote", address)
 }
 
-// drain is how long answers may take that are on their way when the program ends.
+// drain limits how long open requests may take to finish after an interrupt.
 const drain = 5 * time.Second
 
-// serveSim serves until ctx ends, and lets answers end that are on their way. From
-// then on stop has been called, so that a second signal ends the program at once.
-func serveSim(ctx context.Context, stop func(), address string, handler http.Handler, said io.Writer) error {
+// serveSim serves until ctx ends, then waits for open requests to finish. It calls stop
+// when ctx ends, so that a second signal ends the program at once.
+func serveSim(ctx context.Context, stop func(), address string, handler http.Handler, stderr io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return failed("%w", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	fmt.Fprintf(said, "dragoman: the simulator listens on http://%s\n", listener.Addr())
+	fmt.Fprintf(stderr, "dragoman: the simulator listens on http://%s\n", listener.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -170,7 +173,7 @@ func serveSim(ctx context.Context, stop func(), address string, handler http.Han
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	if err := server.Shutdown(last); errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // who is still there is let go
+		err = server.Close() // close connections that did not finish in time
 		if err != nil {
 			return failed("%w", err)
 		}

@@ -19,28 +19,28 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// servesUntilInterrupted runs the program as a process of its own, at a port that
-// is free, asks it something, and interrupts it.
+// servesUntilInterrupted starts the program in a new process on a free port, sends it a
+// request, and interrupts it.
 func servesUntilInterrupted(t *testing.T, dir, program string, args []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // of a test that would hang
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // for a test that hangs
 	defer cancel()
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--listen" || a == "127.0.0.1:8080" })
 	cmd := exec.CommandContext(ctx, program, append(args, "--listen", "127.0.0.1:0")...)
 	cmd.Dir = dir
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	stderr, err := cmd.StderrPipe()
+	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := bufio.NewReader(stderr)
+	stderr := bufio.NewReader(pipe)
 	url := ""
 	for url == "" {
-		line, err := said.ReadString('\n')
+		line, err := stderr.ReadString('\n')
 		if _, url, _ = strings.Cut(strings.TrimSpace(line), " listens on "); err != nil {
 			_ = cmd.Process.Kill()
 			t.Fatalf("%s: %v", line, err)
@@ -60,14 +60,14 @@ func servesUntilInterrupted(t *testing.T, dir, program string, args []string) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	rest, _ := io.ReadAll(said)
-	logged := args[0] == "serve" && !slices.Contains(args, "off") // a line for the request
+	rest, _ := io.ReadAll(stderr)
+	logged := args[0] == "serve" && !slices.Contains(args, "off") // the gateway logs the request
 	if err := cmd.Wait(); err != nil || len(rest) > 0 != logged || stdout.Len() > 0 {
 		t.Errorf("%v\n%s\n%s", err, rest, stdout.String())
 	}
 }
 
-func TestSimRefusesWhatMakesNoSense(t *testing.T) {
+func TestSimReportsCommandLineErrors(t *testing.T) {
 	dir := t.TempDir()
 	wrong := filepath.Join(dir, "wrong.scenario")
 	if err := os.WriteFile(wrong, []byte("turn\nsing\n"), 0o600); err != nil {
@@ -81,10 +81,10 @@ func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--listen", "0.0.0.0:0"}, exitUsage, "--allow-remote"},
 		{[]string{"--listen", ":0"}, exitUsage, "--allow-remote"},
 		{[]string{"--listen", "example.com:0"}, exitUsage, "--allow-remote"},
-		{[]string{"--listen", "8080"}, exitUsage, "like 127.0.0.1:8080"},
+		{[]string{"--listen", "8080"}, exitUsage, "such as 127.0.0.1:8080"},
 		{[]string{"--fault", "c99"}, exitUsage, "--faults\" lists all"},
-		{[]string{"--rate", "-1"}, exitUsage, "less than 0"},
-		{[]string{"--rate", "NaN"}, exitUsage, "less than 0"},
+		{[]string{"--rate", "-1"}, exitUsage, "must not be negative"},
+		{[]string{"--rate", "NaN"}, exitUsage, "must not be negative"},
 		{[]string{"--scenario", os.DevNull}, exitFailed, "no turn"},
 		{[]string{"--report", "xml"}, exitUsage, "neither text nor json"},
 		{[]string{"--scenario", wrong}, exitFailed, "wrong.scenario:2: "},
@@ -92,14 +92,14 @@ func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--listen", "127.0.0.1:99999"}, exitFailed, "99999"},
 		{[]string{"more"}, exitUsage, "more"},
 	} {
-		var out, said bytes.Buffer
-		if code := run(append([]string{"sim"}, tc.args...), nil, &out, &said); code != tc.code || !strings.Contains(said.String(), tc.want) || out.Len() > 0 {
-			t.Errorf("%q: %d\n%s%s", tc.args, code, out.String(), said.String())
+		var out, stderr bytes.Buffer
+		if code := run(append([]string{"sim"}, tc.args...), nil, &out, &stderr); code != tc.code || !strings.Contains(stderr.String(), tc.want) || out.Len() > 0 {
+			t.Errorf("%q: %d\n%s%s", tc.args, code, out.String(), stderr.String())
 		}
 	}
 }
 
-func TestAnAddressIsForThisMachineUnlessOthersMayReachIt(t *testing.T) {
+func TestPublicAddressNeedsAllowRemote(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:80", "[::1]:0", "localhost:80"} {
 		if err := reachable(address, false); err != nil {
 			t.Error(err)
@@ -112,25 +112,25 @@ func TestAnAddressIsForThisMachineUnlessOthersMayReachIt(t *testing.T) {
 	}
 }
 
-func TestZ2_FaultsAreListedForPeopleAndScripts(t *testing.T) {
-	var out, said bytes.Buffer
-	if code := run([]string{"sim", "--faults", "--report", "json"}, nil, &out, &said); code != exitOK {
-		t.Fatal(said.String())
+func TestZ2_FaultsAreListed(t *testing.T) {
+	var out, stderr bytes.Buffer
+	if code := run([]string{"sim", "--faults", "--report", "json"}, nil, &out, &stderr); code != exitOK {
+		t.Fatal(stderr.String())
 	}
 	var list struct{ Faults []listedFault }
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Faults) != len(sim.Faults()) || list.Faults[0].ID != "c1" || len(list.Faults[0].Dialects) != 1 {
 		t.Errorf("%v %s", err, out.String())
 	}
 	out.Reset()
-	if code := run([]string{"sim", "--faults"}, nil, &out, &said); code != exitOK || strings.Count(out.String(), "\n") != len(sim.Faults()) {
+	if code := run([]string{"sim", "--faults"}, nil, &out, &stderr); code != exitOK || strings.Count(out.String(), "\n") != len(sim.Faults()) {
 		t.Errorf("%d %s", code, out.String())
 	}
 }
 
-// An answer that is on its way when the program is interrupted comes to its end.
-func TestSimLetsAnswersEnd(t *testing.T) {
+// A response that is being streamed at an interrupt is completed.
+func TestSimCompletesResponses(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be interrupted there")
+		t.Skip("Windows cannot interrupt a process")
 	}
 	begun, release := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -139,10 +139,10 @@ func TestSimLetsAnswersEnd(t *testing.T) {
 		_, _ = w.Write([]byte("whole"))
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	said, write := io.Pipe()
+	stderr, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() { ended <- serveSim(ctx, func() { close(release) }, "127.0.0.1:0", handler, write) }()
-	line, err := bufio.NewReader(said).ReadString('\n')
+	line, err := bufio.NewReader(stderr).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}

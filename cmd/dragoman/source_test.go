@@ -15,7 +15,7 @@ func runArgs(args ...string) ran {
 	return ran{code, out.String(), stderr.String()}
 }
 
-func TestAFileErrorNamesTheFlagOrVariable(t *testing.T) {
+func TestFileErrorNamesFlagOrVariable(t *testing.T) {
 	runs(t)
 	t.Chdir(t.TempDir())
 	for _, tc := range []struct {

@@ -11,11 +11,11 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-// storeFlags say where the sessions are.
+// storeFlags holds the flag that names the file of the sessions.
 type storeFlags struct{ sessions string }
 
 func (o *storeFlags) addFile(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
+	cmd.Flags().StringVar(&o.sessions, "sessions", "", "the SQLite file that stores the sessions (default: DRAGOMAN_SESSIONS, or dragoman/sessions.db in your state folder)")
 }
 
 // given returns the flag that names the file, quoted for a shell, for use in another
@@ -24,10 +24,10 @@ func (o *storeFlags) given() string {
 	if o.sessions == "" {
 		return ""
 	}
-	return " --sessions " + quoteArg(shown(o.sessions))
+	return " --sessions " + quoteArg(printable(o.sessions))
 }
 
-// store opens the file of the sessions.
+// store opens the file of the sessions, and creates it if it does not exist.
 func (o *storeFlags) store(ctx context.Context) (*sqlite.Store, error) {
 	path, err := o.file(os.Getenv)
 	if err != nil {
@@ -35,12 +35,12 @@ func (o *storeFlags) store(ctx context.Context) (*sqlite.Store, error) {
 	}
 	store, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
-		return nil, failed("the sessions in %s cannot be opened: %w", path, err)
+		return nil, failed("cannot open the sessions in %s: %w", path, err)
 	}
 	return store, nil
 }
 
-// file is where the sessions are.
+// file returns the path of the sessions: --sessions, DRAGOMAN_SESSIONS, or the default.
 func (o *storeFlags) file(getenv func(string) string) (string, error) {
 	if o.sessions != "" {
 		return o.sessions, nil
@@ -52,12 +52,12 @@ func (o *storeFlags) file(getenv func(string) string) (string, error) {
 	if dir == "" || !filepath.IsAbs(dir) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", failed("there is no place for sessions: %w; name a file with --sessions", err)
+			return "", failed("cannot find your state folder: %w; name a file with --sessions", err)
 		}
 		dir = filepath.Join(home, ".local", "state")
 		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 			if dir, err = os.UserConfigDir(); err != nil {
-				return "", failed("there is no place for sessions: %w; name a file with --sessions", err)
+				return "", failed("cannot find your configuration folder: %w; name a file with --sessions", err)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestAnUnknownModelOfAProviderIsSuggested(t *testing.T) {
+func TestUnknownModelIsSuggested(t *testing.T) {
 	_, do := runs(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -31,7 +31,7 @@ func TestAnUnknownModelOfAProviderIsSuggested(t *testing.T) {
 }
 
 // A provider of the config file has the models of its type, whatever its name is.
-func TestUnknownModelOfAConfiguredProviderIsSuggested(t *testing.T) {
+func TestUnknownModelOfConfiguredProviderIsSuggested(t *testing.T) {
 	_, do := runs(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a terminal: what a person types goes into keys, and program is
-// what the program has.
+// terminal opens a pseudoterminal: a test types into keys, and program is the side that the
+// program uses.
 func terminal(t *testing.T) (keys, program *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		t.Skipf("there is no terminal to be had: %v", err)
+		t.Skipf("no pseudoterminal available: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func terminal(t *testing.T) (keys, program *os.File) {
 	}
 	program, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		t.Skipf("there is no terminal to be had: %v", err)
+		t.Skipf("no pseudoterminal available: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -47,14 +47,14 @@ func terminal(t *testing.T) (keys, program *os.File) {
 	return keys, program
 }
 
-// C1: at a terminal the human is asked, and what they say counts.
-func TestC1_AtATerminalTheHumanIsAsked(t *testing.T) {
+// C1: at a terminal the user is asked, and the answer decides.
+func TestC1_UserIsAskedAtTerminal(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "dragoman")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, bin); err != nil { // the test binary is the program when it is called by its name
+	if err := os.Symlink(self, bin); err != nil { // the test binary acts as the program under this name
 		t.Fatal(err)
 	}
 	for answer, written := range map[string]bool{"y": true, "n because it is late": false} {
@@ -68,7 +68,7 @@ func TestC1_AtATerminalTheHumanIsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = program.Close()
-		seen := talk(t, keys, "\n> ", answer+"\n") // what is typed before that is dropped
+		seen := talk(t, keys, "\n> ", answer+"\n") // input before the question is discarded
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%q: %v\n%s", answer, err, seen)
 		}
@@ -77,12 +77,12 @@ func TestC1_AtATerminalTheHumanIsAsked(t *testing.T) {
 			t.Errorf("%q: %v\n%s", answer, err, seen)
 		}
 		if !written && !strings.Contains(seen, "it is late") {
-			t.Errorf("the model was not told why:\n%s", seen)
+			t.Errorf("the reason did not reach the model:\n%s", seen)
 		}
 	}
 }
 
-// talk types something once a text is on the screen, and returns all that was on it.
+// talk types a text once when is on the screen, and returns the whole screen content.
 func talk(t *testing.T, screen *os.File, when, typed string) string {
 	t.Helper()
 	var seen bytes.Buffer
@@ -97,7 +97,7 @@ func talk(t *testing.T, screen *os.File, when, typed string) string {
 			}
 			typed = ""
 		}
-		if err != nil { // the program has closed it
+		if err != nil { // the program closed the terminal
 			return seen.String()
 		}
 	}

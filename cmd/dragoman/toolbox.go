@@ -20,8 +20,9 @@ func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List tools, and explain what a policy decides about a call",
-		Long: `Tools are those that come with dragoman, for the files of one folder and for
-commands in it, or those of a file in any wire language (--tools).`,
+		Long: `Tools lists tool definitions and explains policy decisions. It works with the tools
+that come with dragoman, which read and write files in one folder and run commands in
+it, or with the tools in a file of any wire language (--tools).`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -29,10 +30,10 @@ commands in it, or those of a file in any wire language (--tools).`,
 	return cmd
 }
 
-// toolsFlags say which tools are meant.
+// toolsFlags holds the flags that select tools.
 type toolsFlags struct {
 	file, from, report string
-	// forRun adds the tools that dragoman run has in addition to those of the folder.
+	// forRun adds the tools that "dragoman run" has in addition to those of the folder.
 	forRun bool
 	// allow names tools that need no approval.
 	allow []string
@@ -42,16 +43,16 @@ type toolsFlags struct {
 
 func (o *toolsFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.file, "tools", "", "a file of tools, or a request that has some; without it the tools that come with dragoman")
-	f.StringVar(&o.from, "from", "", "the wire language of that file, where it cannot be told")
-	f.StringVar(&o.report, "report", "text", "text or json")
+	f.StringVar(&o.file, "tools", "", "a file with tools, or with a request that contains tools (default: the tools that come with dragoman)")
+	f.StringVar(&o.from, "from", "", "the wire language of the --tools file (default: detected)")
+	f.StringVar(&o.report, "report", "text", "output format: text or json")
 }
 
 func newToolsList() *cobra.Command {
 	var o toolsFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List tools with their annotations and what they need",
+		Short: "List tools with their annotations and whether they need approval",
 		Example: `  dragoman tools list
   dragoman tools list --tools tools.json --report json`,
 		Args: cobra.NoArgs,
@@ -75,7 +76,7 @@ func newToolsList() *cobra.Command {
 	return cmd
 }
 
-// writeListing shows one tool a line.
+// writeListing prints one tool per line.
 func writeListing(w io.Writer, tools []tool.Listing) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range tools {
@@ -85,7 +86,7 @@ func writeListing(w io.Writer, tools []tool.Listing) error {
 	return tab.Flush()
 }
 
-// marks are what is known of a tool, in words.
+// marks returns the annotations and requirements of a tool in words.
 func marks(l tool.Listing) []string {
 	var out []string
 	for _, m := range []struct {
@@ -110,7 +111,7 @@ func marks(l tool.Listing) []string {
 	return out
 }
 
-// box are the tools that the flags mean.
+// box returns the tools that the flags select. The caller must call done.
 func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	if o.file == "" {
 		ws, err := workspace.Open(".", workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{AllowAny: true, Scripts: true}})
@@ -141,9 +142,9 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	}
 	var tools []tool.Tool
 	for _, s := range specs {
-		if s.Kind != codes.ToolHosted { // the provider runs it, without a policy of ours
+		if s.Kind != codes.ToolHosted { // the provider runs it, so no policy applies
 			tools = append(tools, tool.Remote(s, func(context.Context, tool.Input) (tool.Output, error) {
-				return tool.Output{}, errors.New("nothing runs here")
+				return tool.Output{}, errors.New("this tool is only a definition and cannot run")
 			}))
 		}
 	}

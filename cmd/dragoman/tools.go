@@ -18,10 +18,10 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// tools converts tool definitions by way of a request that holds nothing else.
+// tools converts tool definitions. It puts them into a request that has nothing else.
 func (c *conversion) tools(data []byte) ([]byte, error) {
-	specs, rep, err := readTools(data, c.said.From)
-	c.lost(reading, rep)
+	specs, rep, err := readTools(data, c.result.From)
+	c.addLosses(reading, rep)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (c *conversion) tools(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	written, rep, err := writeTools(c.to, target, specs)
-	c.lost(writing, rep)
+	c.addLosses(writing, rep)
 	return written, err
 }
 
-// readTools reads a tool, a list of tools, or an object that holds one, as a
-// request and the answer of an MCP server do.
+// readTools reads a tool, a list of tools, or an object that holds such a list: a request,
+// or the response of an MCP server.
 func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	if from == sniff.Canonical {
 		list, _, err := storedList[dragoman.ToolSpec](data)
@@ -73,7 +73,7 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if err != nil {
 		if at := new(*dragoman.DecodeError); errors.As(err, at) {
 			in := **at
-			in.Offset = -1 // a byte of the request that never was
+			in.Offset = -1 // the offset is in the generated request, not in the input
 			err = &in
 		}
 		return nil, rep, err
@@ -81,7 +81,7 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	return req.Tools, rep, nil
 }
 
-// toolList takes the list of tools out of what may hold one.
+// toolList returns the tools of a document that is a tool, a list, or an object with a list.
 func toolList(data []byte) ([]json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	var elements []json.RawMessage
@@ -90,7 +90,7 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 		return elements, err
 	}
 	if !bytes.HasPrefix(data, []byte("{")) {
-		return nil, errors.New("the input is neither an object nor a list, and tools are")
+		return nil, errors.New("the input is not a JSON object or array, so it has no tools")
 	}
 	type list struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -98,11 +98,11 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 	var holder struct {
 		Tools      []json.RawMessage `json:"tools"`
 		ToolConfig *list             `json:"toolConfig"`
-		Result     *list             `json:"result"` // of JSON-RPC
+		Result     *list             `json:"result"` // a JSON-RPC response
 	}
 	if err := json.Unmarshal(data, &holder); err != nil {
 		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
-			return nil, fmt.Errorf("%q is of type %s, and no place for tools", wrong.Field, wrong.Value)
+			return nil, fmt.Errorf("%q is a JSON %s: expected a list of tools", wrong.Field, wrong.Value)
 		}
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dr
 	return specs, rep, nil
 }
 
-// writeTools returns the list of tools as a request to the target has it.
+// writeTools returns the list of tools as it appears in a request to the target.
 func writeTools(l language, target targets.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
 	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
 	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target, Codecs: all.Codecs()})
@@ -148,7 +148,7 @@ func writeTools(l language, target targets.Target, specs []dragoman.ToolSpec) (j
 	if err != nil {
 		return nil, rep, err
 	}
-	if len(list) == 1 && bytes.Equal(list[0], enc.Body) { // there is no list
+	if len(list) == 1 && bytes.Equal(list[0], enc.Body) { // toolList found no list and returned the whole body
 		list = nil
 	}
 	if list == nil {

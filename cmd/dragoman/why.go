@@ -22,7 +22,7 @@ import (
 // agentName is the name of the agent of dragoman run, for policies.
 const agentName = "dragoman"
 
-// whyFlags are the call and the policy.
+// whyFlags holds the call to explain and the policy.
 type whyFlags struct {
 	toolsFlags
 	commands               commandFlags
@@ -35,27 +35,26 @@ func newToolsWhy() *cobra.Command {
 	var o whyFlags
 	cmd := &cobra.Command{
 		Use:   "why TOOL [--args JSON] [--policy FILE]",
-		Short: "Explain what a policy decides about a call",
-		Long: `Why says whether a call would run, need approval or be denied, which rule of the
-policy decides that, and why the other rules do not match. It runs nothing. TOOL is
-the name of a tool, with its namespace before a dot if it has one. --args is a JSON
-object, or the text for a tool that takes text; it is checked against the tool's
-schema first, as it would be before the call runs.
+		Short: "Explain whether a call would run, and which policy rule decides",
+		Long: `Why explains whether a call would run, need approval or be denied, which rule of the
+policy decides that, and why the other rules do not match. It does not run the call. TOOL
+is the name of a tool; if the tool has a namespace, write NAMESPACE.NAME. --args is a
+JSON object, or plain text for a tool that takes text. Why checks it against the tool's
+schema first, as "dragoman run" does.
 
-The first line says what dragoman run does with the call, given the same --policy,
---allow and --allow-command:
+The first line of the output shows what "dragoman run" does with the call, given the same
+--policy, --allow and --allow-command:
 
-  run    it runs without a question
-  ask    you are asked first; without a terminal it is refused
-  deny   it does not run
+  run    the call runs without a question
+  ask    you are asked first; without a terminal the call is refused
+  deny   the call does not run
 
-Rules are tried by priority, high first, then by id. The first that matches decides:
-a rule that allows beats a rule that denies if it is tried first, so give rules that
-must win a higher priority. A rule that asks does so even with --allow, and a rule
-that allows runs the call even if the tool needs approval by itself. If no rule
-matches, the policy's default decides. If the default allows the call, a tool that
-writes files or runs commands still asks, unless --allow or --allow-command permits
-it. An approval for the rest of a run answers later questions; it never overrides a
+Rules are tried by priority, highest first, then by id. The first rule that matches
+decides, so give rules that must win a higher priority. A rule that asks does so even
+with --allow. A rule that allows runs the call even if the tool itself needs approval. If
+no rule matches, the policy's default decides. If the default allows the call, a tool
+that writes files or runs commands still asks, unless --allow or --allow-command permits
+the call. An approval for the rest of a run answers later questions; it never overrides a
 denial.
 
 Without --policy, calls that may destroy something need approval. An example of a
@@ -76,12 +75,12 @@ policy file:
       when:
         model: "openai/*"
 
-A rule that can never apply is an error, such as one for a tool that does not exist.
-The documentation of the package tool/policy describes every field.
+A rule that can never apply is an error, such as a rule for a tool that does not exist.
+The documentation of package tool/policy describes every field.
 
-To explain a model call, use --subject model_call --model PROVIDER/MODEL; for a
-handoff, use --subject handoff --target AGENT. These take no TOOL. "dragoman run" has
-no handoffs: the explanation is for an agent in a program.`,
+To explain a model call, use --subject model_call --model PROVIDER/MODEL. To explain a
+handoff, use --subject handoff --target AGENT. These take no TOOL. "dragoman run" has no
+handoffs: the explanation is for an agent in a program.`,
 		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
   dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
   dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop
@@ -105,20 +104,20 @@ no handoffs: the explanation is for an agent in a program.`,
 	}
 	o.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.policy, "policy", "", "a file of rules, in YAML or JSON")
-	f.StringVar(&o.args, "args", "", "the arguments of the call")
+	f.StringVar(&o.policy, "policy", "", "the policy file, in YAML or JSON")
+	f.StringVar(&o.args, "args", "", "the arguments of the call: a JSON object, or text for a tool that takes text")
 	f.StringVar(&o.agent, "agent", agentName, "the agent that makes the call; for nested agents the path, such as shop/checkout")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run, as name=value")
-	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval, as for dragoman run")
+	f.StringSliceVar(&o.allow, "allow", nil, `names of tools whose calls need no approval, as for "dragoman run"`)
 	o.commands.add(f)
-	f.StringVar(&o.subject, "subject", codes.SubjectToolCall, "tool_call, model_call or handoff")
+	f.StringVar(&o.subject, "subject", codes.SubjectToolCall, "the subject to explain: tool_call, model_call or handoff")
 	f.StringVar(&o.model, "model", "", "the model of a model call, as provider/model")
-	f.StringVar(&o.target, "target", "", "the agent that a handoff goes to")
+	f.StringVar(&o.target, "target", "", "the agent that receives a handoff")
 	return cmd
 }
 
-// whyAnswer holds the outcome of a call and the decision of the policy.
-type whyAnswer struct {
+// whyResult holds the outcome of a call and the decision of the policy.
+type whyResult struct {
 	// Outcome is run, ask or deny. Because explains it if the policy's decision does not.
 	Outcome string `json:"outcome"`
 	Because string `json:"because,omitempty"`
@@ -127,7 +126,7 @@ type whyAnswer struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-func (a whyAnswer) String() string {
+func (a whyResult) String() string {
 	head := "outcome: " + a.Outcome
 	if a.Because != "" {
 		head += ": " + a.Because
@@ -159,7 +158,7 @@ func outrankedDenials(e *policy.Explanation) (notes []string) {
 }
 
 // why explains the call that the flags and arguments describe.
-func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
+func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyResult, error) {
 	if err := o.check(cmd, args); err != nil {
 		return nil, err
 	}
@@ -168,7 +167,7 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	o.config.Hooks.Use = []tool.Middleware{func(tool.Handler) tool.Handler {
 		return func(context.Context, tool.Input) (tool.Output, error) {
 			reached = true
-			return tool.Output{}, nil // in place of the tool
+			return tool.Output{}, nil // replaces the tool, which must not run
 		}
 	}}
 	box, done, err := o.box()
@@ -183,9 +182,9 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	if o.subject != codes.SubjectToolCall {
 		q := &tool.Question{Subject: o.subject, Agent: o.agents(), Metadata: o.metadata, Model: o.model, Target: o.target}
 		e := p.Explain(cmd.Context(), q)
-		answer := &whyAnswer{Outcome: outcomeOf(e.Decision.Effect), Explanation: e, Notes: outrankedDenials(&e)}
+		answer := &whyResult{Outcome: outcomeOf(e.Decision.Effect), Explanation: e, Notes: outrankedDenials(&e)}
 		if q.Subject == codes.SubjectHandoff {
-			answer.Notes = append(answer.Notes, "dragoman run has no handoffs; this is what an agent in a program does")
+			answer.Notes = append(answer.Notes, "dragoman run has no handoffs; this result is for an agent in a program")
 		}
 		return answer, nil
 	}
@@ -193,11 +192,11 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := &whyAnswer{Explanation: p.Explain(cmd.Context(), q)}
+	answer := &whyResult{Explanation: p.Explain(cmd.Context(), q)}
 	answer.Notes = outrankedDenials(&answer.Explanation)
 	runner := &tool.Runner{Policy: p, Approver: policy.ApproverFunc(o.commands.approve)}
 	if o.policy == "" && o.file == "" {
-		runner.Policy = nil // as dragoman run has it
+		runner.Policy = nil // dragoman run has no policy by default
 	}
 	run := runner.Start("why")
 	run.Agent, run.Metadata = q.Agent, q.Metadata
@@ -243,21 +242,21 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 	isTool := o.subject == known[0]
 	switch {
 	case !slices.Contains(known, o.subject):
-		return misused("--subject %q is not one of %s", o.subject, strings.Join(known, ", "))
+		return usageError("unknown --subject %q: known subjects are %s", o.subject, strings.Join(known, ", "))
 	case isTool && len(args) == 0:
-		return misused("the name of a tool is missing: dragoman tools why shell --args '{\"command\":\"ls\"}'")
+		return usageError("missing TOOL, the name of a tool: dragoman tools why shell --args '{\"command\":\"ls\"}'")
 	case !isTool && len(args) > 0:
-		return misused("--subject %s takes no tool", o.subject)
+		return usageError("--subject %s takes no TOOL", o.subject)
 	case o.model != "" && o.subject != known[1]:
-		return misused("--model goes with --subject model_call")
+		return usageError("--model can only be used with --subject model_call")
 	case o.target != "" && o.subject != known[2]:
-		return misused("--target goes with --subject handoff")
+		return usageError("--target can only be used with --subject handoff")
 	case !isTool && cmd.Flags().Changed("args"):
-		return misused("--args goes with a tool")
+		return usageError("--args can only be used with a tool")
 	case o.subject == known[1] && o.model == "":
-		return misused("--subject model_call needs the model: --model PROVIDER/MODEL, such as openai/gpt-5")
+		return usageError("--subject model_call needs --model PROVIDER/MODEL, such as openai/gpt-5")
 	case o.subject == known[2] && o.target == "":
-		return misused("--subject handoff needs the agent that takes over: --target AGENT")
+		return usageError("--subject handoff needs --target AGENT, the agent that takes over")
 	case o.subject == known[1]:
 		if err := o.resolveModel(); err != nil {
 			return err
@@ -280,17 +279,17 @@ func (o *whyFlags) resolveModel() error {
 	specs, err := config.Resolve(o.model)
 	switch {
 	case err != nil:
-		return misused("--model: %w", err)
+		return usageError("--model: %w", err)
 	case len(specs) > 1:
-		return misused("--model: %q is several models; explain one at a time: %s", o.model, strings.Join(specs, ", "))
+		return usageError("--model: %q names several models: explain one at a time: %s", o.model, strings.Join(specs, ", "))
 	}
 	if o.agent == agentName {
 		if _, err := config.Open(specs[0]); err != nil {
-			return misused("--model: %w", err)
+			return usageError("--model: %w", err)
 		}
 	}
 	if !strings.Contains(specs[0], "/") {
-		return misused("--model: %q has no provider: write PROVIDER/MODEL, such as openai/gpt-5", o.model)
+		return usageError("--model: %q has no provider: write PROVIDER/MODEL, such as openai/gpt-5", o.model)
 	}
 	o.model = specs[0]
 	return nil
@@ -310,7 +309,7 @@ func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 	}
 	p, err := policy.Load(o.policy)
 	if err != nil {
-		return nil, failed("%w", unopened("--policy", err))
+		return nil, failed("%w", nameSource("--policy", err))
 	}
 	return p, nil
 }
@@ -320,7 +319,7 @@ func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 func loadPolicy(file string, tools []tool.Tool) (*policy.Policy, error) {
 	p, err := policy.Load(file)
 	if err != nil {
-		return nil, failed("%w", unopened("--policy", err))
+		return nil, failed("%w", nameSource("--policy", err))
 	}
 	host := policy.Host{
 		Name: "dragoman run", Subjects: []string{codes.SubjectToolCall, codes.SubjectModelCall}, Agents: []string{agentName},
@@ -347,7 +346,7 @@ func (o *whyFlags) agents() []string {
 	return strings.Split(o.agent, "/")
 }
 
-// callOf returns the call that a question is about.
+// callOf returns the tool call in a question.
 func callOf(q *tool.Question) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{ID: "why", Name: q.Spec.Name, Namespace: q.Spec.Namespace, Arguments: string(q.Input.Arguments)}
 	if q.Spec.Kind == codes.ToolFreeform {
@@ -356,7 +355,7 @@ func callOf(q *tool.Question) *dragoman.ToolCall {
 	return c
 }
 
-// question returns the question to the policy about the call.
+// question returns the question that the policy is asked about the call.
 func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) {
 	var names []string
 	for _, t := range box.Tools() {
@@ -401,7 +400,7 @@ func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
 	}
 	raw, _ = v.Complete(raw, false)
 	if err := v.Validate(raw); err != nil {
-		return tool.Input{}, failed("the arguments do not fit %s, so no policy would be asked:\n%w", spec.QualifiedName(), err)
+		return tool.Input{}, failed("the arguments do not match the schema of %s, so the call fails before any policy is asked:\n%w", spec.QualifiedName(), err)
 	}
 	return tool.Input{Arguments: raw}, nil
 }

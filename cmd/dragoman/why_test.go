@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// callingModel serves OpenAI Chat: it answers a user with one call, and a result with
-// a word. It refuses requests that OpenAI would.
+// callingModel serves OpenAI Chat. It answers a user message with one call, and a tool result
+// with text. It refuses requests that OpenAI refuses.
 func callingModel(t *testing.T, name, args string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func callingModel(t *testing.T, name, args string) *httptest.Server {
 	return server
 }
 
-// A call has the same fate in "tools why" and in "run".
+// "tools why" predicts what "run" does with a call.
 func TestP6_WhyAndRunAgree(t *testing.T) {
 	const (
 		ls     = `{"command":"ls"}`
@@ -52,15 +52,15 @@ func TestP6_WhyAndRunAgree(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name   string
-		policy string // empty: none
+		policy string // empty means no policy
 		allow  string
 		tool   string
 		args   string
 		want   string
 	}{
 		{"a rule allows a command", "rules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", ls, "run"},
-		{"the rule does not cover another", "rules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", touch, "ask"},
-		{"it does, by default deny", "default: deny\nrules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", ls, "run"},
+		{"the rule does not match another command", "rules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", touch, "ask"},
+		{"a rule allows a command despite default deny", "default: deny\nrules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", ls, "run"},
 		{"default deny", "default: deny\nrules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", touch, "deny"},
 		{"default deny despite --allow", "default: deny", "shell", "shell", touch, "deny"},
 		{"default ask despite --allow", "default: ask", "shell", "shell", touch, "ask"},
@@ -113,7 +113,7 @@ func TestP6_WhyAndRunAgree(t *testing.T) {
 	}
 }
 
-// fate returns the outcome of the only call of a run, by its events: run, ask or deny.
+// fate returns the outcome of the only call in the events of a run: run, ask or deny.
 func fate(events string) string {
 	for line := range strings.Lines(events) {
 		var ev struct {
@@ -131,7 +131,7 @@ func fate(events string) string {
 		switch {
 		case ev.Tool.Record.Executed:
 			return "run"
-		case ev.Tool.Record.Kind == "rejected": // there is no terminal to ask at
+		case ev.Tool.Record.Kind == "rejected": // no terminal
 			return "ask"
 		default:
 			return "deny"
@@ -140,7 +140,7 @@ func fate(events string) string {
 	return "no call"
 }
 
-func TestP6_APolicyRuleThatCanNeverApplyIsAnError(t *testing.T) {
+func TestP6_UnusableRuleIsAnError(t *testing.T) {
 	dir, do := runs(t)
 	t.Chdir(dir)
 	for text, want := range map[string]string{
@@ -183,7 +183,7 @@ func TestP1_RunDeniesModelCalls(t *testing.T) {
 	}
 }
 
-// whyFor explains a call with a policy, in words.
+// whyFor runs "tools why" with a policy and text output.
 func whyFor(t *testing.T, rules string, args ...string) ran {
 	t.Helper()
 	if rules != "" {
@@ -198,7 +198,7 @@ func whyFor(t *testing.T, rules string, args ...string) ran {
 	return ran{code, out.String(), stderr.String()}
 }
 
-func TestP2_WhyPointsOutADenialThatDoesNotDecide(t *testing.T) {
+func TestP2_WhyNotesOutrankedDenial(t *testing.T) {
 	const rules = "rules: [{id: a-allow-ls, effect: %s, priority: %d, when: {tool: shell}}, {id: z-deny-shell, effect: deny, when: {tool: shell}}]"
 	const note = "note: rule z-deny-shell denies this call too; give it a higher priority to make it win\n"
 	for _, tc := range []struct {
@@ -217,18 +217,18 @@ func TestP2_WhyPointsOutADenialThatDoesNotDecide(t *testing.T) {
 	}
 }
 
-func TestP2_HelpSaysThatTheFirstRuleDecides(t *testing.T) {
+func TestP2_HelpExplainsRuleOrder(t *testing.T) {
 	for _, args := range [][]string{{"run", "--help"}, {"tools", "why", "--help"}} {
 		var out bytes.Buffer
 		run(args, strings.NewReader(""), &out, &out)
 		text := strings.Join(strings.Fields(out.String()), " ")
-		if !strings.Contains(text, "Rules are tried by priority, high first, then by id. The first that matches decides") || strings.Contains(text, "always wins") {
+		if !strings.Contains(text, "Rules are tried by priority, highest first, then by id. The first rule that matches decides") || strings.Contains(text, "always wins") {
 			t.Errorf("%q: %s", args, out.String())
 		}
 	}
 }
 
-func TestWhyNeedsAModelOrATarget(t *testing.T) {
+func TestWhyNeedsModelOrTarget(t *testing.T) {
 	runs(t) // no model and no config
 	for _, tc := range []struct {
 		args []string
@@ -250,14 +250,14 @@ func TestWhyNeedsAModelOrATarget(t *testing.T) {
 	}
 }
 
-func TestWhySaysThatRunHasNoHandoffs(t *testing.T) {
+func TestWhyNotesThatRunHasNoHandoffs(t *testing.T) {
 	r := whyFor(t, "rules: [{id: a, effect: deny, subjects: handoff}]", "--subject", "handoff", "--target", "refunds")
-	if r.code != exitOK || !strings.HasPrefix(r.out, "outcome: deny\n") || !strings.Contains(r.out, "note: dragoman run has no handoffs; this is what an agent in a program does\n") {
+	if r.code != exitOK || !strings.HasPrefix(r.out, "outcome: deny\n") || !strings.Contains(r.out, "note: dragoman run has no handoffs; this result is for an agent in a program\n") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestWhySuggestsATool(t *testing.T) {
+func TestWhySuggestsTool(t *testing.T) {
 	if r := whyFor(t, "", "shel", "--args", "{}"); r.code != exitFailed || !strings.Contains(r.err, "did you mean shell?") {
 		t.Errorf("%+v", r)
 	}

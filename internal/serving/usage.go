@@ -2,15 +2,15 @@ package serving
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// BytesPerToken is what a token is here: usage is counted, not estimated, so
-// that the same request always costs the same.
+// BytesPerToken is the size of a token. It is fixed, so that usage is exact and the same
+// request always has the same usage.
 const BytesPerToken = 4
 
-// Tokens is the number of tokens that a number of bytes makes.
+// Tokens returns the number of tokens in a number of bytes.
 func Tokens(bytes int) int64 { return int64((bytes + BytesPerToken - 1) / BytesPerToken) }
 
-// CountTokens is what a request costs: the bytes of its instructions, messages
-// and tools, four to the token. Media counts as its reference or content does.
+// CountTokens returns the number of input tokens of a request: the bytes of its instructions,
+// messages and tools, divided by four. Media counts by the size of its reference or content.
 func CountTokens(req *dragoman.Request) int64 {
 	if req == nil {
 		return 0
@@ -29,7 +29,7 @@ func CountTokens(req *dragoman.Request) int64 {
 	return Tokens(n)
 }
 
-// SizeOf is the number of bytes in parts that a model would read or write.
+// SizeOf returns the number of bytes in parts that a model would read or write.
 func SizeOf(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {

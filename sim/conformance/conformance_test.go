@@ -16,7 +16,7 @@ import (
 
 func at(path string) func(string, bool) string { return func(string, bool) string { return path } }
 
-// inURL is a path with the model in it; the one of streams is another.
+// inURL returns a path with the model in it; streams have a different method.
 func inURL(before, whole, stream string) func(string, bool) string {
 	return func(model string, streamed bool) string {
 		if streamed {

@@ -15,18 +15,18 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 )
 
-// Dialect is a suite of tests for a codec that speaks a dialect of the simulator.
+// Dialect is a test suite for a codec of a dialect that the simulator serves.
 type Dialect struct {
 	Codec dialect.Codec
-	// Path is where requests go, beginning with a slash.
+	// Path returns the URL path of requests, beginning with a slash.
 	Path func(model string, stream bool) string
-	// ReasoningField is that of the server; see [Model].
+	// ReasoningField is the reasoning field of the server; see [Model].
 	ReasoningField string
-	// Without leaves tests out; see [Model].
+	// Without skips tests; see [Model].
 	Without map[string]string
 }
 
-// Run runs the suite of a model with a plain client of the codec.
+// Run runs the suite of a model with a minimal client of the codec.
 func (d Dialect) Run(t *testing.T) {
 	Model{
 		Codec: d.Codec, ReasoningField: d.ReasoningField, Without: d.Without,
@@ -34,11 +34,11 @@ func (d Dialect) Run(t *testing.T) {
 	}.Run(t)
 }
 
-// plain is the least that a model over HTTP can be: a codec, a URL, and nothing
-// that a real one has beside (credentials, retries, bounds). It is there for tests.
+// plain is a minimal model over HTTP for tests: a codec and a URL, without the features of a
+// real client (credentials, retries, limits).
 type plain struct {
 	Codec dialect.Codec
-	// URL is the server's, without a path.
+	// URL is the URL of the server, without a path.
 	URL  string
 	Path func(model string, stream bool) string
 	// Client sends the requests; nil means [http.DefaultClient].
@@ -84,13 +84,13 @@ func (p plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 	}
 }
 
-// send sends a request and returns the body of an answer that is none of an error,
-// with what decodes it.
+// send sends a request. It returns the body of a successful response, and the options to decode
+// it.
 func (p plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io.ReadCloser, dialect.DecodeOptions, error) {
 	var o dialect.DecodeOptions
-	asked := *req
-	asked.Stream = stream
-	valid, _, err := history.Normalize(&asked, history.Options{Limits: p.Codec.Limits()})
+	streamed := *req
+	streamed.Stream = stream
+	valid, _, err := history.Normalize(&streamed, history.Options{Limits: p.Codec.Limits()})
 	if err != nil {
 		return nil, o, err
 	}
@@ -98,7 +98,7 @@ func (p plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io
 	if err != nil {
 		return nil, o, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+p.Path(asked.Model, stream), bytes.NewReader(enc.Body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+p.Path(streamed.Model, stream), bytes.NewReader(enc.Body))
 	if err != nil {
 		return nil, o, err
 	}
@@ -111,7 +111,7 @@ func (p plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io
 	if err != nil {
 		return nil, o, err
 	}
-	// Calls without an id get one that no other turn has.
+	// Calls without an id get one that is unique in the conversation.
 	o = dialect.DecodeOptions{Registry: enc.Registry, Seed: fmt.Sprintf("turn %d", len(req.Messages))}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, o, nil

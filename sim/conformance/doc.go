@@ -1,6 +1,5 @@
-// Package conformance holds tests for who writes a model over HTTP, or a wire
-// language: anybody can run them, on a provider or a dialect of their own. The
-// other side is always the simulator, over real HTTP.
+// Package conformance has test suites for implementations of models over HTTP and of wire
+// languages. The server is always the simulator, over real HTTP.
 //
 //	func TestMyProvider(t *testing.T) {
 //		conformance.Model{
@@ -9,9 +8,8 @@
 //		}.Run(t)
 //	}
 //
-// [Model] tests a model: text, calls, parallel calls, freeform and namespaced
-// tools, reasoning and images on their way back, structured output, errors of each
-// class, cancellation, slow readers, and that no fault of a server makes it run
-// what is not whole; each whole and streamed. [Dialect] tests a codec in the same
-// way, with the plainest client that there is.
+// [Model] tests a model, streamed and not: text, calls, parallel calls, freeform and namespaced
+// tools, replay of reasoning and images, structured output, errors of each class, cancellation,
+// slow readers, and that no server fault makes it run an incomplete call. [Dialect] tests a
+// codec in the same way, with a minimal client.
 package conformance

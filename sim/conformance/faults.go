@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// faults: whatever goes wrong, an answer is the one that was meant, or it is an
-// error, and never does a call run that is not whole.
+// faults checks that, whatever goes wrong, the client gets the intended response or an error,
+// and never runs an incomplete call.
 func faults(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo and Bergen?", weather())
 	want, err := s.try(context.Background(), req)
@@ -31,7 +31,7 @@ func faults(t *testing.T, s *session) {
 	}
 }
 
-// judge says whether an answer with a fault is what a correct client makes of it.
+// judge checks that a response with a fault has the outcome of a correct client.
 func judge(t *testing.T, want string, whole, resp *dragoman.Response, err error) {
 	t.Helper()
 	run := runnable(resp)

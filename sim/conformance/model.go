@@ -19,20 +19,18 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// Model is a suite of tests for a model over HTTP.
+// Model is a test suite for a model over HTTP.
 type Model struct {
-	// Codec is that of the dialect which the model speaks. It says which errors
-	// the wire can tell apart.
+	// Codec is the codec of the model's dialect. It determines which error classes the
+	// dialect can distinguish.
 	Codec dialect.Codec
-	// Open returns the model for a server, whose URL has no path. The model sends
-	// the name that a request gives it, asks for no credential, and does not try
-	// again what failed.
+	// Open returns the model for a server. The URL has no path. The model sends the model
+	// name of the request, needs no credential, and does not retry.
 	Open func(t *testing.T, url string) dragoman.Model
-	// ReasoningField is the member in which the server tells reasoning, for a model
-	// that speaks OpenAI Chat to a compatible server; empty means none.
+	// ReasoningField is the field in which the server sends reasoning, for a model that
+	// uses OpenAI Chat with a compatible server. Empty means none.
 	ReasoningField string
-	// Without leaves tests out, by name, for a reason that is printed. Nil leaves
-	// out none.
+	// Without skips tests by name, each with a reason that is printed. Nil skips none.
 	Without map[string]string
 }
 
@@ -63,7 +61,7 @@ func checks() []check {
 	}
 }
 
-// Run runs the suite, each test whole and streamed.
+// Run runs the suite, each test streamed and not.
 func (m Model) Run(t *testing.T) {
 	for _, c := range checks() {
 		for _, mode := range []string{"whole", "stream"} {
@@ -79,7 +77,7 @@ func (m Model) Run(t *testing.T) {
 	}
 	for name := range m.Without {
 		if !strings.Contains(names(), "|"+name+"|") {
-			t.Errorf("Without names %q, and there is no such test: %s", name, names())
+			t.Errorf("Without has the unknown test %q: known tests are %s", name, names())
 		}
 	}
 }
@@ -92,7 +90,7 @@ func names() string {
 	return all
 }
 
-// session is a model and the server that it talks to.
+// session is a model and its server.
 type session struct {
 	dragoman.Model
 	codec    dialect.Codec
@@ -100,9 +98,9 @@ type session struct {
 
 	mu     sync.Mutex
 	bodies [][]byte
-	// wait is what the server does before each fragment; nil waits for nothing.
+	// wait is called by the server before each fragment. Nil means no wait.
 	wait func(ctx context.Context) error
-	// ended gets the context's error of each request that was answered.
+	// ended receives the context error of each completed request.
 	ended chan error
 }
 
@@ -132,7 +130,7 @@ func (m Model) begin(t *testing.T) *session {
 		handler.ServeHTTP(w, r)
 		select {
 		case s.ended <- r.Context().Err():
-		default: // a test that does not look at it
+		default: // the test does not read it
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -140,14 +138,14 @@ func (m Model) begin(t *testing.T) *session {
 	return s
 }
 
-// sent reports whether the last request held a text.
+// sent reports whether the last request contained a text.
 func (s *session) sent(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.bodies) > 0 && bytes.Contains(s.bodies[len(s.bodies)-1], []byte(text))
 }
 
-// try answers a request.
+// try sends a request.
 func (s *session) try(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if s.streamed {
 		return dragoman.Collect(s.Stream(ctx, req))
@@ -155,7 +153,7 @@ func (s *session) try(ctx context.Context, req *dragoman.Request) (*dragoman.Res
 	return s.Generate(ctx, req)
 }
 
-// ask answers a request that must not fail, and keeps the answer in it.
+// ask sends a request that must not fail, and appends the response to it.
 func (s *session) ask(t *testing.T, req *dragoman.Request) *dragoman.Response {
 	t.Helper()
 	resp, err := s.try(context.Background(), req)
@@ -163,7 +161,7 @@ func (s *session) ask(t *testing.T, req *dragoman.Request) *dragoman.Response {
 		t.Fatal(err)
 	}
 	if !resp.Usage.Output.Known || resp.Usage.Output.N == 0 {
-		t.Errorf("nothing was counted: %+v", resp.Usage)
+		t.Errorf("no usage: %+v", resp.Usage)
 	}
 	req.Messages = append(req.Messages, resp.Output...)
 	return resp
@@ -180,7 +178,7 @@ func weather() dragoman.ToolSpec {
 	}
 }
 
-// calls checks the calls of an answer: names and arguments in turn.
+// calls checks the calls of a response. want alternates names and arguments.
 func calls(t *testing.T, resp *dragoman.Response, want ...string) []*dragoman.ToolCall {
 	t.Helper()
 	got := resp.ToolCalls()
@@ -197,7 +195,7 @@ func calls(t *testing.T, resp *dragoman.Response, want ...string) []*dragoman.To
 	return got
 }
 
-// sameJSON reports whether two texts are the same, or the same JSON.
+// sameJSON reports whether two texts are equal, or equal as JSON.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
 	if json.Compact(&x, []byte(a)) != nil || json.Compact(&y, []byte(b)) != nil {
@@ -206,36 +204,36 @@ func sameJSON(a, b string) bool {
 	return x.String() == y.String()
 }
 
-func says(t *testing.T, resp *dragoman.Response, want string) {
+func checkText(t *testing.T, resp *dragoman.Response, want string) {
 	t.Helper()
 	if resp.Text() != want || resp.Stop.Reason != dragoman.StopEnd {
-		t.Errorf("it says %q and stops with %q, want %q", resp.Text(), resp.Stop.Reason, want)
+		t.Errorf("text %q with stop reason %q, want text %q", resp.Text(), resp.Stop.Reason, want)
 	}
 }
 
 func text(t *testing.T, s *session) {
 	req := request("Hello, wörld 🙂!")
 	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief."}}
-	says(t, s.ask(t, req), "You said: Hello, wörld 🙂!")
+	checkText(t, s.ask(t, req), "You said: Hello, wörld 🙂!")
 	if !s.sent("Be brief.") {
 		t.Error("the instructions were not sent")
 	}
 	req.Messages = append(req.Messages, dragoman.UserText("And again."))
-	says(t, s.ask(t, req), "You said: And again.")
+	checkText(t, s.ask(t, req), "You said: And again.")
 }
 
 func call(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo?", weather())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
-	says(t, s.ask(t, req), "get_weather says: 4 °C")
+	checkText(t, s.ask(t, req), "get_weather says: 4 °C")
 }
 
 func parallelCalls(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo and Bergen?", weather())
 	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`, "get_weather", `{"city":"Bergen"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C"), got[1].ResultText("8 °C")))
-	says(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
+	checkText(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
 }
 
 func freeform(t *testing.T, s *session) {
@@ -266,7 +264,7 @@ func namespaced(t *testing.T, s *session) {
 	}
 }
 
-// thinking asks for reasoning in the words that any dialect has.
+// thinking asks for reasoning with settings that every dialect has.
 func thinking(req *dragoman.Request) {
 	limit, budget, encrypted := int64(8000), int64(2048), true
 	req.MaxOutputTokens = &limit
@@ -289,12 +287,12 @@ func reasoning(t *testing.T, s *session) {
 	req := request("Hello")
 	thinking(req)
 	thoughts := reasonings(s.ask(t, req))
-	told := ""
+	text := ""
 	for _, r := range thoughts {
-		told += r.Text + strings.Join(r.Summary, "")
+		text += r.Text + strings.Join(r.Summary, "")
 	}
-	if told != "No tool is needed for this." || len(thoughts) != 1 {
-		t.Errorf("%q, in %d parts", told, len(thoughts))
+	if text != "No tool is needed for this." || len(thoughts) != 1 {
+		t.Errorf("%q, in %d parts", text, len(thoughts))
 	}
 }
 
@@ -304,12 +302,12 @@ func reasoningReplay(t *testing.T, s *session) {
 	resp := s.ask(t, req)
 	thoughts := reasonings(resp)
 	if len(thoughts) == 0 {
-		t.Fatal("there is no reasoning to send back")
+		t.Fatal("no reasoning to send back")
 	}
 	got := calls(t, resp, "get_weather", `{"city":"Oslo"}`)
 	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
 	resp = s.ask(t, req)
-	says(t, resp, "get_weather says: 4 °C")
+	checkText(t, resp, "get_weather says: 4 °C")
 	if !s.sent("something that tools can do") {
 		t.Error("the reasoning was not sent back")
 	}
@@ -358,19 +356,19 @@ func structuredOutput(t *testing.T, s *session) {
 
 func outputLimit(t *testing.T, s *session) {
 	req := request("What's the weather in Oslo, Bergen and Paris?", weather())
-	limit := int64(18) // two calls, and a little of the third
+	limit := int64(18) // two calls and part of the third
 	req.MaxOutputTokens = &limit
 	resp, err := s.try(context.Background(), req)
 	if err != nil || resp.Stop.Reason != dragoman.StopLength {
 		t.Fatalf("%v %+v", err, resp)
 	}
-	// A wire on which calls come whole has no place for half a one.
+	// A dialect that sends whole calls cannot send part of one.
 	if all := resp.ToolCalls(); len(all) > 0 && all[len(all)-1].Problem == nil {
 		t.Errorf("the last call before the limit would run: %+v", all[len(all)-1])
 	}
 }
 
-// classes are those that an error can have, each with a prompt of its name.
+// classes returns the error classes. The prompt of each test contains the class.
 func classes() []dragoman.ErrorClass {
 	return []dragoman.ErrorClass{
 		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorTooLarge,
@@ -378,7 +376,7 @@ func classes() []dragoman.ErrorClass {
 	}
 }
 
-// errorScript fails with the class that the prompt names, and midway.
+// errorScript returns a script that fails with the class in the prompt, or in mid-stream.
 func errorScript() string {
 	var b strings.Builder
 	for _, c := range classes() {
@@ -393,7 +391,7 @@ func errorsOfEachClass(t *testing.T, s *session) {
 		req := request("fail with " + string(class))
 		req.Model = "sim/scenario"
 		_, err := s.try(context.Background(), req)
-		// What the wire has one word for is one class.
+		// Classes that the dialect cannot distinguish count as one.
 		status, body, _ := s.codec.EncodeError(&dragoman.APIError{Class: class, Message: "It failed as you wished."})
 		want := s.codec.DecodeError(status, nil, body)
 		var e *dragoman.APIError
@@ -421,7 +419,7 @@ func errorMidway(t *testing.T, s *session) {
 	}
 }
 
-// cancellation: who cancels gets the reason, and the server is not kept busy.
+// cancellation checks that the client gets the reason, and that the server stops.
 func cancellation(t *testing.T, s *session) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -433,7 +431,7 @@ func cancellation(t *testing.T, s *session) {
 		if !s.streamed {
 			cancel()
 		}
-		<-ctx.Done() // the server has more to say, and never does
+		<-ctx.Done() // the server has more to send, but never sends it
 		return ctx.Err()
 	}
 	req := request("one two three four five six seven eight")
@@ -448,11 +446,11 @@ func cancellation(t *testing.T, s *session) {
 		t.Errorf("%v", err)
 	}
 	if err := <-s.ended; err == nil {
-		t.Error("the server was not told")
+		t.Error("the server did not notice the cancellation")
 	}
 }
 
-// readOne reads the first fragment of a stream, cancels, and reads on.
+// readOne reads the first fragment of a stream, cancels, and continues to read.
 func (s *session) readOne(ctx context.Context, cancel func(), req *dragoman.Request) error {
 	for ev, err := range s.Stream(ctx, req) {
 		if err != nil {
@@ -465,13 +463,13 @@ func (s *session) readOne(ctx context.Context, cancel func(), req *dragoman.Requ
 	return nil
 }
 
-// slowReader: events wait for who reads them.
+// slowReader checks that events wait for the reader.
 func slowReader(t *testing.T, s *session) {
 	prompt := strings.Repeat("many words ", 200)
 	req := request(prompt)
 	req.Model = "sim/echo"
 	if !s.streamed {
-		says(t, s.ask(t, req), prompt)
+		checkText(t, s.ask(t, req), prompt)
 		return
 	}
 	var c dragoman.Collector
@@ -481,7 +479,7 @@ func slowReader(t *testing.T, s *session) {
 			t.Fatal(err)
 		}
 		if seen++; seen == 2 {
-			<-s.ended // all was written, and nothing more was read
+			<-s.ended // everything was written, but not yet read
 		}
 		c.Add(ev)
 	}
@@ -489,5 +487,5 @@ func slowReader(t *testing.T, s *session) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, resp, prompt)
+	checkText(t, resp, prompt)
 }

@@ -13,7 +13,7 @@ var (
 	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
-// anthropicDeltas are the kinds of deltas that fit a kind of block.
+// anthropicDeltas lists the kinds of deltas that fit each kind of block.
 var anthropicDeltas = map[string]map[string]string{
 	"text":            {"text_delta": "text", "citations_delta": ""},
 	"thinking":        {"thinking_delta": "thinking", "signature_delta": "signature"},
@@ -31,7 +31,8 @@ func anthropicError(r object) {
 	r.maybe("request_id")
 }
 
-// anthropicMessage reads what a message has whether it is whole or begins.
+// anthropicMessage checks the fields that a message has both whole and at the start of a
+// stream.
 func anthropicMessage(m object) {
 	m.filled("id")
 	m.is("type", "message")
@@ -45,11 +46,11 @@ func anthropicMessage(m object) {
 	anthropicCounters(u)
 }
 
-// anthropicTokens are the counters that a stream tells again at its end.
+// anthropicTokens lists the counters that a stream repeats at its end.
 var anthropicTokens = []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"}
 
-// anthropicCounters are those at the start and at the end. What was read from a cache is no
-// part of the input here.
+// anthropicCounters checks the counters that are present at the start and at the end. Tokens
+// read from a cache are not part of input_tokens.
 func anthropicCounters(u object) {
 	out := u.tokens("output_tokens")
 	for _, k := range anthropicTokens {
@@ -87,33 +88,33 @@ func anthropicStop(o object, stop string, calls int) {
 	if stop == "tool_use" && calls == 0 {
 		o.value("stop_reason", "tool_use without a tool_use block")
 	}
-	if stop == "end_turn" && calls > 0 { // who reads it looks for no calls
-		o.value("stop_reason", "end_turn behind a tool_use block")
+	if stop == "end_turn" && calls > 0 { // clients do not look for calls then
+		o.value("stop_reason", "end_turn after a tool_use block")
 	}
 	if stop == "refusal" {
 		anthropicRefusal(o.obj("stop_details"))
 	}
 	if _, matched := o.textOrNull("stop_sequence"); matched != (stop == "stop_sequence") {
-		o.value("stop_sequence", "does not go with %s", stop)
+		o.value("stop_sequence", "does not match %s", stop)
 	}
 }
 
-// anthropicRefusal is what a refusal was about; who does not know says so by null.
+// anthropicRefusal checks the details of a refusal. Null means an unknown category.
 func anthropicRefusal(d object) {
 	d.is("type", "refusal")
 	if category, known := d.textOrNull("category"); known && !slices.Contains(refusals, category) {
-		d.value("category", "%q, which is none of %q", category, refusals)
+		d.value("category", "%q is not one of %q", category, refusals)
 	}
 	d.textOrNull("explanation")
 }
 
-// anthropicBlock reads what a block has from its start.
+// anthropicBlock checks the fields that a block has from its start.
 func anthropicBlock(b object, uses *ids) string {
 	typ := b.filled("type")
 	switch typ {
 	case "server_tool_use", "mcp_tool_use":
-		if b.c.kept {
-			break // whatever it is, it is passed on
+		if b.c.passThrough {
+			break // any id is allowed, because it is passed through
 		}
 		fallthrough
 	case "tool_use":
@@ -137,8 +138,8 @@ type anthropicStream struct {
 	open    *anthropicOpen
 	uses    ids
 	calls   int
-	told    object // the usage at the start
-	// broken is the first block whose input is no object; only a message that was
+	first   object // the usage at the start
+	// broken is the first block whose input is not a JSON object. Only a message that was
 	// cut short may have one.
 	broken string
 }
@@ -166,8 +167,8 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 		s.start(e)
 	case !s.started:
 		e.bad("", "before message_start")
-	case s.stopped && name != "message_stop" && (!s.kept || name != "message_delta"):
-		e.bad("", "behind message_delta")
+	case s.stopped && name != "message_stop" && (!s.passThrough || name != "message_delta"):
+		e.bad("", "after message_delta")
 	default:
 		s.event(e, name)
 	}
@@ -183,7 +184,7 @@ func (s *anthropicStream) start(e object) {
 	s.started = true
 	m := e.obj("message")
 	anthropicMessage(m)
-	s.told = m.obj("usage")
+	s.first = m.obj("usage")
 	if len(m.list("content")) > 0 || m.m["stop_reason"] != nil || m.m["stop_sequence"] != nil {
 		m.bad("", "a message that begins has no content and no stop_reason")
 	}
@@ -209,7 +210,7 @@ func (s *anthropicStream) event(e object, name string) {
 		}
 		s.over = "message_stop"
 	default:
-		e.bad("type", "no such event")
+		e.bad("type", "unknown event")
 	}
 }
 
@@ -242,11 +243,11 @@ func (s *anthropicStream) blockStart(e object) {
 		empty = b.str("thinking") + b.str("signature")
 	case "tool_use", "server_tool_use", "mcp_tool_use":
 		if in, ok := b.objOrNull("input"); ok && len(in.m) > 0 {
-			b.bad("input", "not empty at the start; accumulators append to it")
+			b.bad("input", "not empty at the start; clients append to it")
 		}
 	}
 	if empty != "" {
-		b.bad("", "a %s block that does not start empty; accumulators append to it", typ)
+		b.bad("", "a %s block that does not start empty; clients append to it", typ)
 	}
 	if typ == "tool_use" {
 		s.calls++
@@ -261,7 +262,7 @@ func (s *anthropicStream) delta(d object) {
 		return
 	}
 	if s.open.signed {
-		d.bad("type", "%s behind the signature", kind)
+		d.bad("type", "%s after the signature", kind)
 	}
 	s.open.signed = kind == "signature_delta"
 	switch member {
@@ -294,7 +295,7 @@ func (s *anthropicStream) messageDelta(e object) {
 	stop := d.word("stop_reason", anthropicStops...)
 	anthropicStop(d, stop, s.calls)
 	if s.broken != "" && (stop == "tool_use" || stop == "end_turn") {
-		d.value("stop_reason", "%s, and the input of a block is no JSON object: %.80q", stop, s.broken)
+		d.value("stop_reason", "%s, but the input of a block is not a JSON object: %.80q", stop, s.broken)
 	}
 	u := e.obj("usage")
 	anthropicCounters(u)
@@ -302,15 +303,15 @@ func (s *anthropicStream) messageDelta(e object) {
 	s.stopped = true
 }
 
-// grown judges the usage at the end beside the one at the start, of which it is the sum so
-// far: clients take the later number for each that is told again.
+// grown compares the usage at the end with the one at the start. Counts are cumulative:
+// clients use the later number.
 func (s *anthropicStream) grown(u object) {
 	for _, k := range anthropicTokens {
-		if s.told.m[k] == nil || u.m[k] == nil {
+		if s.first.m[k] == nil || u.m[k] == nil {
 			continue
 		}
-		if first, now := s.told.tokens(k), u.tokens(k); now < first {
-			u.bad(k, "%d, it began with %d", now, first)
+		if first, now := s.first.tokens(k), u.tokens(k); now < first {
+			u.bad(k, "%d is less than %d at the start", now, first)
 		}
 	}
 }

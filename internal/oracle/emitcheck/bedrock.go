@@ -33,8 +33,8 @@ func bedrockUsage(r object) {
 	u.tokens("totalTokens")
 }
 
-// frames is the binary framing. The name that a judge gets is the type of the event,
-// or of the exception behind an exclamation mark.
+// frames is the binary framing. A judge gets the type of the event as its name, or the type
+// of an exception after an exclamation mark.
 type frames struct {
 	to     judge
 	parser eventstream.Parser
@@ -46,7 +46,7 @@ func (f *frames) feed(p []byte) error {
 		n := f.n
 		f.n++
 		if string(fr.Text(":content-type")) != "application/json" {
-			return fmt.Errorf("frame %d: no content type", n)
+			return fmt.Errorf("frame %d: missing content type", n)
 		}
 		switch string(fr.Text(":message-type")) {
 		case "event":
@@ -66,11 +66,14 @@ func (f *frames) end() error {
 	return f.to.end()
 }
 
-// bedrockStream holds a stream against what the API itself sends: one messageStart;
-// blocks in order with dense indexes, one open at a time; a start for calls, results
-// and images and for nothing else; deltas of the block's own kind and never empty; a
-// stop for every block; messageStop, then metadata; or an exception and nothing
-// behind it.
+// bedrockStream checks that a stream has the form that Bedrock sends:
+//
+//   - one messageStart;
+//   - blocks in order with dense indexes, one open at a time;
+//   - a start event only for calls, results and images;
+//   - deltas of the kind of their block, never empty;
+//   - a stop event for every block;
+//   - messageStop, then metadata; or an exception and nothing after it.
 type bedrockStream struct {
 	base
 	state  string
@@ -89,7 +92,7 @@ func (s *bedrockStream) next(n int, name string, data []byte) error {
 	if exception, ok := strings.CutPrefix(name, "!"); ok && c.err == nil {
 		s.over = "an exception"
 		if !slices.Contains(bedrockExceptions, exception) {
-			e.bad("", "no such exception")
+			e.bad("", "unknown exception")
 		}
 		e.str("message")
 	} else if c.err == nil {
@@ -114,7 +117,7 @@ func (s *bedrockStream) event(e object, typ string) {
 			e.bad("contentBlockIndex", "block %d is not open", n)
 		}
 		if s.deltas == 0 && s.kind != "toolUse" && s.kind != "toolResult" {
-			e.bad("", "the block has nothing in it")
+			e.bad("", "the block is empty")
 		}
 		s.open = -1
 	case "messageStop":
@@ -129,11 +132,11 @@ func (s *bedrockStream) event(e object, typ string) {
 		s.step(e, "stopped", "ended")
 		s.over = "metadata"
 	default:
-		e.bad("", "no such event")
+		e.bad("", "unknown event")
 	}
 }
 
-// step goes from one state to the next.
+// step moves from one state to the next.
 func (s *bedrockStream) step(e object, from, to string) {
 	if s.state != from {
 		e.bad("", "out of order")
@@ -150,28 +153,28 @@ func (s *bedrockStream) begin(e object, kind string) {
 	s.blocks++
 }
 
-// start reads what a block starts as: one of the things that it can be. Members that
-// nobody knows may stand beside it.
+// start checks the start of a block, which has exactly one known kind. Unknown fields are
+// allowed.
 func (s *bedrockStream) start(e object) {
 	start := e.obj("start")
 	kind := ""
 	for _, k := range []string{"toolUse", "toolResult", "image"} {
 		if start.has(k) {
 			if kind != "" {
-				start.bad(k, "beside %s", kind)
+				start.bad(k, "together with %s", kind)
 			}
 			kind = k
 		}
 	}
 	switch kind {
 	case "":
-		start.bad("", "of nothing that starts")
+		start.bad("", "no kind of block that has a start event")
 	case "toolUse":
 		u := start.obj(kind)
 		u.filled("toolUseId")
 		u.called()
 		if u.has("input") {
-			u.bad("input", "at the start")
+			u.bad("input", "not allowed at the start")
 		}
 	}
 	s.begin(e, kind)
@@ -180,7 +183,7 @@ func (s *bedrockStream) start(e object) {
 func (s *bedrockStream) delta(e object) {
 	d := e.obj("delta")
 	if len(d.m) != 1 {
-		d.bad("", "%d things in a delta", len(d.m))
+		d.bad("", "%d fields in a delta, want 1", len(d.m))
 	}
 	for kind, value := range d.m {
 		if value == "" {
@@ -194,15 +197,15 @@ func (s *bedrockStream) delta(e object) {
 			s.begin(e, block)
 		}
 		if n := e.count("contentBlockIndex"); s.open != n || s.kind != block {
-			d.bad(kind, "for block %d, while %d is open and a %s", n, s.open, s.kind)
+			d.bad(kind, "for block %d, but block %d (%s) is open", n, s.open, s.kind)
 		}
 		s.deltas++
 	}
 }
 
-// converseCall is what the path behind /model/ asks for.
-func converseCall(rest string) asked {
-	a := asked{dialect: dialectname.Bedrock}
+// converseCall returns the expectation for the path after /model/.
+func converseCall(rest string) expectation {
+	a := expectation{dialect: dialectname.Bedrock}
 	if model, ok := strings.CutSuffix(rest, "/converse"); ok {
 		a.form, a.model = whole, model
 	} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {

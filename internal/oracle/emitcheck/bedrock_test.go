@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing/eventstream"
 )
 
-// Events of Bedrock: the type, a blank, the payload.
+// Bedrock events: the type, a space, the payload.
 const (
 	bedStart = `messageStart {"role":"assistant"}`
 	bedText  = `contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"Hi"}}`
@@ -50,13 +50,13 @@ func TestBedrockStreams(t *testing.T) {
 		{"an empty delta", of(bedStart, swap(bedText, "Hi", "")), "frame 1 (contentBlockDelta) /delta/text: empty"},
 		{"a call without id", of(bedStart, bedText, bedStop0, swap(bedUse, `"toolUseId":"tooluse_1",`, "")), "frame 3 (contentBlockStart) /start/toolUse/toolUseId: missing"},
 		{"no usage", of(bedStart, bedText, bedStop0, bedStop, `metadata {"metrics":{"latencyMs":1}}`), "frame 4 (metadata) /usage: missing"},
-		{"an invented exception", of(`!slowDown {"message":"x"}`), "frame 0 (!slowDown): no such exception"},
-		{"behind an exception", of(bedError, bedStart), "frame 1 (messageStart): behind the end, which was an exception"},
+		{"unknown exception", of(`!slowDown {"message":"x"}`), "frame 0 (!slowDown): unknown exception"},
+		{"after exception", of(bedError, bedStart), "frame 1 (messageStart): after the end, which was an exception"},
 		{"damaged", sound[:len(sound)-1] + "x", "checksum"},
 	}}.run(t)
 	wholes{dialectname.Bedrock, []string{bedWhole}, []broken{
 		{"no role", swap(bedWhole, `"role":"assistant",`, ""), "/output/message/role: missing"},
-		{"a text for input", swap(bedWhole, `"input":{}`, `"input":"{}"`), "/toolUse/input: not an object"},
+		{"input is a string", swap(bedWhole, `"input":{}`, `"input":"{}"`), "/toolUse/input: not an object"},
 		{"no stop", swap(bedWhole, `"stopReason":"tool_use",`, ""), "/stopReason: missing"},
 	}}.run(t)
 	failures{dialectname.Bedrock, 429, []string{`{"message":"Slow down."}`}, []broken{{"no message", `{}`, "/message: missing"}}}.run(t)

@@ -28,7 +28,7 @@ func cohereStop(o object, calls int) {
 		o.value("finish_reason", "TOOL_CALL without a call")
 	}
 	if stop == "COMPLETE" && calls > 0 {
-		o.value("finish_reason", "COMPLETE behind a call")
+		o.value("finish_reason", "COMPLETE after a call")
 	}
 }
 
@@ -65,7 +65,7 @@ func cohereWhole(r object) {
 type cohereStream struct {
 	base
 	started, ended bool
-	kind           string // of the open block: content or tool-call
+	kind           string // kind of the open block: content or tool-call
 	content, calls int
 	ids            ids
 }
@@ -87,7 +87,7 @@ func (s *cohereStream) next(n int, name string, data []byte) error {
 	switch {
 	case c.err != nil:
 	case s.ended:
-		e.bad("", "behind message-end")
+		e.bad("", "after message-end")
 	case name == "message-start":
 		if s.started {
 			e.bad("", "a second message-start")
@@ -159,8 +159,8 @@ func (s *cohereStream) event(e object, name string) {
 			cohereUsage(u)
 		}
 	default:
-		if !s.kept {
-			e.bad("type", "no such event")
+		if !s.passThrough {
+			e.bad("type", "unknown event")
 		}
 	}
 }

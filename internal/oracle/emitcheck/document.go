@@ -14,19 +14,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/specs"
 )
 
-// Document judges response objects and events by the schema of Open Responses, the
-// vendor-neutral profile of the Responses API.
+// Document checks response objects and events against the schema of Open Responses, the
+// vendor-neutral profile of the Responses API. A nil Document or one that could not be loaded
+// accepts everything.
 type Document struct {
 	response *jsonschema.Schema
-	// compaction is the schema of the answer to /responses/compact.
+	// compaction is the schema of the response of /responses/compact.
 	compaction *jsonschema.Schema
-	// events are the schemas of stream events, by type.
+	// events holds the schemas of stream events, by type.
 	events map[string]*jsonschema.Schema
 }
 
-// eventSchemas names the schema of each event. Deltas are left out: they have no
-// structure that [Stream] does not check. So is the error event, which the document
-// nests and the API and its clients do not.
+// eventSchemas names the schema of each event. It has no deltas, because [Stream] checks
+// their whole structure, and no error event, which the document nests but the API and its
+// clients do not.
 var eventSchemas = map[string]string{
 	"response.created":                      "ResponseCreatedStreamingEvent",
 	"response.in_progress":                  "ResponseInProgressStreamingEvent",
@@ -46,22 +47,22 @@ var eventSchemas = map[string]string{
 	"response.output_text.annotation.added": "ResponseOutputTextAnnotationAddedStreamingEvent",
 }
 
-// OpenResponses compiles the document. Where it is absent, the log of the test says
-// so, and what is returned takes everything.
+// OpenResponses compiles the document. If it is absent, it logs that to t and returns a
+// document that accepts everything.
 func OpenResponses(t testing.TB) *Document {
 	t.Helper()
 	d, err := LoadOpenResponses()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Logf("responses are not held against the Open Responses document: %v", err)
+		t.Logf("responses are not checked against the Open Responses document: %v", err)
 	case err != nil:
 		t.Fatal(err)
 	}
 	return d
 }
 
-// LoadOpenResponses compiles the document. The error wraps [io/fs.ErrNotExist] where it
-// is absent; what is returned beside an error takes everything.
+// LoadOpenResponses compiles the document. The error wraps [io/fs.ErrNotExist] if it is
+// absent; the document returned with an error accepts everything.
 func LoadOpenResponses() (*Document, error) {
 	var library specs.Library
 	const file = "openresponses.openapi.json"
@@ -81,10 +82,10 @@ func LoadOpenResponses() (*Document, error) {
 	return d, nil
 }
 
-// Absent says that the document is not there and nothing is judged.
+// Absent reports whether the document is absent, so that nothing is checked.
 func (d *Document) Absent() bool { return d.response == nil }
 
-// Whole judges a response object.
+// Whole checks a response object.
 func (d *Document) Whole(body []byte) error {
 	if d.response == nil {
 		return nil
@@ -100,7 +101,7 @@ func (d *Document) Whole(body []byte) error {
 	return d.response.Validate(doc)
 }
 
-// event judges one event of a stream.
+// event checks one event of a stream.
 func (d *Document) event(typ string, data []byte) error {
 	s := d.events[typ]
 	if s == nil {
@@ -132,7 +133,7 @@ func (d *Document) event(typ string, data []byte) error {
 	return nil
 }
 
-// Stream judges the response object that ends a stream.
+// Stream checks the response object at the end of a stream.
 func (d *Document) Stream(body []byte) error {
 	var last []byte
 	for line := range bytes.Lines(body) {
@@ -143,14 +144,14 @@ func (d *Document) Stream(body []byte) error {
 	return d.end(last)
 }
 
-// end judges the response object in the event that ends a stream.
+// end checks the response object in the last event of a stream.
 func (d *Document) end(event []byte) error {
 	var e struct {
 		Type     string
 		Response json.RawMessage
 	}
 	if err := json.Unmarshal(event, &e); err != nil || e.Response == nil {
-		return fmt.Errorf("no response ends the stream: %w", err)
+		return fmt.Errorf("the stream does not end with a response: %w", err)
 	}
 	if err := d.Whole(e.Response); err != nil {
 		return fmt.Errorf("%s: %w", e.Type, err)
@@ -158,19 +159,19 @@ func (d *Document) end(event []byte) error {
 	return nil
 }
 
-// forgive takes out of a response object in what the document differs from the API
-// that it describes, each with its reason.
+// forgive removes fields of a response object in which the document differs from the API that
+// it describes. Each line has the reason.
 func forgive(doc any) {
 	r, _ := doc.(map[string]any)
 	if _, list := r["instructions"].([]any); list {
-		r["instructions"] = nil // a text in the document, also a list of items in the API
+		r["instructions"] = nil // the document allows only text, the API also a list of items
 	}
 	if text, _ := r["text"].(map[string]any); text != nil {
 		if format, _ := text["format"].(map[string]any); format["schema"] != nil {
-			format["schema"] = nil // the document has no schema but null
+			format["schema"] = nil // the document allows only null
 		}
 	}
-	if tools, ok := r["tools"].([]any); ok { // the document has functions only
+	if tools, ok := r["tools"].([]any); ok { // the document knows only functions
 		r["tools"] = slices.DeleteFunc(tools, func(tool any) bool {
 			m, _ := tool.(map[string]any)
 			return m["type"] != "function"
@@ -189,8 +190,8 @@ func forgive(doc any) {
 	}
 }
 
-// knownItem reports whether the document has an item's type. It has five and none of
-// custom tools or of hosted ones.
+// knownItem reports whether the document has an item type. It has five types, without custom
+// and hosted tools.
 func knownItem(item map[string]any) bool {
 	switch item["type"] {
 	case "message", "function_call", "function_call_output", "reasoning", "compaction":
@@ -205,7 +206,7 @@ func forgiveItem(item map[string]any) {
 	}
 }
 
-// forgivePart empties annotations: the document has one kind of them, the API four.
+// forgivePart removes annotations: the document has one kind, the API four.
 func forgivePart(p map[string]any) {
 	if p["type"] == "output_text" {
 		p["annotations"] = []any{}

@@ -1,17 +1,16 @@
-// Package emitcheck judges what a server emits the way the strictest clients of
-// each dialect do: from the bytes alone, by the rules of the wire reference,
-// without a line shared with the encoders it judges.
+// Package emitcheck checks the output of a server like the strictest clients of each dialect:
+// from the bytes alone, by the rules of the wire reference. It shares no code with the
+// encoders that it checks.
 //
 //	if err := emitcheck.Stream(dialectname.Anthropic, resp.Header, body); err != nil {
 //		t.Errorf("%v\n%s", err, body)
 //	}
 //
-// [Handler] stands before a server and judges every answer by what its request asks
-// for, [Proxy] does so with one that runs elsewhere; the program checkproxy is that proxy.
+// [Handler] wraps a server and checks every response against its request. [Proxy] does so for
+// a server in another process; the program checkproxy is such a proxy.
 //
-// An error names the place and the rule that is broken there. What the checkers do
-// not know (a block type, an item, a member) they let pass; what they know must be
-// complete and in order.
+// An error names the place and the broken rule. The checkers accept unknown block types, items
+// and fields. What they know must be complete and in order.
 package emitcheck
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// Whole judges an answer that is not streamed. A nil header is not looked at.
+// Whole checks a response that is not streamed. It does not check a nil header.
 func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) error {
 	if status != http.StatusOK {
-		return fmt.Errorf("status %d: an answer has status 200", status)
+		return fmt.Errorf("status %d, want 200", status)
 	}
 	if err := headers(d, header, "application/json"); err != nil {
 		return err
@@ -56,11 +55,11 @@ func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	return c.err
 }
 
-// Error judges an answer that tells an error before the first byte of what was
-// asked for (quirk J3).
+// Error checks an error response, which is sent before the first byte of a normal response
+// (quirk J3).
 func Error(d dragoman.Dialect, status int, header http.Header, body []byte) error {
 	if status < 400 || status > 599 {
-		return fmt.Errorf("status %d: an error has a status from 400 to 599", status)
+		return fmt.Errorf("status %d, want 400 to 599 for an error", status)
 	}
 	if err := headers(d, header, "application/json"); err != nil {
 		return err
@@ -86,8 +85,8 @@ func Error(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	return c.err
 }
 
-// Stream judges a whole stream. A nil header is not looked at. Gemini has two forms,
-// which the header tells apart or the first byte.
+// Stream checks a whole stream. It does not check a nil header. Gemini has two forms, which
+// the header or the first byte distinguishes.
 func Stream(d dragoman.Dialect, header http.Header, body []byte) error {
 	s := NewStream(d, header)
 	if _, err := s.Write(body); err != nil {
@@ -96,13 +95,13 @@ func Stream(d dragoman.Dialect, header http.Header, body []byte) error {
 	return s.Close()
 }
 
-// Checker judges a stream as it comes, for instance behind an [io.TeeReader].
+// Checker checks a stream incrementally, for example as the writer of an [io.TeeReader].
 type Checker struct {
 	frames framing
 	err    error
 }
 
-// framing takes bytes apart and judges what is in them.
+// framing splits bytes into frames and passes them to a judge.
 type framing interface {
 	feed(p []byte) error
 	end() error
@@ -117,15 +116,15 @@ func NewStream(d dragoman.Dialect, header http.Header) *Checker {
 	return newChecker(d, header, j)
 }
 
-// Order judges a stream in which values stand that a codec keeps as another server
-// sent them: framing, order, pairing and what must be there, but not whether a
-// server of the dialect would have said it with these words and numbers.
+// Order checks a stream that contains values that a codec passes through from another server.
+// It checks framing, order, pairing and required fields, but not whether a server of the
+// dialect would use these values.
 func Order(d dragoman.Dialect, body []byte) error {
 	j, err := judgeOf(d)
 	if err != nil {
 		return err
 	}
-	j.keeps()
+	j.setPassThrough()
 	s := newChecker(d, nil, j)
 	if _, err := s.Write(body); err != nil {
 		return err
@@ -133,13 +132,13 @@ func Order(d dragoman.Dialect, body []byte) error {
 	return s.Close()
 }
 
-// judge judges what frames hold, one after the other. The name is that of an event,
-// the number says which event or line it is.
+// judge checks the frames of a stream one by one. name is the event name, n the number of the
+// event or line.
 type judge interface {
 	next(n int, name string, data []byte) error
 	end() error
-	keeps()
-	keeping() bool
+	setPassThrough()
+	isPassThrough() bool
 }
 
 func judgeOf(d dragoman.Dialect) (judge, error) {
@@ -171,10 +170,10 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 		}
 		return &Checker{frames: f, err: err}
 	}
-	kept := lineReader{kept: to.keeping()}
+	passThrough := lineReader{passThrough: to.isPassThrough()}
 	switch d {
 	case dialectname.Ollama:
-		return of("application/x-ndjson", &lines{to: to, lines: kept})
+		return of("application/x-ndjson", &lines{to: to, lines: passThrough})
 	case dialectname.Bedrock:
 		return of("application/vnd.amazon.eventstream", &frames{to: to})
 	case dialectname.Gemini:
@@ -185,10 +184,10 @@ func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 			return of("application/json", &array{to: to})
 		}
 	}
-	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: kept})
+	return of("text/event-stream", &sseFraming{named: d == dialectname.OpenAIResponses || d == dialectname.Anthropic || d == "cohere.chat", to: to, lines: passThrough})
 }
 
-// Write judges the next bytes. Its first error stays.
+// Write checks the next bytes. After an error it always returns that error.
 func (c *Checker) Write(p []byte) (int, error) {
 	if c.err == nil {
 		c.err = c.frames.feed(p)
@@ -199,7 +198,7 @@ func (c *Checker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close judges the end.
+// Close checks the end of the stream.
 func (c *Checker) Close() error {
 	if c.err == nil {
 		c.err = c.frames.end()
@@ -213,42 +212,42 @@ func (c *Checker) Close() error {
 
 type ended struct{}
 
-func (ended) feed([]byte) error { return errors.New("bytes behind the end of the stream") }
+func (ended) feed([]byte) error { return errors.New("bytes after the end of the stream") }
 func (ended) end() error        { return nil }
 
-// requestIDs are the headers in which vendors name a request, for who complains of an
-// answer. Those of the others are in no reference.
+// requestIDs lists the headers in which vendors identify a request for support. The reference
+// has none for other vendors.
 var requestIDs = map[dragoman.Dialect]string{
 	dialectname.OpenAIChat: "X-Request-Id", dialectname.OpenAIResponses: "X-Request-Id", dialectname.Anthropic: "Request-Id",
 }
 
-// roots are the beginnings of paths that only one vendor has.
+// roots lists path prefixes that only one vendor has.
 var roots = []struct {
 	path    string
 	dialect dragoman.Dialect
 }{
 	{"/v1/messages", dialectname.Anthropic},
 	{"/v1beta", dialectname.Gemini},
-	{"/v1/projects/", dialectname.Gemini}, // of Vertex
+	{"/v1/projects/", dialectname.Gemini}, // Vertex
 	{"/api/", dialectname.Ollama},
 	{"/model/", dialectname.Bedrock},
 }
 
-// headers judges those that every answer has.
+// headers checks the headers that every response has.
 func headers(d dragoman.Dialect, header http.Header, want string) error {
 	if err := contentType(header, want); err != nil || header == nil {
 		return err
 	}
 	if name := requestIDs[d]; name != "" && header.Get(name) == "" {
-		return fmt.Errorf("no %s, by which %s names a request", name, d)
+		return fmt.Errorf("missing header %s, which %s uses to identify a request", name, d)
 	}
 	return nil
 }
 
-// unbuffered judges the headers of a stream: nobody on its way gathers it (quirk J2).
+// unbuffered checks the headers of a stream that keep proxies from buffering it (quirk J2).
 func unbuffered(header http.Header) error {
 	if got := header.Get("Cache-Control"); header != nil && !strings.Contains(got, "no-cache") {
-		return fmt.Errorf("header Cache-Control: %q, and that of a stream is no-cache", got)
+		return fmt.Errorf("header Cache-Control: %q, want no-cache for a stream", got)
 	}
 	return nil
 }

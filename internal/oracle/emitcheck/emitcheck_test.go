@@ -17,7 +17,7 @@ type broken struct{ name, body, rule string }
 
 func swap(s, from, to string) string { return strings.ReplaceAll(s, from, to) }
 
-// streams are streams of a dialect, sound and broken ones.
+// streams holds valid and broken streams of a dialect.
 type streams struct {
 	dialect dragoman.Dialect
 	sound   []string
@@ -38,12 +38,12 @@ func (s streams) run(t *testing.T) {
 		}
 	}
 	for _, b := range s.broken {
-		says(t, b, emitcheck.Stream(s.dialect, nil, []byte(b.body)))
-		says(t, b, bytewise(s.dialect, b.body))
+		expect(t, b, emitcheck.Stream(s.dialect, nil, []byte(b.body)))
+		expect(t, b, bytewise(s.dialect, b.body))
 	}
 }
 
-// bytewise checks a stream that comes in the smallest pieces.
+// bytewise checks a stream that arrives byte by byte.
 func bytewise(d dragoman.Dialect, body string) error {
 	c := emitcheck.NewStream(d, nil)
 	for i := range len(body) {
@@ -54,14 +54,14 @@ func bytewise(d dragoman.Dialect, body string) error {
 	return c.Close()
 }
 
-func says(t *testing.T, b broken, err error) {
+func expect(t *testing.T, b broken, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), b.rule) {
 		t.Errorf("%s: %v, want %q\n%s", b.name, err, b.rule, b.body)
 	}
 }
 
-// wholes are whole answers.
+// wholes holds responses that are not streamed.
 type wholes struct {
 	dialect dragoman.Dialect
 	sound   []string
@@ -76,11 +76,11 @@ func (w wholes) run(t *testing.T) {
 		}
 	}
 	for _, b := range w.broken {
-		says(t, b, emitcheck.Whole(w.dialect, 200, nil, []byte(b.body)))
+		expect(t, b, emitcheck.Whole(w.dialect, 200, nil, []byte(b.body)))
 	}
 }
 
-// failures are errors before the first byte.
+// failures holds errors before the first byte.
 type failures struct {
 	dialect dragoman.Dialect
 	status  int
@@ -96,7 +96,7 @@ func (f failures) run(t *testing.T) {
 		}
 	}
 	for _, b := range f.broken {
-		says(t, b, emitcheck.Error(f.dialect, f.status, nil, []byte(b.body)))
+		expect(t, b, emitcheck.Error(f.dialect, f.status, nil, []byte(b.body)))
 	}
 }
 
@@ -128,30 +128,30 @@ func TestHeadersAndStatuses(t *testing.T) {
 	}
 }
 
-// An answer without a header is one that a client cannot complain of, or that somebody on
-// its way keeps back (quirk J2).
-func TestAnswersHaveTheHeadersOfTheirVendors(t *testing.T) {
+// A response without these headers cannot be reported to the vendor, or is buffered by a proxy
+// (quirk J2).
+func TestVendorHeadersAreRequired(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
-	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
+	anthropicText := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
 	for _, e := range []struct {
 		request, body, typ string
 		status             int
 		without            string // a header
 		rule               string
 	}{
-		{askChat + `,"stream":true}`, hello, ofEvents, 200, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `,"stream":true}`, hello, ofEvents, 200, "X-Request-Id", "missing header X-Request-Id"},
 		{askChat + `,"stream":true}`, hello, ofEvents, 200, "Request-Id", ""},
-		{askChat + `}`, chatBody, ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
-		{askChat + `}`, openaiErr, ofJSON, 400, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `}`, chatBody, ofJSON, 200, "X-Request-Id", "missing header X-Request-Id"},
+		{askChat + `}`, openaiErr, ofJSON, 400, "X-Request-Id", "missing header X-Request-Id"},
 		{askChat + `}`, chatBody, ofJSON, 200, "Cache-Control", ""},
-		{askChat + `,"stream":true}`, hello, ofEvents, 200, "Cache-Control", "that of a stream is no-cache"},
-		{askOllama + `}`, olText + olEnd, ofLines, 200, "Cache-Control", "that of a stream is no-cache"},
-		{askGemini + "streamGenerateContent {}", "[" + gemEnd + "]", ofJSON, 200, "Cache-Control", "that of a stream is no-cache"},
-		{askResponses + `}`, response("completed", msgItem), ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
-		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "Request-Id", "no Request-Id"},
-		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "X-Request-Id", ""},
-		{"GET /v1/models", `{"object":"list","data":[]}`, ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
-		{"GET /nowhere", openaiErr, ofJSON, 404, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `,"stream":true}`, hello, ofEvents, 200, "Cache-Control", "want no-cache for a stream"},
+		{askOllama + `}`, olText + olEnd, ofLines, 200, "Cache-Control", "want no-cache for a stream"},
+		{askGemini + "streamGenerateContent {}", "[" + gemEnd + "]", ofJSON, 200, "Cache-Control", "want no-cache for a stream"},
+		{askResponses + `}`, response("completed", msgItem), ofJSON, 200, "X-Request-Id", "missing header X-Request-Id"},
+		{askAnthropic + `,"stream":true}`, anthropicText, ofEvents, 200, "Request-Id", "missing header Request-Id"},
+		{askAnthropic + `,"stream":true}`, anthropicText, ofEvents, 200, "X-Request-Id", ""},
+		{"GET /v1/models", `{"object":"list","data":[]}`, ofJSON, 200, "X-Request-Id", "missing header X-Request-Id"},
+		{"GET /nowhere", openaiErr, ofJSON, 404, "X-Request-Id", "missing header X-Request-Id"},
 		{askGemini + "generateContent {}", gemEnd, ofJSON, 200, "X-Request-Id", ""},
 	} {
 		server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -179,6 +179,6 @@ func TestNothingFollowsTheEnd(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Write([]byte("\n")); err == nil {
-		t.Error("bytes behind the end pass")
+		t.Error("bytes after the end are accepted")
 	}
 }

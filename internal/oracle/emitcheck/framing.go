@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// lineReader cuts bytes into lines that end in LF and nothing else: a client that
-// splits at LF must not find half a line end.
+// lineReader splits bytes into lines that end in LF only: a client that splits at LF must not
+// find a CR.
 type lineReader struct {
 	rest []byte
-	// kept: another server may have ended its lines in CR LF.
-	kept bool
+	// passThrough: the bytes may be from another server, which may end lines in CR LF.
+	passThrough bool
 }
 
 func (r *lineReader) feed(p []byte, line func([]byte) error) error {
@@ -24,9 +24,9 @@ func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 		}
 		l := p[:i]
 		if len(r.rest) > 0 {
-			l = append(r.rest, l...) //nolint:gocritic // the rest begins this line
+			l = append(r.rest, l...) //nolint:gocritic // the rest is the beginning of this line
 		}
-		if r.kept {
+		if r.passThrough {
 			l = bytes.TrimSuffix(l, []byte{'\r'})
 		}
 		if bytes.IndexByte(l, '\r') >= 0 {
@@ -39,16 +39,16 @@ func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 	}
 }
 
-// sseFraming is server-sent events as our dialects use them: a name where the
-// dialect has names, one line of data, a blank line; comments between events only.
+// sseFraming is server-sent events as the dialects use them: an event name if the dialect has
+// names, one line of data, a blank line; comments only between events.
 type sseFraming struct {
 	named bool
 	to    judge
 
 	lines   lineReader
 	n       int
-	inside  bool // a field of an event was seen
-	comment bool // the blank line may end a comment
+	inside  bool // inside an event
+	comment bool // a blank line may follow a comment
 	name    string
 	hasName bool
 	data    []byte
@@ -78,7 +78,7 @@ func (f *sseFraming) line(l []byte) error {
 	switch string(field) {
 	case "event":
 		if f.hasName || f.hasData {
-			return f.bad("a name a second time, or behind the data")
+			return f.bad("a second event name, or an event name after the data")
 		}
 		f.name, f.hasName = string(value), true
 	case "data":
@@ -87,7 +87,7 @@ func (f *sseFraming) line(l []byte) error {
 		}
 		f.data, f.hasData = append(f.data[:0], value...), true
 	default:
-		return f.bad("a field %.40q, which these streams do not have", field)
+		return f.bad("unknown field %.40q", field)
 	}
 	return nil
 }
@@ -95,21 +95,21 @@ func (f *sseFraming) line(l []byte) error {
 func (f *sseFraming) blank() error {
 	if !f.inside {
 		if !f.comment {
-			return f.bad("a blank line that ends nothing")
+			return f.bad("a blank line without an event")
 		}
 		f.comment = false
 		return nil
 	}
 	if !f.hasData {
-		return f.bad("a name without data")
+		return f.bad("an event name without data")
 	}
 	name, n := f.name, f.n
 	marker := string(f.data) == "[DONE]"
 	switch {
 	case f.named && !f.hasName && !marker:
-		return f.bad("data without the name of its event")
+		return f.bad("data without an event name")
 	case !f.named && f.hasName, marker && f.hasName:
-		return f.bad("a name, %q, where there are none", name)
+		return f.bad("event name %q in a dialect without event names", name)
 	}
 	f.n++
 	f.inside, f.comment, f.name, f.hasName, f.hasData = false, false, "", false, false
@@ -123,8 +123,8 @@ func (f *sseFraming) end() error {
 	return f.to.end()
 }
 
-// lines is JSON by lines: one object each and no blank ones, which readers of lines
-// would try to parse.
+// lines is newline-delimited JSON: one object per line, and no blank lines, which clients would
+// try to parse.
 type lines struct {
 	to    judge
 	lines lineReader
@@ -149,12 +149,12 @@ func (f *lines) end() error {
 	return f.to.end()
 }
 
-// array is one JSON array whose elements come one by one. Each is judged when it is
-// whole.
+// array is one JSON array whose elements arrive one by one. Each is checked when it is
+// complete.
 type array struct {
 	to   judge
 	n    int
-	step func(*array, byte) error // what may come next; nil: the array may begin
+	step func(*array, byte) error // what may come next; nil at the start
 
 	element         []byte
 	depth           int
@@ -185,7 +185,7 @@ func (f *array) end() error {
 
 var errNoArray = errors.New("the body is not an array")
 
-// bad says what is wrong with the element that comes next, or should.
+// bad returns an error about the next element.
 func (f *array) bad(rule string) error { return fmt.Errorf("element %d: not JSON: %s", f.n, rule) }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
@@ -200,7 +200,7 @@ func (f *array) begin(c byte) error {
 	return nil
 }
 
-// first is before an element, or the end of an array that has none.
+// first reads the first element, or the end of an empty array.
 func (f *array) first(c byte) error {
 	if c == ']' {
 		return f.close()
@@ -213,7 +213,7 @@ func (f *array) next(c byte) error {
 	case isSpace(c):
 		return nil
 	case c != '{':
-		return f.bad("no object begins here")
+		return f.bad("expected an object")
 	}
 	f.step = (*array).inside
 	return f.inside(c)
@@ -248,7 +248,7 @@ func (f *array) behind(c byte) error {
 	case c == ']':
 		return f.close()
 	case !isSpace(c):
-		return f.bad("no comma comes before it")
+		return f.bad("expected a comma")
 	}
 	return nil
 }
@@ -260,28 +260,28 @@ func (f *array) close() error {
 
 func (f *array) over(c byte) error {
 	if !isSpace(c) {
-		return fmt.Errorf("behind the array: %.80q", c)
+		return fmt.Errorf("after the array: %.80q", c)
 	}
 	return nil
 }
 
-// base is what the judges of all streams have: an end, which comes exactly once.
+// base is shared by the judges of all streams: each stream has exactly one end.
 type base struct {
-	over string // what ended it
-	// kept: values that another server sent may stand in it; see [Order].
-	kept bool
+	over string // what ended the stream; empty until then
+	// passThrough: the stream may contain values from another server; see [Order].
+	passThrough bool
 }
 
-func (b *base) keeps()        { b.kept = true }
-func (b *base) keeping() bool { return b.kept }
+func (b *base) setPassThrough()     { b.passThrough = true }
+func (b *base) isPassThrough() bool { return b.passThrough }
 
 func (b *base) check(kind string, n int, typ string) *check {
-	return &check{where: place(kind, n, typ), kept: b.kept}
+	return &check{where: place(kind, n, typ), passThrough: b.passThrough}
 }
 
 func (b *base) open(c *check) {
 	if b.over != "" {
-		c.bad("", "behind the end, which was %s", b.over)
+		c.bad("", "after the end, which was %s", b.over)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// fuzz feeds anything to the checkers of a dialect: they do not panic, and what a
-// stream is judged by does not depend on where it was cut.
+// fuzz feeds arbitrary bytes to the checkers of a dialect. They must not panic, and the result
+// for a stream must not depend on how it is split.
 func fuzz(f *testing.F, d dragoman.Dialect, seeds ...string) {
 	for i, s := range seeds {
 		f.Add([]byte(s), uint16(i+1))
@@ -22,7 +22,7 @@ func fuzz(f *testing.F, d dragoman.Dialect, seeds ...string) {
 		err := emitcheck.Stream(d, nil, body)
 		if err == nil {
 			if err := emitcheck.Order(d, body); err != nil {
-				t.Fatalf("a sound stream is out of order: %v", err)
+				t.Fatalf("a valid stream fails Order: %v", err)
 			}
 		}
 		c := emitcheck.NewStream(d, nil)
@@ -36,7 +36,7 @@ func fuzz(f *testing.F, d dragoman.Dialect, seeds ...string) {
 			cutErr = c.Close()
 		}
 		if (err == nil) != (cutErr == nil) {
-			t.Fatalf("whole: %v; in pieces: %v", err, cutErr)
+			t.Fatalf("in one piece: %v; split: %v", err, cutErr)
 		}
 	})
 }
@@ -65,7 +65,7 @@ func FuzzBedrock(f *testing.F) {
 	fuzz(f, dialectname.Bedrock, string(bedrockFrames(bedStart, bedText, bedStop0, bedStop, bedMeta)), bedWhole, `{"message":"x"}`)
 }
 
-func TestTheCheckersAreLinear(t *testing.T) {
+func TestCheckersAreLinear(t *testing.T) {
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	deltas := func(n int) []string {
 		evs := append(begun(), msgEvents[:2]...)

@@ -17,10 +17,10 @@ var geminiFinishes = []string{
 	"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER", "NO_IMAGE", "CONTINUATION",
 }
 
-// geminiData are the fields of a part of which it has exactly one.
+// geminiData lists the fields of a part that are exclusive: a part has exactly one.
 var geminiData = []string{"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
 
-// eitherFraming is SSE or one array, as the first byte says.
+// eitherFraming is SSE or one array, depending on the first byte.
 type eitherFraming struct {
 	to     judge
 	chosen framing
@@ -34,7 +34,7 @@ func (f *eitherFraming) feed(p []byte) error {
 		if p[0] == '[' {
 			f.chosen = &array{to: f.to}
 		} else {
-			f.chosen = &sseFraming{to: f.to, lines: lineReader{kept: f.to.keeping()}}
+			f.chosen = &sseFraming{to: f.to, lines: lineReader{passThrough: f.to.isPassThrough()}}
 		}
 	}
 	return f.chosen.feed(p)
@@ -47,7 +47,7 @@ func (f *eitherFraming) end() error {
 	return f.chosen.end()
 }
 
-// rawElements cuts an array into its elements.
+// rawElements splits an array into its elements.
 func rawElements(body []byte) ([][]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
@@ -65,17 +65,17 @@ func rawElements(body []byte) ([][]byte, error) {
 		return nil, err
 	}
 	if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
-		return nil, fmt.Errorf("behind the array: %.80q", rest)
+		return nil, fmt.Errorf("after the array: %.80q", rest)
 	}
 	return out, nil
 }
 
 func geminiErrorBody(c *check, status int, body []byte) {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}) {
-		// The array form wraps its error too.
+		// In the array form, an error is in an array too.
 		elements, err := rawElements(body)
 		if err != nil || len(elements) != 1 {
-			c.bad("", "an array of an error has one element: %v", err)
+			c.bad("", "an error array must have one element: %v", err)
 			return
 		}
 		body = elements[0]
@@ -85,11 +85,11 @@ func geminiErrorBody(c *check, status int, body []byte) {
 
 func geminiError(e object, status int) {
 	if code := e.count("code"); status != 0 && code != status {
-		e.bad("code", "%d, the status is %d", code, status)
+		e.bad("code", "%d, but the HTTP status is %d", code, status)
 	}
 	e.filled("message")
 	if s := e.filled("status"); strings.ToUpper(s) != s {
-		e.bad("status", "%q is no name of a status", s)
+		e.bad("status", "%q is not the name of a status", s)
 	}
 	if e.has("details") {
 		for _, d := range e.objects("details") {
@@ -108,19 +108,19 @@ func geminiWhole(r object) {
 	}
 }
 
-// geminiStream is the state of a stream; a whole answer is a stream of one chunk.
+// geminiStream is the state of a stream. A whole response is a stream of one chunk.
 type geminiStream struct {
 	base
 	whole      bool
 	id, model  string
 	candidates []*geminiCandidate
-	usage      bool // the last chunk told it
+	usage      bool // the last chunk had usage
 	calls      ids
 }
 
 type geminiCandidate struct {
 	finished bool
-	// streaming: a call whose arguments come in pieces is open.
+	// streaming: a call with streamed arguments is open.
 	streaming bool
 }
 
@@ -150,11 +150,11 @@ func (s *geminiStream) end() error {
 		switch {
 		case !c.finished:
 			return fmt.Errorf("candidate %d has no finishReason", i)
-		case c.streaming && !s.kept:
+		case c.streaming && !s.passThrough:
 			return fmt.Errorf("candidate %d ends inside a call", i)
 		}
 	}
-	if !s.usage && !s.kept {
+	if !s.usage && !s.passThrough {
 		return errors.New("usageMetadata: missing at the end")
 	}
 	return nil
@@ -177,7 +177,7 @@ func (s *geminiStream) chunk(r object) {
 		f.filled("blockReason")
 		s.over = "a blocked prompt"
 		if r.has("candidates") || len(s.candidates) > 0 {
-			r.value("candidates", "beside a prompt that was blocked")
+			r.value("candidates", "together with a blocked prompt")
 		}
 	}
 	if !r.has("candidates") {
@@ -188,7 +188,7 @@ func (s *geminiStream) chunk(r object) {
 	}
 	list := r.objects("candidates")
 	if len(list) == 0 {
-		r.bad("candidates", "empty: leave it out")
+		r.bad("candidates", "empty: omit the field")
 	}
 	for _, c := range list {
 		s.candidate(c)
@@ -216,13 +216,13 @@ func geminiUsage(u object) {
 		prompt = u.tokens("promptTokenCount")
 	}
 	u.counts("cachedContentTokenCount")
-	u.partOf("cachedContentTokenCount", prompt, "prompt") // thoughts are beside the candidates here
-	total := 0                                            // what is 0 may be left out
+	u.partOf("cachedContentTokenCount", prompt, "prompt") // thoughts are not part of the candidates
+	total := 0                                            // a count of 0 may be omitted
 	if u.has("totalTokenCount") {
 		total = u.tokens("totalTokenCount")
 	}
 	if total != sum {
-		u.value("totalTokenCount", "%d, the others give %d", total, sum)
+		u.value("totalTokenCount", "%d, but the sum of the other counts is %d", total, sum)
 	}
 }
 
@@ -232,15 +232,15 @@ func (s *geminiStream) candidate(c object) {
 		i = c.count("index")
 	}
 	if i >= maxChoices {
-		c.bad("index", "%d; there are at most %d", i, maxChoices)
+		c.bad("index", "%d, want at most %d", i, maxChoices)
 		return
 	}
 	for len(s.candidates) <= i {
-		s.candidates = append(s.candidates, &geminiCandidate{}) // they may come in any order
+		s.candidates = append(s.candidates, &geminiCandidate{}) // candidates may come in any order
 	}
 	state := s.candidates[i]
 	if state.finished {
-		c.bad("", "candidate %d goes on behind its finishReason", i)
+		c.bad("", "candidate %d continues after its finishReason", i)
 	}
 	content := c.obj("content")
 	content.is("role", "model")
@@ -264,7 +264,7 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 			continue
 		}
 		if data != "" {
-			p.bad(k, "beside %s; a part has one of them", data)
+			p.bad(k, "together with %s; a part has only one of them", data)
 		}
 		data = k
 	}
@@ -277,12 +277,12 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 		}
 	}
 	if state.streaming && data != "functionCall" {
-		p.value("", "inside a call whose arguments come in pieces")
+		p.value("", "inside a call with streamed arguments")
 	}
 	switch data {
 	case "":
 		if !p.has("thoughtSignature") {
-			p.value("", "a part without data") // what is kept may be of a kind that nobody knows
+			p.value("", "a part without data") // a passed-through part may be of an unknown kind
 		}
 	case "text":
 		p.str("text")
@@ -297,7 +297,7 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 	}
 }
 
-// call reads a call, whole or, as Vertex has it, in pieces.
+// call checks a call, whole or with streamed arguments like Vertex.
 func (s *geminiStream) call(state *geminiCandidate, f object) {
 	goesOn := f.has("willContinue") && f.flag("willContinue")
 	if state.streaming {
@@ -314,13 +314,13 @@ func (s *geminiStream) call(state *geminiCandidate, f object) {
 		}
 	}
 	if s.whole && goesOn {
-		f.bad("willContinue", "in a whole answer")
+		f.bad("willContinue", "in a response that is not streamed")
 	}
 	state.streaming = goesOn
 }
 
-func geminiCall(rest string, array bool) asked {
-	a := asked{dialect: dialectname.Gemini}
+func geminiCall(rest string, array bool) expectation {
+	a := expectation{dialect: dialectname.Gemini}
 	i := strings.LastIndexByte(rest, ':')
 	if i < 0 {
 		return a

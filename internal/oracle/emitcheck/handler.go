@@ -11,16 +11,16 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Options are what [Handler] is given beside the server that it judges.
+// Options are the options of [Handler].
 type Options struct {
-	// Report is told of every answer that breaks a rule, once, when it has ended. It is
-	// called by the goroutine of the request.
+	// Report is called for every response that breaks a rule, once, when the response has
+	// ended. The goroutine of the request calls it.
 	Report func(*Violation)
-	// Document judges the objects of Responses, too; nil: it does not.
+	// Document also checks Responses objects. Nil means no check.
 	Document *Document
 }
 
-// Violation is an answer that breaks a rule.
+// Violation is a response that breaks a rule.
 type Violation struct {
 	Method, Path string
 	Dialect      dragoman.Dialect
@@ -28,7 +28,7 @@ type Violation struct {
 	Status       int
 	Header       http.Header
 	Err          error
-	// Body is where the rule is broken: the last of what had been written by then.
+	// Body holds the last bytes written when the rule was broken.
 	Body []byte
 }
 
@@ -38,18 +38,18 @@ func (v *Violation) Error() string {
 
 func (v *Violation) Unwrap() error { return v.Err }
 
-// Handler is a server that is judged: every answer to a request of a dialect is held
-// against the rules for what was asked for, as it is written and without a change to when. What no vendor has at a path is not
-// judged unless it is an error. Of an answer whose client has gone, what it was sent
-// must be in order; anybody else must have heard the end.
+// Handler wraps a server and checks every response to a request of a dialect while it is
+// written, without changing its timing. It does not check responses at paths that no vendor
+// has, except errors. If the client disconnects, the bytes sent so far must be valid;
+// otherwise the response must have an end.
 func Handler(next http.Handler, o Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &tee{ResponseWriter: w}
 		t.trial, r = newTrial(r, o)
 		aborted := true
-		defer func() { // also where it panics, which goes on
+		defer func() { // also runs on a panic, which continues
 			gone := t.gone || left(r.Context())
-			if !gone && !aborted { // it may have said nothing
+			if !gone && !aborted { // a handler may write nothing
 				t.begin(http.StatusOK, w.Header())
 			}
 			t.end(gone, aborted)
@@ -59,7 +59,7 @@ func Handler(next http.Handler, o Options) http.Handler {
 	})
 }
 
-// Proxy is a [Handler] before a server that is reached by a URL.
+// Proxy is a [Handler] for a server at a URL.
 func Proxy(to *url.URL, o Options) http.Handler {
 	transport, ok := http.DefaultTransport.(*http.Transport)
 	if ok {
@@ -74,21 +74,21 @@ func Proxy(to *url.URL, o Options) http.Handler {
 		},
 	}
 	return Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else the first byte of an answer closes the body, and who still looks for its end
-		// takes that for a failure of the request.
-		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 has it
+		// Otherwise the first byte of a response closes the request body, and a reader that
+		// still waits for its end sees a failed request.
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always has it
 		proxy.ServeHTTP(w, r)
 	}), o)
 }
 
-// left reports whether the client of a request has gone. A server that ends says so itself,
-// as the cause, and to its clients.
+// left reports whether the client of a request disconnected. If the server is shutting down, the
+// cause is set, and the server ends its responses itself.
 func left(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)
 }
 
-// tee is where a server writes an answer: to its client, and to who judges it.
+// tee is a response writer that also passes the response to a trial.
 type tee struct {
 	http.ResponseWriter
 	*trial

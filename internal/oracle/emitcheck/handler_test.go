@@ -17,17 +17,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// emitted is an answer to a request.
+// emitted is a request and its response.
 type emitted struct {
-	request string // method, path, and behind a blank the body
-	header  string // of the request: a name and a value
+	request string // method, path and body, separated by spaces
+	header  string // a request header: name and value
 	status  int
 	typ     string
 	body    string
-	rule    string // that it breaks; empty: none
+	rule    string // the broken rule; empty means none
 }
 
-// of sets the headers of an answer of a content type, whoever has asked.
+// of sets the headers of a response of a content type, for all vendors.
 func of(h http.Header, typ string) http.Header {
 	for name, value := range map[string]string{"Content-Type": typ, "Cache-Control": "no-cache", "X-Request-Id": "req_1", "Request-Id": "req_1"} {
 		h.Set(name, value)
@@ -35,8 +35,8 @@ func of(h http.Header, typ string) http.Header {
 	return h
 }
 
-// judged serves a request and returns what is said of the answer, before its server and at
-// its client.
+// judged serves a request and returns the violations that the handler and the client transport
+// report.
 func judged(e emitted, d *emitcheck.Document) (found, atClient []*emitcheck.Violation) {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -74,10 +74,10 @@ const (
 	anthBody  = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":4}}`
 )
 
-func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
+func TestResponsesAreCheckedAgainstRequests(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
-	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
-	told := framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker
+	anthropicText := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
+	responsesText := framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker
 	calls := chatRole + chatCall + chatArgs + chatTool + chatDone
 	called := swap(swap(chatBody, `"refusal":null`, `"refusal":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`), `"stop"`, `"tool_calls"`)
 	claude := "Anthropic-Version 2023-06-01"
@@ -85,29 +85,29 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 		{askChat + "}", "", 200, ofJSON, chatBody, ""},
 		{askChat + `,"stream":true}`, "", 200, ofEvents, hello, ""},
 		{askChat + `,"stream":true,"stream_options":{"include_usage":true}}`, "", 200, ofEvents, chatRole + chatText + chatStop + chatUses + chatDone, ""},
-		{askChat + `,"stream":true,"stream_options":null}`, "", 200, ofEvents, chatRole + chatText + chatStop + chatUses + chatDone, "not asked for it"},
+		{askChat + `,"stream":true,"stream_options":null}`, "", 200, ofEvents, chatRole + chatText + chatStop + chatUses + chatDone, "did not ask for it"},
 		{askChat + `,"stream":true}`, "", 200, ofJSON, chatBody, "content type"},
 		{askChat + `,"stream":null}`, "", 200, ofEvents, hello, "content type"},
 		{askChat + `,"stream":true}`, "", 200, ofEvents, chatRole + chatText, "no end"},
 		{askChat + `,"stream":true}`, "", 200, ofEvents, chatText + chatRole + chatStop + chatDone, "delta/role"},
-		{askChat + `,"functions":[{"name":"f"}],"stream":true}`, "", 200, ofEvents, calls, "event 1 /choices/0/delta/tool_calls: for a client that has told functions"},
+		{askChat + `,"functions":[{"name":"f"}],"stream":true}`, "", 200, ofEvents, calls, "event 1 /choices/0/delta/tool_calls: for a client that sent functions"},
 		{askChat + `,"functions":[{"name":"f"}],"tools":[{}],"stream":true}`, "", 200, ofEvents, calls, ""},
 		{askChat + `,"functions":[],"tools":null,"stream":true}`, "", 200, ofEvents, calls, ""},
-		{askChat + `,"functions":[{"name":"f"}],"tools":[]}`, "", 200, ofJSON, called, "/choices/0/message/tool_calls: for a client that has told functions"},
+		{askChat + `,"functions":[{"name":"f"}],"tools":[]}`, "", 200, ofJSON, called, "/choices/0/message/tool_calls: for a client that sent functions"},
 		{askChat + `,"functions":{}}`, "", 200, ofJSON, called, ""},
 		{askChat + "}", "", 201, ofJSON, chatBody, "status 201"},
 		{askChat + "}", "", 200, ofJSON, "", "not JSON"},
 		{askChat + "}", "", 200, "", chatBody, "content type"},
-		{askChat, "", 200, ofJSON, chatBody, "the request is no JSON object"},
+		{askChat, "", 200, ofJSON, chatBody, "a request that is not a JSON object"},
 		{askChat, "", 400, ofJSON, openaiErr, ""},
 		{askChat + "}", "", 400, ofJSON, `{"type":"error","error":{"type":"e","message":"No."}}`, "/error/param: missing"},
 		{askChat + "}", "", 502, "text/html", openaiErr, "content type"},
 		{askResponses + "}", "", 200, ofJSON, response("completed", msgItem), ""},
 		{askResponses + "}", "", 200, ofJSON, swap(response("completed", msgItem), `"metadata":{},`, ""), "/metadata: missing"},
-		{askResponses + `,"stream":true}`, "", 200, ofEvents, told, ""},
-		{askResponses + `,"stream":true}`, "", 200, ofEvents, strings.TrimSuffix(told, doneMarker), "[DONE]"},
+		{askResponses + `,"stream":true}`, "", 200, ofEvents, responsesText, ""},
+		{askResponses + `,"stream":true}`, "", 200, ofEvents, strings.TrimSuffix(responsesText, doneMarker), "[DONE]"},
 		{askAnthropic + "}", "", 200, ofJSON, anthBody, ""},
-		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, said, ""},
+		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, anthropicText, ""},
 		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, msgStart + textDelta, "is not open"},
 		{askAnthropic + `,"stream":true}`, "", 200, ofEvents, msgStart + textStart + msgError, ""},
 		{askAnthropic + "}", "", 429, ofJSON, openaiErr, "/type: missing"},
@@ -123,11 +123,11 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 		{askGemini + "streamGenerateContent {}", "", 200, ofEvents, sent(gemText, gemEnd), "content type"},
 		{askGemini + "generateContent {}", "", 503, ofJSON, gemErr, ""},
 		{askGemini + "generateContent {}", "", 500, ofJSON, gemErr, "/error/code"},
-		{askGemini + "generateContent {}", "", 503, ofJSON, "[" + gemErr + "]", "an error in an array: true"},
+		{askGemini + "generateContent {}", "", 503, ofJSON, "[" + gemErr + "]", "error in an array: true"},
 		{askGemini + "streamGenerateContent?alt=sse {}", "", 503, ofJSON, gemErr, ""},
-		{askGemini + "streamGenerateContent?alt=sse {}", "", 503, ofJSON, "[" + gemErr + "]", "an error in an array: true"},
+		{askGemini + "streamGenerateContent?alt=sse {}", "", 503, ofJSON, "[" + gemErr + "]", "error in an array: true"},
 		{askGemini + "streamGenerateContent {}", "", 503, ofJSON, " [" + gemErr + "]", ""},
-		{askGemini + "streamGenerateContent {}", "", 503, ofJSON, gemErr, "an error in an array: false"},
+		{askGemini + "streamGenerateContent {}", "", 503, ofJSON, gemErr, "error in an array: false"},
 		{"POST /v1/projects/p/locations/l/publishers/google/models/m:generateContent {}", "", 200, ofJSON, gemText, "finishReason"},
 		{"POST /v1beta/tunedModels/m:streamGenerateContent?alt=sse {}", "", 200, ofEvents, sent(gemText), "finishReason"},
 		{"POST /model/m/converse {}", "", 200, ofJSON, "{}", "/output: missing"},
@@ -176,7 +176,7 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestAViolationSaysWhichAnswerItIsOf(t *testing.T) {
+func TestViolationIdentifiesResponse(t *testing.T) {
 	got, _ := judged(emitted{`POST /v1/messages {"model":"claude","stream":true}`, "", 200, ofEvents, msgStart + textDelta + msgStop, ""}, nil)
 	if len(got) != 1 || got[0].Model != "claude" || got[0].Status != 200 || got[0].Header.Get("Content-Type") != ofEvents || !strings.Contains(string(got[0].Body), "Hi") {
 		t.Fatalf("%+v", got)
@@ -186,12 +186,12 @@ func TestAViolationSaysWhichAnswerItIsOf(t *testing.T) {
 	}
 }
 
-func TestResponsesAreHeldAgainstTheDocumentWholeAndStreamed(t *testing.T) {
+func TestResponsesAreCheckedAgainstDocument(t *testing.T) {
 	d := emitcheck.OpenResponses(t)
 	if d.Absent() {
-		t.Skip("the Open Responses document is absent; the line above says where it was looked for")
+		t.Skip("the Open Responses document is absent; the line above has its path")
 	}
-	// None of these objects has what only the document demands, such as "truncation".
+	// These objects lack fields that only the document requires, such as "truncation".
 	for _, e := range []emitted{
 		{askResponses + "}", "", 200, ofJSON, response("completed", msgItem), ""},
 		{askResponses + `,"stream":true}`, "", 200, ofEvents, framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker, ""},
@@ -202,7 +202,7 @@ func TestResponsesAreHeldAgainstTheDocumentWholeAndStreamed(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsPackedSaysWhatIsAskedFor(t *testing.T) {
+func TestCompressedRequestIsRead(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, _ = io.WriteString(z, `{"model":"m","stream":true}`)
@@ -212,7 +212,7 @@ func TestABodyThatIsPackedSaysWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// reports are the violations of a server that others may still write to.
+// reports collects the violations of a server, for concurrent use.
 type reports struct {
 	mu    sync.Mutex
 	found []string
@@ -224,8 +224,8 @@ func (r *reports) add(v *emitcheck.Violation) {
 	r.found = append(r.found, v.Error())
 }
 
-// served is a server that is judged, and asked over HTTP. The answer's body is closed
-// when the test ends.
+// served starts a checked server and returns a function that requests it over HTTP. The response
+// body is closed when the test ends.
 func served(t *testing.T, h http.HandlerFunc) (ask func(context.Context) io.Reader, end func() []string) {
 	t.Helper()
 	var r reports
@@ -244,33 +244,33 @@ func served(t *testing.T, h http.HandlerFunc) (ask func(context.Context) io.Read
 		return resp.Body
 	}
 	return ask, func() []string {
-		s.Close() // when all have ended
+		s.Close() // waits for all requests
 		return r.found
 	}
 }
 
-func TestAStreamComesAsItIsWritten(t *testing.T) {
-	heard := make(chan struct{})
+func TestStreamIsNotBuffered(t *testing.T) {
+	received := make(chan struct{})
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		if err := errors.Join(c.SetWriteDeadline(time.Now().Add(time.Hour)), c.SetReadDeadline(time.Now().Add(time.Hour)), c.EnableFullDuplex()); err != nil {
 			t.Error(err)
 		}
 		if _, ok := w.(http.Flusher); !ok {
-			t.Error("no flusher")
+			t.Error("the writer is not an http.Flusher")
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		of(w.Header(), ofEvents)
-		_ = c.Flush() // the status alone
+		_ = c.Flush() // flushes only the status
 		for _, piece := range []string{chatRole[:9], chatRole[9:], chatText, chatStop + chatDone} {
-			<-heard
+			<-received
 			_, _ = io.WriteString(w, piece)
 			_ = c.Flush()
 		}
 	})
 	body := ask(t.Context())
 	for _, piece := range []string{chatRole[:9], chatRole[9:], chatText, chatStop + chatDone} {
-		heard <- struct{}{}
+		received <- struct{}{}
 		got := make([]byte, len(piece))
 		if _, err := io.ReadFull(body, got); err != nil || string(got) != piece {
 			t.Fatalf("%v: %s", err, got)
@@ -281,7 +281,7 @@ func TestAStreamComesAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatAClientThatHasGoneWasSentIsJudgedAsFarAsItCame(t *testing.T) {
+func TestDisconnectedClientIsCheckedUpToThere(t *testing.T) {
 	for _, tc := range []struct{ sent, rule string }{
 		{chatRole + chatText, ""},
 		{chatRole + chatText + `data: {"id`, ""},
@@ -305,7 +305,7 @@ func TestWhatAClientThatHasGoneWasSentIsJudgedAsFarAsItCame(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsBrokenOffWithoutAWordIsAViolation(t *testing.T) {
+func TestAbortedResponseIsViolation(t *testing.T) {
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		of(w.Header(), ofEvents)
@@ -314,14 +314,14 @@ func TestAnAnswerThatIsBrokenOffWithoutAWordIsAViolation(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	_, _ = io.Copy(io.Discard, ask(t.Context()))
-	if got := end(); len(got) != 1 || !strings.Contains(got[0], "without a word") {
+	if got := end(); len(got) != 1 || !strings.Contains(got[0], "aborted without an error") {
 		t.Error(got)
 	}
 }
 
-// A server that shuts down ends the contexts of its requests; their clients are still
-// there.
-func TestAServerThatEndsMustTellItsClientsSo(t *testing.T) {
+// A server that shuts down cancels the contexts of its requests, but their clients are still
+// connected.
+func TestShutdownMustEndResponses(t *testing.T) {
 	for _, cause := range []error{errors.New("shutting down"), nil} {
 		var r reports
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -338,20 +338,20 @@ func TestAServerThatEndsMustTellItsClientsSo(t *testing.T) {
 	}
 }
 
-func TestAProxyJudgesAServerAsAHandlerDoes(t *testing.T) {
+func TestProxyChecksLikeHandler(t *testing.T) {
 	for _, tc := range []struct{ body, rule string }{{chatRole + chatText + chatStop + chatDone, ""}, {chatRole + chatText, "no end"}} {
-		heard := make(chan struct{})
-		behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		received := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Host != "the.client.said" {
 				t.Error(r.Host)
 			}
 			of(w.Header(), ofEvents)
 			_, _ = io.WriteString(w, tc.body[:len(chatRole)])
 			_ = http.NewResponseController(w).Flush()
-			<-heard
+			<-received
 			_, _ = io.WriteString(w, tc.body[len(chatRole):])
 		}))
-		to, err := url.Parse(behind.URL)
+		to, err := url.Parse(server.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,22 +370,22 @@ func TestAProxyJudgesAServerAsAHandlerDoes(t *testing.T) {
 		if _, err := io.ReadFull(resp.Body, first); err != nil {
 			t.Fatal(err)
 		}
-		close(heard)
+		close(received)
 		rest, err := io.ReadAll(resp.Body)
 		if err != nil || string(first)+string(rest) != tc.body {
 			t.Errorf("%v: %s%s", err, first, rest)
 		}
 		_ = resp.Body.Close()
 		proxy.Close()
-		behind.Close()
+		server.Close()
 		if got := strings.Join(found.found, "\n"); (got == "") != (tc.rule == "") || !strings.Contains(got, tc.rule) {
 			t.Errorf("%q, want %q", got, tc.rule)
 		}
 	}
 }
 
-func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func TestProxyRespondsWhileRequestIsSent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		_ = c.EnableFullDuplex()
 		if _, err := io.ReadFull(r.Body, make([]byte, len(`{"stream":true}`))); err != nil {
@@ -399,8 +399,8 @@ func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, chatStop+chatDone)
 	}))
-	defer behind.Close()
-	to, err := url.Parse(behind.URL)
+	defer server.Close()
+	to, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetBehindTheStatusIsNotSent(t *testing.T) {
+func TestHeaderAfterStatusIsIgnored(t *testing.T) {
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = http.NewResponseController(w).Flush()

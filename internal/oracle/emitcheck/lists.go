@@ -8,8 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// lists and models are the rules of what clients ask before they ask a model: which ones
-// there are, and what one of them is.
+// lists and models hold the rules for model listings and model descriptions.
 var (
 	lists = map[dragoman.Dialect]func(object){
 		dialectname.OpenAIChat: openaiModels, dialectname.Anthropic: anthropicModels, dialectname.Gemini: geminiModels, dialectname.Ollama: ollamaModels,
@@ -44,12 +43,12 @@ func anthropicModels(r object) {
 	r.flag("has_more")
 	for key, want := range map[string]string{"first_id": first, "last_id": last} {
 		if id, _ := r.textOrNull(key); id != want {
-			r.bad(key, "%q, the list has %q", id, want)
+			r.bad(key, "%q, but the list has %q", id, want)
 		}
 	}
 }
 
-// responsesItems are what a response was asked with.
+// responsesItems checks the input items of a response.
 func responsesItems(r object) {
 	r.is("object", "list")
 	for _, item := range r.objects("data") {
@@ -103,15 +102,15 @@ func deletedResponse(r object) {
 	r.filled("id")
 	r.is("object", "response")
 	if !r.flag("deleted") {
-		r.bad("deleted", "false in an answer that is no error")
+		r.bad("deleted", "false in a successful response")
 	}
 }
 
-// time is a moment as RFC 3339 writes it.
+// time checks a time in RFC 3339 format.
 func (o object) time(key string) {
 	if at := o.str(key); o.c.err == nil {
 		if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
-			o.bad(key, "%q is no time of RFC 3339", at)
+			o.bad(key, "%q is not an RFC 3339 time", at)
 		}
 	}
 }

@@ -6,7 +6,7 @@ func ollamaWhole(r object) {
 	var s ollamaStream
 	s.line(r)
 	if s.over == "" {
-		r.bad("done", "false in a whole answer")
+		r.bad("done", "false in a response that is not streamed")
 	}
 }
 
@@ -40,7 +40,7 @@ func (s *ollamaStream) line(r object) {
 		s.model = model
 	}
 	if model != s.model {
-		r.bad("model", "%q, the first line has %q", model, s.model)
+		r.bad("model", "%q, but the first line has %q", model, s.model)
 	}
 	r.time("created_at")
 	m := r.obj("message")
@@ -50,14 +50,14 @@ func (s *ollamaStream) line(r object) {
 	if m.has("tool_calls") {
 		list := m.objects("tool_calls")
 		if len(list) == 0 {
-			m.bad("tool_calls", "empty: leave it out")
+			m.bad("tool_calls", "empty: omit the field")
 		}
 		for _, c := range list {
 			s.call(c)
 		}
 	}
 	if r.flag("done") {
-		r.filled("done_reason") // an open string, of which the server itself has four
+		r.filled("done_reason") // an open string; Ollama uses four values
 		r.counts(ollamaCounters...)
 		if r.has("prompt_eval_count") {
 			r.partOf("prompt_eval_cached_count", r.tokens("prompt_eval_count"), "prompt")

@@ -1,7 +1,7 @@
 package emitcheck
 
-// openaiError is the error object of both of OpenAI's dialects: all four members,
-// null where there is nothing to say.
+// openaiError checks the error object of both OpenAI dialects. It has all four fields, null if
+// there is no value.
 func openaiError(e object) {
 	e.filled("message")
 	e.filled("type")
@@ -9,13 +9,12 @@ func openaiError(e object) {
 	e.textOrNull("code")
 }
 
-// finishReasons are OpenAI's, and one that it does not have: "error". It is OpenRouter's
-// word for an answer that failed behind its status, every client reads the member as an
-// open string, and all of the others would be untrue, the more so those after which a
-// client runs calls.
+// finishReasons lists the OpenAI finish reasons, and "error", which is from OpenRouter and
+// means that the response failed after its status. All clients read the field as an open
+// string, and any other reason would be wrong, especially one after which a client runs calls.
 var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call", "error"}
 
-// openaiTiers are the service tiers of both of OpenAI's dialects.
+// openaiTiers lists the service tiers of both OpenAI dialects.
 var openaiTiers = []string{"auto", "default", "flex", "scale", "priority", "fast"}
 
 // cutShort reports whether a finish reason explains arguments that end early.
@@ -26,7 +25,7 @@ func cutShort(reason string) bool {
 func chatWhole(r object) {
 	chatEnvelope(r, "chat.completion")
 	if u, ok := r.m["usage"]; ok && u == nil {
-		r.bad("usage", "null in a whole answer")
+		r.bad("usage", "null in a response that is not streamed")
 	}
 	chatUsage(r)
 	choices := r.objects("choices")
@@ -48,7 +47,7 @@ func chatWhole(r object) {
 		if m.has("tool_calls") {
 			list := m.objects("tool_calls")
 			if n = len(list); n == 0 {
-				m.bad("tool_calls", "empty: leave it out")
+				m.bad("tool_calls", "empty: omit the field")
 			}
 			for _, call := range list {
 				calls.add(call, "id")
@@ -56,7 +55,7 @@ func chatWhole(r object) {
 				f := call.obj(kind)
 				f.called()
 				if s := f.str(payload); payload == "arguments" && !cutShort(finish) && !isObject(s) {
-					f.bad(payload, "%.80q is not the text of a JSON object", s)
+					f.bad(payload, "%.80q is not a JSON object", s)
 				}
 			}
 		}
@@ -72,40 +71,39 @@ func chatWhole(r object) {
 	}
 }
 
-// untold judges a whole answer to a client that has told functions, and no tools.
-func untold(body []byte) error {
+// legacyClient checks a whole response to a client that sent functions and no tools.
+func legacyClient(body []byte) error {
 	c := &check{}
 	for _, ch := range c.root(body).objects("choices") {
 		if m := ch.obj("message"); m.has("tool_calls") {
-			m.bad("tool_calls", "for a client that has told functions and no tools")
+			m.bad("tool_calls", "for a client that sent functions and no tools")
 		}
 	}
 	return c.err
 }
 
-// legacyCall is the one call that an answer may hold in the form that came before tools; nil
-// where there is none.
+// legacyCall is the single call of a response in the format before tools. Nil means no call.
 type legacyCall struct{ args []byte }
 
-// finished judges a choice at its end: clients of the old form look for the call where its
-// finish_reason says so. One that was forced ends with "stop".
+// finished checks a choice at its end. Clients of the old format look for the call only if the
+// finish_reason is function_call; a forced call ends with "stop".
 func (l *legacyCall) finished(ch object, finish string, calls int) {
 	switch {
 	case l == nil:
 		if finish == "function_call" {
-			ch.value("finish_reason", "function_call without one")
+			ch.value("finish_reason", "function_call without a call")
 		}
 	case calls > 0:
-		ch.value("", "a function_call beside tool_calls")
+		ch.value("", "a function_call together with tool_calls")
 	case cutShort(finish):
 	case finish != "function_call" && finish != "stop":
-		ch.value("finish_reason", "%q beside a function_call", finish)
+		ch.value("finish_reason", "%q together with a function_call", finish)
 	case !isObject(string(l.args)):
-		ch.value("", "the arguments of the function_call, %.80q, are not the text of a JSON object", l.args)
+		ch.value("", "the arguments of the function_call, %.80q, are not a JSON object", l.args)
 	}
 }
 
-// chatCallKind is the member that a call's type names, and what holds its payload.
+// chatCallKind returns the field that a call's type names, and the field with its payload.
 func chatCallKind(call object) (kind, payload string) {
 	if kind = call.oneOf("type", "function", "custom"); kind == "custom" {
 		return kind, "input"
@@ -120,12 +118,12 @@ func chatEnvelope(r object, kind string) {
 	r.named("model")
 	r.wordOrNull("service_tier", openaiTiers...)
 	if r.has("error") {
-		// Clients end at the mere presence of the member.
-		r.bad("error", "in an answer that is no error")
+		// Clients stop if the field is present at all.
+		r.bad("error", "in a response that is not an error")
 	}
 }
 
-// chatUsage reads the usage where it is told and reports whether it is.
+// chatUsage checks the usage, and reports whether it is present.
 func chatUsage(r object) bool {
 	u, ok := r.objOrNull("usage")
 	if !ok {
@@ -133,7 +131,7 @@ func chatUsage(r object) bool {
 	}
 	in, out, total := u.tokens("prompt_tokens"), u.tokens("completion_tokens"), u.tokens("total_tokens")
 	if total != in+out {
-		u.bad("total_tokens", "%d, want %d and %d", total, in, out)
+		u.bad("total_tokens", "%d, want %d + %d", total, in, out)
 	}
 	if d, ok := u.objOrNull("prompt_tokens_details"); ok {
 		d.counts("cached_tokens", "cache_write_tokens", "audio_tokens")
@@ -155,13 +153,13 @@ type chatStream struct {
 	calls     ids
 	usage     bool
 	failed    bool
-	// unasked: the request did not ask for the usage.
-	unasked bool
-	// untold: the request has functions, and no tools.
-	untold bool
+	// unrequested: the request did not ask for usage.
+	unrequested bool
+	// legacy: the request has functions and no tools.
+	legacy bool
 }
 
-// maxChoices is the most that the API gives.
+// maxChoices is the maximum number of choices in the API.
 const maxChoices = 128
 
 type chatChoice struct {
@@ -190,7 +188,7 @@ func (s *chatStream) next(n int, _ string, data []byte) error {
 	switch {
 	case c.err != nil:
 	case s.failed:
-		r.bad("", "a chunk behind an error")
+		r.bad("", "a chunk after an error")
 	case r.has("error"):
 		openaiError(r.obj("error"))
 		s.failed = true
@@ -222,22 +220,22 @@ func (s *chatStream) chunk(r object) {
 		s.id, s.model, s.created = id, model, created
 	}
 	if id != s.id {
-		r.bad("id", "%q, the first chunk has %q", id, s.id)
+		r.bad("id", "%q, but the first chunk has %q", id, s.id)
 	}
 	if model != s.model || created != s.created {
 		r.value("", "model or created differ from those of the first chunk")
 	}
 	if s.usage {
-		r.bad("", "a chunk behind the usage")
+		r.bad("", "a chunk after the usage")
 	}
 	choices := r.objects("choices")
-	told := chatUsage(r)
+	hasUsage := chatUsage(r)
 	switch {
-	case told && s.unasked:
-		r.bad("usage", "in a stream that was not asked for it")
-	case told && len(choices) > 0:
-		r.bad("usage", "beside choices; it has a chunk of its own")
-	case told:
+	case hasUsage && s.unrequested:
+		r.bad("usage", "in a stream whose request did not ask for it")
+	case hasUsage && len(choices) > 0:
+		r.bad("usage", "together with choices; it has a separate chunk")
+	case hasUsage:
 		for i, ch := range s.choices {
 			if ch.finish == "" {
 				r.bad("usage", "before the finish_reason of choice %d", i)
@@ -255,17 +253,17 @@ func (s *chatStream) chunk(r object) {
 func (s *chatStream) choice(ch object) {
 	i := ch.count("index")
 	if i >= maxChoices {
-		ch.bad("index", "%d; there are at most %d", i, maxChoices)
+		ch.bad("index", "%d, want at most %d", i, maxChoices)
 		return
 	}
 	for len(s.choices) <= i {
-		s.choices = append(s.choices, &chatChoice{}) // they may come in any order
+		s.choices = append(s.choices, &chatChoice{}) // choices may come in any order
 	}
 	state := s.choices[i]
 	first := !state.begun
 	state.begun = true
 	if state.finish != "" {
-		ch.bad("", "choice %d goes on behind its finish_reason", i)
+		ch.bad("", "choice %d continues after its finish_reason", i)
 	}
 	d := ch.obj("delta")
 	if first {
@@ -273,19 +271,19 @@ func (s *chatStream) choice(ch object) {
 	} else if d.has("role") {
 		d.bad("role", "not in the first delta of the choice")
 	}
-	if _, parts := d.m["content"].([]any); !parts || !d.c.kept {
+	if _, parts := d.m["content"].([]any); !parts || !d.c.passThrough {
 		d.maybe("content")
 	}
 	d.maybe("refusal")
 	d.maybe("reasoning_content")
 	d.maybe("reasoning")
 	if d.has("tool_calls") {
-		if s.untold {
-			d.bad("tool_calls", "for a client that has told functions and no tools")
+		if s.legacy {
+			d.bad("tool_calls", "for a client that sent functions and no tools")
 		}
 		list := d.objects("tool_calls")
 		if len(list) == 0 {
-			d.bad("tool_calls", "empty: leave it out")
+			d.bad("tool_calls", "empty: omit the field")
 		}
 		for _, call := range list {
 			s.call(state, call)
@@ -317,37 +315,37 @@ func (s *chatStream) call(choice *chatChoice, call object) {
 	}
 	known := choice.calls[i]
 	if id, ok := call.text("id"); ok && id != known.id {
-		call.bad("id", "%q, the call began as %q", id, known.id)
+		call.bad("id", "%q, but the call started with %q", id, known.id)
 	}
 	if kind, ok := call.text("type"); ok && kind != known.kind {
-		call.bad("type", "%q, the call began as %q", kind, known.kind)
+		call.bad("type", "%q, but the call started with %q", kind, known.kind)
 	}
 	f, ok := call.objOrNull(known.kind)
 	if !ok {
 		if len(call.m) < 2 {
-			call.bad("", "says nothing")
+			call.bad("", "is empty")
 		}
-		return // what vendors put beside it
+		return // a vendor field
 	}
 	if f.has("name") {
-		f.bad("name", "a second time; clients join names")
+		f.bad("name", "repeated; clients concatenate names")
 	}
 	known.args = append(known.args, f.str(known.payload)...)
 }
 
-// function takes a piece of a call in the old form: its name first, once.
+// function checks a fragment of a call in the old format: the name comes first, and once.
 func (ch *chatChoice) function(f object) {
 	args, _ := f.text("arguments")
 	if ch.legacy == nil {
 		f.called()
 		ch.legacy = &legacyCall{}
 	} else if f.has("name") {
-		f.bad("name", "a second time; clients join names")
+		f.bad("name", "repeated; clients concatenate names")
 	}
 	ch.legacy.args = append(ch.legacy.args, args...)
 }
 
-// finished judges a choice at its end.
+// finished checks a choice at its end.
 func (ch *chatChoice) finished(o object) {
 	ch.legacy.finished(o, ch.finish, len(ch.calls))
 	if ch.finish == "tool_calls" && len(ch.calls) == 0 {
@@ -355,7 +353,7 @@ func (ch *chatChoice) finished(o object) {
 	}
 	for i, call := range ch.calls {
 		if call.kind == "function" && !cutShort(ch.finish) && !isObject(string(call.args)) {
-			o.value("", "the arguments of call %d, %.80q, are not the text of a JSON object", i, call.args)
+			o.value("", "the arguments of call %d, %.80q, are not a JSON object", i, call.args)
 		}
 	}
 }

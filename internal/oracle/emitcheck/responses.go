@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// responseRequired are members that the official clients demand of every response
-// object, null where there is nothing to say; those of a type are read below.
+// responseRequired lists fields that the official clients require in every response object,
+// null if there is no value. Typed fields are checked below.
 var responseRequired = []string{"error", "incomplete_details", "instructions", "metadata", "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "usage"}
 
 func responsesWhole(r object) {
@@ -20,7 +20,7 @@ func responsesWhole(r object) {
 	case "completed", "incomplete", "failed", "cancelled", "":
 	default:
 		if stage = underway; r.m["background"] != true {
-			r.bad("status", "%q in an answer that ended", status)
+			r.bad("status", "%q in a response that ended", status)
 		}
 	}
 	var seen, calls ids
@@ -29,20 +29,20 @@ func responsesWhole(r object) {
 		responseItem(item, &calls, stage)
 	}
 	responseEnd(r, status)
-	halves(r, status)
+	completeItems(r, status)
 }
 
-// halves judges the items of a response beside its status: what is complete has no part
-// that is not.
-func halves(r object, status string) {
+// completeItems checks the items of a response against its status: a completed response has no
+// incomplete item.
+func completeItems(r object, status string) {
 	for _, item := range r.objects("output") {
 		if status == "completed" && item.m["status"] == "incomplete" {
-			item.value("status", "incomplete in a response that is completed")
+			item.value("status", "incomplete in a completed response")
 		}
 	}
 }
 
-// responseObject reads what every response object has and returns its status.
+// responseObject checks the fields that every response object has, and returns its status.
 func responseObject(r object) string {
 	if id := r.filled("id"); !responseID.MatchString(id) || len(id) > 64 {
 		r.value("id", "%q does not match %s, or has more than 64 bytes", id, responseID)
@@ -65,21 +65,21 @@ func responseObject(r object) string {
 	return r.oneOf("status", "completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
 }
 
-// responseEnd judges a response that ended: its status, and what goes with it.
+// responseEnd checks a response that ended: its status, and the fields that depend on it.
 func responseEnd(r object, status string) {
 	e, failed := r.objOrNull("error")
 	if failed != (status == "failed") {
-		r.value("error", "does not go with status %q", status)
+		r.value("error", "does not match status %q", status)
 	}
 	if failed {
-		if !e.c.kept {
+		if !e.c.passThrough {
 			e.filled("code")
 			e.filled("message")
 		}
 	}
 	d, incomplete := r.objOrNull("incomplete_details")
 	if incomplete != (status == "incomplete") {
-		r.value("incomplete_details", "does not go with status %q", status)
+		r.value("incomplete_details", "does not match status %q", status)
 	}
 	if incomplete {
 		d.word("reason", "max_output_tokens", "content_filter", "max_messages", "steered")
@@ -88,7 +88,7 @@ func responseEnd(r object, status string) {
 	if u, ok := r.objOrNull("usage"); ok {
 		in, out, total := u.tokens("input_tokens"), u.tokens("output_tokens"), u.tokens("total_tokens")
 		if total != in+out {
-			u.bad("total_tokens", "%d, want %d and %d", total, in, out)
+			u.bad("total_tokens", "%d, want %d + %d", total, in, out)
 		}
 		cached, reasoned := u.obj("input_tokens_details"), u.obj("output_tokens_details")
 		cached.tokens("cached_tokens")
@@ -98,26 +98,26 @@ func responseEnd(r object, status string) {
 	}
 }
 
-// itemPrefixes begin the ids of items: clients keep them and may send them back to
-// OpenAI, which looks at them.
+// itemPrefixes lists the prefixes of item ids. Clients store the ids and may send them back to
+// OpenAI, which checks them.
 var itemPrefixes = map[string]string{"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
 
-// stage is how far an item has come where it stands.
+// stage is the stage of an item in a stream or response.
 type stage int
 
 const (
-	added    stage = iota // and still empty
-	underway              // in a response that is worked at in the background
-	finished              // and complete
+	added    stage = iota // added and still empty
+	underway              // in a background response that is in progress
+	finished              // complete
 )
 
-// responseID and itemID are what ids are made of.
+// responseID and itemID are the patterns of ids.
 var (
 	responseID = regexp.MustCompile(`^resp_[a-zA-Z0-9_-]+$`)
 	itemID     = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
-// responseItem reads an item.
+// responseItem checks an item.
 func responseItem(item object, calls *ids, at stage) {
 	typ := item.filled("type")
 	if id, _ := item.m["id"].(string); !strings.HasPrefix(id, itemPrefixes[typ]) || len(id) > 64 {
@@ -137,7 +137,7 @@ func responseItem(item object, calls *ids, at stage) {
 		item.called()
 		status := itemStatus(item, at)
 		if s := item.str("arguments"); at == finished && status != "incomplete" && !isObject(s) {
-			item.value("arguments", "%.80q is not the text of a JSON object", s)
+			item.value("arguments", "%.80q is not a JSON object", s)
 		}
 	case "custom_tool_call":
 		calls.add(item, "call_id")
@@ -169,14 +169,14 @@ func itemStatus(item object, at stage) string {
 	}
 }
 
-// ofProgram reports whether a program that the server runs has made a call. Such a call
-// stays in progress until it is answered, though nothing is added to it.
+// ofProgram reports whether a program that the server runs made a call. Such a call stays in
+// progress until it has a result, although nothing is added to it.
 func ofProgram(item object) bool {
 	caller, _ := item.m["caller"].(map[string]any)
 	return item.m["type"] == "function_call" && caller["type"] == "program"
 }
 
-// contentPart reads a part and returns its type and text.
+// contentPart checks a part and returns its type and text.
 func contentPart(p object, types ...string) (typ, text string) {
 	switch typ = p.oneOf("type", types...); typ {
 	case "output_text":
@@ -195,28 +195,28 @@ type responsesStream struct {
 	base
 	began   string // the last of created, queued and in_progress
 	failed  bool   // an error event was sent
-	marked  bool   // [DONE] was
+	marked  bool   // [DONE] was sent
 	seq     int
 	id      string
 	items   []*streamedItem
 	itemIDs ids
 	calls   ids
-	last    []byte // the event that ended it
-	// document judges events by the Open Responses schema; nil means no check.
+	last    []byte // the event that ended the stream
+	// document checks events against the Open Responses schema. Nil means no check.
 	document *Document
 }
 
-// streamedItem is an item that was added.
+// streamedItem is an item that was added to the stream.
 type streamedItem struct {
 	id, typ  string
 	callID   string
-	name     string          // of a call
-	parts    []*streamedPart // of the content
-	sums     []*streamedPart // of the summary
-	payload  strings.Builder // of a call
+	name     string          // name of a call
+	parts    []*streamedPart // parts of the content
+	sums     []*streamedPart // parts of the summary
+	payload  strings.Builder // payload of a call
 	done     bool
-	payloads *string // the whole payload, when it is done
-	item     any     // as it is done
+	payloads *string // the complete payload, once it is done
+	item     any     // the item in output_item.done
 }
 
 type streamedPart struct {
@@ -233,7 +233,7 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 			c.bad("", "[DONE] before response.completed, .incomplete or .failed")
 		}
 		if s.marked {
-			c.bad("", "[DONE] a second time")
+			c.bad("", "a second [DONE]")
 		}
 		s.marked = true
 		return c.err
@@ -250,7 +250,7 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 	}
 	s.seq++
 	if e.has("error") {
-		e.bad("error", "clients end at the mere presence of the member")
+		e.bad("error", "clients stop if the field is present at all")
 	}
 	if c.err == nil {
 		s.event(e, name)
@@ -293,7 +293,7 @@ func (s *responsesStream) event(e object, name string) {
 		return
 	}
 	if s.began != "response.in_progress" || s.failed {
-		e.bad("", "before response.in_progress, or behind an error")
+		e.bad("", "before response.in_progress, or after an error")
 		return
 	}
 	switch name {
@@ -302,7 +302,7 @@ func (s *responsesStream) event(e object, name string) {
 	case "response.output_item.done":
 		s.itemDone(e)
 	case "response.audio.delta", "response.audio.transcript.delta":
-		e.filled("delta") // of no item: there is one voice
+		e.filled("delta") // belongs to no item
 	case "response.audio.done", "response.audio.transcript.done":
 	default:
 		if it := s.item(e); it != nil {
@@ -311,14 +311,14 @@ func (s *responsesStream) event(e object, name string) {
 	}
 }
 
-// beginnings are the events at the start, in their order.
+// beginnings lists the events at the start, in order.
 var beginnings = []string{"", "response.created", "response.queued", "response.in_progress"}
 
-// begins takes the events at the start: created, or queued, or both, which only a response
-// in the background says; then in_progress.
+// begins checks the events at the start: created or queued or both, then in_progress. Only a
+// background response is queued.
 func (s *responsesStream) begins(e object, name string) {
 	if slices.Index(beginnings, name) <= slices.Index(beginnings, s.began) || name == "response.in_progress" && s.began == "" {
-		e.bad("", "out of place: created, then in_progress, then items")
+		e.bad("", "out of order: want created, then in_progress, then items")
 	}
 	s.began = name
 	r := e.obj("response")
@@ -340,33 +340,32 @@ func (s *responsesStream) sameID(r object) {
 		s.id = id
 	}
 	if id != s.id {
-		r.bad("id", "%q, it began as %q", id, s.id)
+		r.bad("id", "%q, but the response started with %q", id, s.id)
 	}
 }
 
-// terminal takes the event that ends the response. What it says must be what was
-// streamed.
+// terminal checks the event that ends the response. It must agree with the streamed items.
 func (s *responsesStream) terminal(e object, name string) {
 	s.over = name
 	if name != "response.failed" && (s.failed || s.began != "response.in_progress") {
-		e.bad("", "behind an error, or before response.in_progress")
+		e.bad("", "after an error, or before response.in_progress")
 	}
 	r := e.obj("response")
 	status := responseObject(r)
-	// There is no event for what was cancelled.
+	// There is no event for a canceled response.
 	if want := strings.TrimPrefix(name, "response."); status != want && !(status == "cancelled" && want == "incomplete") {
 		r.value("status", "%q in %s", status, name)
 	}
 	s.sameID(r)
 	responseEnd(r, status)
-	halves(r, status)
+	completeItems(r, status)
 	output := r.list("output")
 	if len(output) != len(s.items) {
 		r.bad("output", "%d items, %d were streamed", len(output), len(s.items))
 		return
 	}
 	for i, it := range s.items {
-		if name == "response.failed" { // amid an item: what it came to is told, as far as it came
+		if name == "response.failed" { // an item may be incomplete
 			continue
 		}
 		if !it.done {
@@ -377,7 +376,7 @@ func (s *responsesStream) terminal(e object, name string) {
 	}
 }
 
-// sameItem compares items. Encrypted content may be encrypted anew each time.
+// sameItem compares items. Encrypted content may differ each time.
 func sameItem(a, b any) bool {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)
@@ -420,7 +419,7 @@ func (s *responsesStream) added(e object) {
 	}
 }
 
-// item is the open item of an event.
+// item returns the open item of an event.
 func (s *responsesStream) item(e object) *streamedItem {
 	n := e.count("output_index")
 	if n >= len(s.items) {
@@ -433,7 +432,7 @@ func (s *responsesStream) item(e object) *streamedItem {
 		return nil
 	}
 	if id, ok := e.text("item_id"); ok && id != it.id {
-		e.bad("item_id", "%q, it was added as %q", id, it.id)
+		e.bad("item_id", "%q, but the item was added as %q", id, it.id)
 	}
 	return it
 }
@@ -445,14 +444,14 @@ func (s *responsesStream) itemDone(e object) {
 	}
 	item := e.obj("item")
 	if id, _ := item.m["id"].(string); id != it.id || item.filled("type") != it.typ {
-		item.bad("", "it was added as %s %q", it.typ, it.id)
+		item.bad("", "the item was added as %s %q", it.typ, it.id)
 	}
-	// That of a search for tools is made up anew.
+	// The call_id of a tool search is generated again each time.
 	if id, _ := item.maybe("call_id"); id != it.callID && it.typ != "tool_search_call" {
-		item.value("call_id", "%q, it was added with %q", id, it.callID)
+		item.value("call_id", "%q, but the item was added with %q", id, it.callID)
 	}
 	if name, _ := item.m["name"].(string); name != it.name && (it.typ == "function_call" || it.typ == "custom_tool_call") {
-		item.value("name", "%q, it was added as %q", name, it.name)
+		item.value("name", "%q, but the item was added as %q", name, it.name)
 	}
 	var calls ids
 	responseItem(item, &calls, finished)
@@ -466,13 +465,13 @@ func (s *responsesStream) itemDone(e object) {
 			it.whole(item, "content", it.parts)
 		}
 	case "function_call":
-		it.paid(item, "arguments")
+		it.payloadDone(item, "arguments")
 	case "custom_tool_call":
-		it.paid(item, "input")
+		it.payloadDone(item, "input")
 	}
 }
 
-// whole compares the parts of an item that is done with those that were streamed.
+// whole compares the parts of a done item with the streamed parts.
 func (it *streamedItem) whole(item object, key string, streamed []*streamedPart) {
 	parts := item.objects(key)
 	if len(parts) != len(streamed) {
@@ -490,25 +489,25 @@ func (it *streamedItem) whole(item object, key string, streamed []*streamedPart)
 	}
 }
 
-// paid compares the payload of a call with what was streamed.
-func (it *streamedItem) paid(item object, key string) {
+// payloadDone compares the payload of a done call with the streamed payload.
+func (it *streamedItem) payloadDone(item object, key string) {
 	if it.payloads == nil {
-		item.bad(key, "no event told that it is done")
+		item.bad(key, "missing its done event")
 		return
 	}
 	if *it.payloads != item.str(key) {
-		item.bad(key, "differs from what was done")
+		item.bad(key, "differs from its done event")
 	}
 }
 
-// textEvents are the events of texts in parts: the type of the part, by the name
-// between "response." and ".delta".
+// textEvents maps the name of a text event, between "response." and ".delta", to the type of
+// its part.
 var textEvents = map[string]string{"output_text": "output_text", "refusal": "refusal", "reasoning_text": "reasoning_text", "reasoning_summary_text": "summary_text"}
 
-// event takes an event of an open item.
+// event checks an event of an open item.
 func (it *streamedItem) event(e object, name string) {
 	what, step := cutLast(strings.TrimPrefix(name, "response."))
-	if what == "shell_call_command" { // which names no item but by its index
+	if what == "shell_call_command" { // identifies its item only by index
 		e.count("command_index")
 	} else {
 		e.filled("item_id")
@@ -534,15 +533,14 @@ func (it *streamedItem) event(e object, name string) {
 	}
 }
 
-// ofServer takes the events of tools that the server runs, which stand below the
-// type of their item.
+// ofServer checks the events of hosted tools, whose names start with the type of the item.
 func (it *streamedItem) ofServer(e object, what string) {
 	if !strings.HasPrefix(what, strings.TrimSuffix(it.typ, "_call")) {
-		e.bad("type", "an event that a %s does not have", it.typ)
+		e.bad("type", "unknown event of a %s", it.typ)
 	}
 }
 
-// cutLast cuts a name at its last dot.
+// cutLast splits a name at its last dot.
 func cutLast(name string) (what, step string) {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 {
@@ -551,7 +549,7 @@ func cutLast(name string) (what, step string) {
 	return name[:i], name[i+1:]
 }
 
-// parted returns the parts that an event is about, and the member with its index.
+// parted returns the parts that an event is about, and the field with its index.
 func (it *streamedItem) parted(summary bool) (parts *[]*streamedPart, key string) {
 	if summary {
 		return &it.sums, "summary_index"
@@ -571,7 +569,7 @@ func (it *streamedItem) part(e object, what, step string) {
 		types = []string{"summary_text"}
 	}
 	if it.typ != "message" && it.typ != "reasoning" || summary && it.typ != "reasoning" {
-		e.bad("type", "in a %s", it.typ)
+		e.bad("type", "not allowed in a %s", it.typ)
 		return
 	}
 	typ, text := contentPart(p, types...)
@@ -598,7 +596,7 @@ func (it *streamedItem) part(e object, what, step string) {
 	open.done = true
 }
 
-// open is the open part that an event of a type of parts is about.
+// open returns the open part that an event is about.
 func (it *streamedItem) open(e object, typ string) *streamedPart {
 	parts, key := it.parted(typ == "summary_text")
 	n := e.count(key)
@@ -608,7 +606,7 @@ func (it *streamedItem) open(e object, typ string) *streamedPart {
 	}
 	p := (*parts)[n]
 	if p.typ != typ {
-		e.bad("type", "in a part of type %s", p.typ)
+		e.bad("type", "not allowed in a part of type %s", p.typ)
 		return nil
 	}
 	return p
@@ -641,7 +639,7 @@ func (it *streamedItem) text(e object, typ, step string) {
 
 func (it *streamedItem) payloadEvent(e object, typ, key, step string) {
 	if it.typ != typ {
-		e.bad("type", "in a %s", it.typ)
+		e.bad("type", "not allowed in a %s", it.typ)
 	}
 	if it.payloads != nil {
 		e.bad("", "the %s is done", key)

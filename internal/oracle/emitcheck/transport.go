@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Transport is the way of a client to a server that is judged as [Handler] judges it: by what
-// the client reads. Of an answer that is closed before its end, what was read must be in order.
+// Transport is a client transport that checks responses like [Handler], by what the client
+// reads. If the client closes a response before its end, the bytes read so far must be valid.
 func Transport(next http.RoundTripper, o Options) http.RoundTripper {
 	return &transport{next, o}
 }
@@ -30,17 +30,17 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections is for [http.Client.CloseIdleConnections].
+// CloseIdleConnections implements the method that [http.Client.CloseIdleConnections] calls.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// judgedBody is an answer that is judged as it is read.
+// judgedBody is a response body that is checked while it is read.
 type judgedBody struct {
 	io.ReadCloser
-	mu    sync.Mutex // it may be closed while it is read
+	mu    sync.Mutex // may be closed while it is read
 	trial *trial
 	over  bool
 }

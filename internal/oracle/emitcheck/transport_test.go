@@ -12,12 +12,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// tripped is what a request gets that is sent.
+// tripped is a transport that is a function.
 type tripped func(*http.Request) (*http.Response, error)
 
 func (t tripped) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// sentTo answers requests by a handler.
+// sentTo returns a transport that calls a handler.
 func sentTo(h http.Handler) tripped {
 	return func(r *http.Request) (*http.Response, error) {
 		rec := httptest.NewRecorder()
@@ -26,7 +26,8 @@ func sentTo(h http.Handler) tripped {
 	}
 }
 
-// seenByClient is what a client's judge says of an answer that is read to its end.
+// seenByClient returns the violations that a client transport reports for a response that is read
+// to its end.
 func seenByClient(server http.Handler, r *http.Request, d *emitcheck.Document) (found []*emitcheck.Violation) {
 	judge := emitcheck.Transport(sentTo(server), emitcheck.Options{Document: d, Report: func(v *emitcheck.Violation) { found = append(found, v) }})
 	resp, err := judge.RoundTrip(r)
@@ -38,22 +39,22 @@ func seenByClient(server http.Handler, r *http.Request, d *emitcheck.Document) (
 	return found
 }
 
-func TestAClientsJudgeHearsOfAnAnswerWhatTheClientReads(t *testing.T) {
+func TestTransportChecksWhatClientReads(t *testing.T) {
 	cut := errors.New("the connection broke")
 	for name, tc := range map[string]struct {
 		body  string
 		fails error
-		leave int  // after so many bytes; 0: it reads all there is
-		gone  bool // its context has ended
+		leave int  // the client stops after so many bytes; 0 means it reads all
+		gone  bool // the context of the client has ended
 		rule  string
 	}{
-		"all of it":                      {body: msgStart + textStart + textDelta + stop0 + msgDelta + msgStop},
-		"all of it, without an end":      {body: msgStart + textStart, rule: "no end"},
-		"a part":                         {body: msgStart + textStart + textDelta, leave: 10},
-		"a part that is not in order":    {body: msgStart + textDelta, leave: len(msgStart + textDelta), rule: "is not open"},
-		"what comes before it breaks":    {body: msgStart + textStart, fails: cut, rule: "broken off"},
-		"what comes before it is ended":  {body: msgStart + textStart, fails: io.ErrUnexpectedEOF, rule: "broken off"},
-		"what comes before it goes away": {body: msgStart + textStart, fails: cut, gone: true},
+		"the whole response":        {body: msgStart + textStart + textDelta + stop0 + msgDelta + msgStop},
+		"a response without an end": {body: msgStart + textStart, rule: "no end"},
+		"a valid part":              {body: msgStart + textStart + textDelta, leave: 10},
+		"an invalid part":           {body: msgStart + textDelta, leave: len(msgStart + textDelta), rule: "is not open"},
+		"a broken connection":       {body: msgStart + textStart, fails: cut, rule: "aborted without an error"},
+		"an unexpected end":         {body: msgStart + textStart, fails: io.ErrUnexpectedEOF, rule: "aborted without an error"},
+		"a disconnected client":     {body: msgStart + textStart, fails: cut, gone: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
@@ -86,7 +87,7 @@ func TestAClientsJudgeHearsOfAnAnswerWhatTheClientReads(t *testing.T) {
 				got = string(b)
 			}
 			_ = resp.Body.Close()
-			_ = resp.Body.Close() // which says nothing new
+			_ = resp.Body.Close() // reports nothing new
 			if !strings.HasPrefix(tc.body, got) || !errors.Is(err, tc.fails) {
 				t.Errorf("%q %v", got, err)
 			}
@@ -98,16 +99,16 @@ func TestAClientsJudgeHearsOfAnAnswerWhatTheClientReads(t *testing.T) {
 	}
 }
 
-func TestAClientsJudgeLeavesFailuresAndIdleConnectionsToItsTransport(t *testing.T) {
-	fails := errors.New("nobody there")
+func TestTransportForwardsErrorsAndIdleConnections(t *testing.T) {
+	fails := errors.New("connection refused")
 	judge := emitcheck.Transport(&idling{err: fails}, emitcheck.Options{Report: func(v *emitcheck.Violation) { t.Error(v) }})
-	if _, err := judge.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/models", nil)); !errors.Is(err, fails) { //nolint:bodyclose // there is none
+	if _, err := judge.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/models", nil)); !errors.Is(err, fails) { //nolint:bodyclose // no response
 		t.Error(err)
 	}
 	next := &idling{}
 	(&http.Client{Transport: emitcheck.Transport(next, emitcheck.Options{})}).CloseIdleConnections()
 	if next.closed != 1 {
-		t.Error("its connections stay open")
+		t.Error("idle connections stay open")
 	}
 }
 
@@ -120,7 +121,7 @@ type idling struct {
 func (i *idling) RoundTrip(*http.Request) (*http.Response, error) { return nil, i.err }
 func (i *idling) CloseIdleConnections()                           { i.closed++ }
 
-// breaking is where an answer breaks off.
+// breaking is a reader that fails.
 type breaking struct{ err error }
 
 func (b breaking) Read([]byte) (int, error) { return 0, b.err }

@@ -10,60 +10,60 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// trial is one answer that is being judged.
+// trial is one response that is being checked.
 type trial struct {
 	r        *http.Request
-	asked    asked
-	heard    *heard
+	expected expectation
+	body     *requestCopy
 	document *Document
 	report   func(*Violation)
 
 	status int
 	header http.Header
-	answer answer
+	check  responseCheck
 	err    error
 	seen   []byte
 }
 
-// answer judges the bytes of an answer, and its end.
-type answer interface {
+// responseCheck checks the bytes of a response, and its end.
+type responseCheck interface {
 	add(p []byte) error
 	end() error
 }
 
-// newTrial is that of the answer to a request, which is to be sent on as the second result.
+// newTrial returns the trial of the response to a request, and the request to pass on.
 func newTrial(r *http.Request, o Options) (*trial, *http.Request) {
-	t := &trial{r: r, asked: whatIsAsked(r), document: o.Document, report: o.Report}
-	if t.asked.form == byBody && r.Body != nil {
-		t.heard = &heard{ReadCloser: r.Body}
-		again := *r
-		again.Body = t.heard
-		r = &again
+	t := &trial{r: r, expected: expect(r), document: o.Document, report: o.Report}
+	if t.expected.form == byBody && r.Body != nil {
+		t.body = &requestCopy{ReadCloser: r.Body}
+		forwarded := *r
+		forwarded.Body = t.body
+		r = &forwarded
 	}
 	return t, r
 }
 
-// begin finds out who judges the answer, when its status is there.
+// begin chooses the checks when the status is known.
 func (t *trial) begin(status int, h http.Header) {
 	if t.status != 0 {
 		return
 	}
 	t.status, t.header = status, h.Clone()
-	t.answer, t.err = t.judge()
+	t.check, t.err = t.judge()
 }
 
-func (t *trial) judge() (answer, error) {
+func (t *trial) judge() (responseCheck, error) {
 	if how := t.header.Get("Content-Encoding"); how != "" {
-		return unjudged{}, fmt.Errorf("it is packed with %q, which nobody has asked for", how)
+		return unjudged{}, fmt.Errorf("content encoding %q, which the request did not ask for", how)
 	}
-	a := &t.asked
+	a := &t.expected
 	switch {
 	case a.form == own, t.status >= 300 && t.status < 400:
 		return unjudged{}, nil
 	case t.status >= 400:
 		return t.inOne(t.failure), nil
-	case t.heard != nil && !a.take(t.heard.bytes(t.r.Header.Get("Content-Encoding"))):
-		return unjudged{}, errors.New("it is no error, and the request is no JSON object, or too long to be told")
+	case t.body != nil && !a.take(t.body.bytes(t.r.Header.Get("Content-Encoding"))):
+		return unjudged{}, errors.New("a successful response to a request that is not a JSON object, or too long to parse")
 	}
 	switch a.form {
 	case whole:
@@ -77,24 +77,24 @@ func (t *trial) judge() (answer, error) {
 	}
 }
 
-// failure judges an error. One of Gemini's has the form of what was asked for: it is an
-// array where the stream is one.
+// failure checks an error. A Gemini error has the form that the request asked for: it is in an
+// array if the stream would be one.
 func (t *trial) failure(body []byte) error {
-	if err := Error(t.asked.dialect, t.status, t.header, body); err != nil {
+	if err := Error(t.expected.dialect, t.status, t.header, body); err != nil {
 		return err
 	}
-	if inArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}); inArray != t.asked.array {
-		return fmt.Errorf("an error in an array: %v, and what was asked for is one: %v", inArray, t.asked.array)
+	if inArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}); inArray != t.expected.array {
+		return fmt.Errorf("error in an array: %v, but the request asks for an array: %v", inArray, t.expected.array)
 	}
 	return nil
 }
 
 func (t *trial) whole(body []byte) error {
-	err := Whole(t.asked.dialect, t.status, t.header, body)
-	if err == nil && t.asked.legacy {
-		err = untold(body)
+	err := Whole(t.expected.dialect, t.status, t.header, body)
+	if err == nil && t.expected.legacy {
+		err = legacyClient(body)
 	}
-	if err == nil && t.asked.dialect == dialectname.OpenAIResponses && t.document != nil {
+	if err == nil && t.expected.dialect == dialectname.OpenAIResponses && t.document != nil {
 		err = t.document.Whole(body)
 	}
 	return err
@@ -102,30 +102,30 @@ func (t *trial) whole(body []byte) error {
 
 func (t *trial) listed(body []byte) error {
 	if t.status != http.StatusOK {
-		return fmt.Errorf("status %d: an answer has status 200", t.status)
+		return fmt.Errorf("status %d, want 200", t.status)
 	}
-	if err := headers(t.asked.dialect, t.header, "application/json"); err != nil {
+	if err := headers(t.expected.dialect, t.header, "application/json"); err != nil {
 		return err
 	}
 	c := &check{}
-	t.asked.rules(c.root(body))
+	t.expected.rules(c.root(body))
 	return c.err
 }
 
-func (t *trial) stream() (answer, error) {
+func (t *trial) stream() (responseCheck, error) {
 	if t.status != http.StatusOK {
-		return unjudged{}, fmt.Errorf("status %d: a stream has status 200", t.status)
+		return unjudged{}, fmt.Errorf("status %d, want 200 for a stream", t.status)
 	}
-	j, err := judgeOf(t.asked.dialect)
+	j, err := judgeOf(t.expected.dialect)
 	if err != nil {
 		return unjudged{}, err
 	}
 	if c, ok := j.(*chatStream); ok {
-		c.unasked, c.untold = !t.asked.usage, t.asked.legacy
+		c.unrequested, c.legacy = !t.expected.usage, t.expected.legacy
 	}
-	if t.asked.dialect == dialectname.Gemini { // the request says which form it has
+	if t.expected.dialect == dialectname.Gemini { // the request determines the form
 		want := "text/event-stream"
-		if t.asked.array {
+		if t.expected.array {
 			want = "application/json"
 		}
 		if err := contentType(t.header, want); err != nil {
@@ -135,7 +135,7 @@ func (t *trial) stream() (answer, error) {
 	if r, ok := j.(*responsesStream); ok {
 		r.document = t.document
 	}
-	return &streaming{Checker: newChecker(t.asked.dialect, t.header, j), judge: j, document: t.document}, nil
+	return &streaming{Checker: newChecker(t.expected.dialect, t.header, j), judge: j, document: t.document}, nil
 }
 
 func (t *trial) take(p []byte) {
@@ -145,21 +145,21 @@ func (t *trial) take(p []byte) {
 	if t.seen = append(t.seen, p...); len(t.seen) > 2*maxSeen {
 		t.seen = append(t.seen[:0], t.seen[len(t.seen)-maxSeen:]...)
 	}
-	t.err = t.answer.add(p)
+	t.err = t.check.add(p)
 }
 
-// maxSeen is how much of an answer a violation shows.
+// maxSeen limits the bytes of a response in a violation.
 const maxSeen = 4 << 10
 
-// end judges the end of an answer, if somebody is there to hear it, and reports what was
-// wrong with all of it.
+// end checks the end of a response, unless the client disconnected, and reports the first
+// violation.
 func (t *trial) end(left, aborted bool) {
 	switch {
-	case t.err != nil, t.asked.form == own, left:
+	case t.err != nil, t.expected.form == own, left:
 	case aborted:
-		t.err = errors.New("it is broken off without a word")
+		t.err = errors.New("the response was aborted without an error")
 	default:
-		t.err = t.answer.end()
+		t.err = t.check.end()
 	}
 	if t.err != nil {
 		t.report(t.violation())
@@ -168,28 +168,28 @@ func (t *trial) end(left, aborted bool) {
 
 func (t *trial) violation() *Violation {
 	return &Violation{
-		Method: t.r.Method, Path: t.r.URL.Path, Dialect: t.asked.dialect, Model: t.asked.model,
+		Method: t.r.Method, Path: t.r.URL.Path, Dialect: t.expected.dialect, Model: t.expected.model,
 		Status: t.status, Header: t.header, Err: t.err, Body: t.seen[max(0, len(t.seen)-maxSeen):],
 	}
 }
 
-// unjudged is an answer that has no rules.
+// unjudged is a response without rules.
 type unjudged struct{}
 
 func (unjudged) add([]byte) error { return nil }
 func (unjudged) end() error       { return nil }
 
-// inOne is an answer that is judged when all of it is there.
+// inOne is a response that is checked when it is complete.
 type inOne struct {
 	body []byte
 	by   func(body []byte) error
 }
 
-func (t *trial) inOne(by func([]byte) error) answer { return &inOne{by: by} }
+func (t *trial) inOne(by func([]byte) error) responseCheck { return &inOne{by: by} }
 
 func (a *inOne) add(p []byte) error {
 	if len(a.body)+len(p) > maxBody {
-		return fmt.Errorf("more than %d bytes, which is too long to be judged", maxBody)
+		return fmt.Errorf("more than %d bytes, too long to check", maxBody)
 	}
 	a.body = append(a.body, p...)
 	return nil
@@ -197,7 +197,7 @@ func (a *inOne) add(p []byte) error {
 
 func (a *inOne) end() error { return a.by(a.body) }
 
-// streaming is an answer that is judged as it comes.
+// streaming is a response that is checked while it arrives.
 type streaming struct {
 	*Checker
 	judge    judge
@@ -217,7 +217,7 @@ func (a *streaming) end() error {
 	return err
 }
 
-// Line is a violation as one line of a log.
+// Line returns a violation as one line of a log.
 func (v *Violation) Line() string {
 	return strings.ReplaceAll(v.Error(), "\n", " ") + fmt.Sprintf(": …%q", v.Body[max(0, len(v.Body)-500):])
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// check keeps the first rule that is broken, with its place.
+// check stores the first broken rule, with its place.
 type check struct {
-	// where names the event or line; empty for a whole body.
+	// where is the event or line; empty for a whole body.
 	where string
-	// kept: rules of values that a codec keeps as another server sent them do not
-	// count.
-	kept bool
-	err  error
+	// passThrough: rules about values that a codec passes through from another server do not apply.
+	passThrough bool
+	err         error
 }
 
 func (c *check) bad(at, rule string, args ...any) {
@@ -37,9 +36,9 @@ func (c *check) bad(at, rule string, args ...any) {
 	c.err = fmt.Errorf("%s%s", place, fmt.Sprintf(rule, args...))
 }
 
-// root reads a body or the data of an event, which is an object.
+// root parses a body or the data of an event, which must be an object.
 func (c *check) root(data []byte) object {
-	v, err := parse(data, jsontext.AllowDuplicateNames(c.kept), jsontext.AllowInvalidUTF8(c.kept))
+	v, err := parse(data, jsontext.AllowDuplicateNames(c.passThrough), jsontext.AllowInvalidUTF8(c.passThrough))
 	if err != nil {
 		c.bad("", "not JSON: %v", err)
 	}
@@ -50,16 +49,16 @@ func (c *check) root(data []byte) object {
 	return object{c: c, m: m}
 }
 
-// parse reads exactly one JSON value: names are unique unless an option allows it,
-// text is UTF-8, numbers keep their digits.
+// parse parses exactly one JSON value. Names are unique unless an option allows duplicates,
+// text is UTF-8, and numbers keep their digits.
 func parse(data []byte, o ...jsontext.Options) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data), o...)
 	v, err := value(d)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // it is returned as it is
-		return nil, fmt.Errorf("more behind the value")
+	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // jsontext returns io.EOF itself
+		return nil, fmt.Errorf("more data after the value")
 	}
 	return v, nil
 }
@@ -113,8 +112,8 @@ func isObject(text string) bool {
 	return err == nil && ok
 }
 
-// object is an object and its place. Reading from one that is missing gives zero
-// values: the first broken rule is on record.
+// object is a JSON object and its path. Reads from a missing object return zero values; the
+// check already has the broken rule.
 type object struct {
 	c  *check
 	at string
@@ -129,10 +128,10 @@ func (o object) bad(key, rule string, args ...any) {
 	o.c.bad(at, rule, args...)
 }
 
-// value is a broken rule of what a codec keeps as another server sent it: which members
-// there are, and what they hold.
+// value reports a broken rule about values that a codec passes through from another server:
+// which fields there are, and their contents.
 func (o object) value(key, rule string, args ...any) {
-	if !o.c.kept {
+	if !o.c.passThrough {
 		o.bad(key, rule, args...)
 	}
 }
@@ -142,7 +141,7 @@ func (o object) has(key string) bool {
 	return ok
 }
 
-// need returns a member that must be there.
+// need returns a required field.
 func (o object) need(key string) (any, bool) {
 	v, ok := o.m[key]
 	if !ok {
@@ -160,7 +159,7 @@ func (o object) str(key string) string {
 	return s
 }
 
-// filled is a string that is not empty.
+// filled returns a string that must not be empty.
 func (o object) filled(key string) string {
 	s := o.str(key)
 	if s == "" {
@@ -175,7 +174,7 @@ func (o object) is(key, want string) {
 	}
 }
 
-// oneOf is a string out of a list.
+// oneOf returns a string that must be one of words.
 func (o object) oneOf(key string, words ...string) string {
 	s := o.str(key)
 	for _, w := range words {
@@ -183,11 +182,11 @@ func (o object) oneOf(key string, words ...string) string {
 			return s
 		}
 	}
-	o.value(key, "%q, which is none of %q", s, words)
+	o.value(key, "%q is not one of %q", s, words)
 	return s
 }
 
-// text is a string that may be absent; null is not a string.
+// text returns a string that may be absent, but not null.
 func (o object) text(key string) (string, bool) {
 	if !o.has(key) {
 		return "", false
@@ -195,7 +194,7 @@ func (o object) text(key string) (string, bool) {
 	return o.str(key), true
 }
 
-// textOrNull must be there.
+// textOrNull returns a required field that is a string or null.
 func (o object) textOrNull(key string) (string, bool) {
 	if v, ok := o.need(key); ok && v == nil {
 		return "", false
@@ -203,7 +202,7 @@ func (o object) textOrNull(key string) (string, bool) {
 	return o.str(key), o.m[key] != nil
 }
 
-// maybe is a string, null or absent.
+// maybe returns a string that may be null or absent.
 func (o object) maybe(key string) (string, bool) {
 	if o.m[key] == nil {
 		return "", false
@@ -220,59 +219,59 @@ func (o object) flag(key string) bool {
 	return b
 }
 
-// count is an integer that is not negative.
+// count returns an integer that must not be negative.
 func (o object) count(key string) int {
 	v, ok := o.need(key)
 	digits, _ := v.(json.Number)
 	n, err := strconv.Atoi(string(digits))
 	if ok && (err != nil || n < 0) {
-		o.value(key, "%v is not an integer from 0", v)
+		o.value(key, "%v is not a non-negative integer", v)
 	}
 	return n
 }
 
-// named is a string that is not empty, unless another server left it so.
+// named returns a string that must not be empty, unless it is from another server.
 func (o object) named(key string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		return o.str(key)
 	}
 	return o.filled(key)
 }
 
-// called is the name of a tool; a codec keeps a call that names none, so that nobody
-// runs it.
+// called checks the name of a tool. A codec keeps a call without a name, so that it does not
+// run.
 func (o object) called() {
-	if !o.c.kept {
+	if !o.c.passThrough {
 		o.filled("name")
 	}
 }
 
-// tokens is a count that a codec keeps as another server told it.
+// tokens returns a count that a codec may pass through from another server.
 func (o object) tokens(key string) int {
-	if o.c.kept {
+	if o.c.passThrough {
 		o.need(key)
 		return 0
 	}
 	return o.count(key)
 }
 
-// partOf judges a count, where it is told, that is part of another.
+// partOf checks a count that is part of another one, if it is present.
 func (o object) partOf(key string, all int, what string) {
 	if o.m[key] != nil && o.tokens(key) > all {
-		o.bad(key, "more than the %d of the %s, which they are part of", all, what)
+		o.bad(key, "more than the %d %s tokens that they are part of", all, what)
 	}
 }
 
-// wordOrNull is a word that may be null or absent.
+// wordOrNull checks a word that may be null or absent.
 func (o object) wordOrNull(key string, words ...string) {
 	if o.m[key] != nil {
 		o.word(key, words...)
 	}
 }
 
-// word is a string out of a list, which a codec keeps as another server said it.
+// word returns a string that must be one of words, unless it is from another server.
 func (o object) word(key string, words ...string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		v, _ := o.need(key)
 		s, _ := v.(string)
 		return s
@@ -280,7 +279,7 @@ func (o object) word(key string, words ...string) string {
 	return o.oneOf(key, words...)
 }
 
-// counts are integers that may be absent.
+// counts checks integers that may be absent.
 func (o object) counts(keys ...string) {
 	for _, k := range keys {
 		if o.has(k) {
@@ -305,7 +304,7 @@ func (o object) obj(key string) object {
 	return object{c: o.c, at: o.at + "/" + key, m: m}
 }
 
-// objOrNull is an object, null or absent.
+// objOrNull returns an object that may be null or absent.
 func (o object) objOrNull(key string) (object, bool) {
 	if o.m[key] == nil {
 		return object{}, false
@@ -322,7 +321,7 @@ func (o object) list(key string) []any {
 	return l
 }
 
-// objects is an array of objects.
+// objects returns an array of objects.
 func (o object) objects(key string) []object {
 	l := o.list(key)
 	out := make([]object, 0, len(l))
@@ -337,11 +336,11 @@ func (o object) objects(key string) []object {
 	return out
 }
 
-// ids are those that must differ from each other.
+// ids is a set of ids that must be unique.
 type ids map[string]bool
 
 func (s *ids) add(o object, key string) string {
-	if o.c.kept {
+	if o.c.passThrough {
 		id, _ := o.m[key].(string)
 		return id
 	}
@@ -350,7 +349,7 @@ func (s *ids) add(o object, key string) string {
 		*s = ids{}
 	}
 	if (*s)[id] {
-		o.value(key, "%q a second time", id)
+		o.value(key, "duplicate %q", id)
 	}
 	(*s)[id] = true
 	return id

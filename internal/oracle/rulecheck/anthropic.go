@@ -13,7 +13,7 @@ var (
 	anthropicID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
-// anthropic knows the rules of Messages.
+// anthropic checks the rules of Messages.
 func (c *checker) anthropic(req map[string]any) {
 	if _, ok := req["max_tokens"].(json.Number); !ok {
 		c.bad("/max_tokens", "required")
@@ -22,7 +22,7 @@ func (c *checker) anthropic(req map[string]any) {
 		for i, v := range sys {
 			b := c.object(at("/system", i), v)
 			if str(b, "type") != "text" || blank(str(b, "text")) {
-				c.bad(at("/system", i), "a system block that is no text, or a blank one")
+				c.bad(at("/system", i), "a system block that is not text, or blank")
 			}
 		}
 	}
@@ -39,18 +39,18 @@ func (c *checker) anthropic(req map[string]any) {
 		c.bad("/tools", "calls in the history, but no tools")
 	}
 	c.namedTools(req, anthropicName, 128)
-	c.budget(req["thinking"], w.said)
+	c.budget(req["thinking"], w.turns)
 	thinking, _ := req["thinking"].(map[string]any)
 	choice, _ := req["tool_choice"].(map[string]any)
 	if typ := str(choice, "type"); str(thinking, "type") == "enabled" && (typ == "any" || typ == "tool") {
-		c.bad("/tool_choice", "a forced call beside a thinking budget")
+		c.bad("/tool_choice", "a forced call together with a thinking budget")
 	}
 	if w.role == "assistant" && c.o.NoPrefill && !w.hosted {
 		c.bad("/messages", "the conversation ends with the assistant")
 	}
 }
 
-// namedTools checks a list of tools with a name each.
+// namedTools checks a list of tools with names.
 func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) {
 	if !has(req, "tools") {
 		if has(req, "tool_choice") {
@@ -67,7 +67,7 @@ func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) 
 		t := c.object(at("/tools", i), v)
 		name, ok := t["name"].(string)
 		if !ok {
-			// Toolsets of the provider are known by their type alone.
+			// Toolsets of the provider have only a type.
 			if typ := str(t, "type"); has(t, "name") || !strings.Contains(typ, "toolset") {
 				c.bad(at("/tools", i), "a tool of type %q without a name", typ)
 			}
@@ -75,14 +75,14 @@ func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) 
 		}
 		c.match(at("/tools", i), "name", name, rule, most)
 		if seen[name] {
-			c.bad(at("/tools", i), "a second tool %q", name)
+			c.bad(at("/tools", i), "duplicate tool %q", name)
 		}
 		seen[name] = true
 	}
 }
 
-// compacted reports whether a message begins with a block that only the server
-// can have given, in place of what was said before.
+// compacted reports whether a message begins with a block that only the server can have
+// created, as a replacement for the messages before it.
 func compacted(m map[string]any) bool {
 	blocks, _ := m["content"].([]any)
 	if len(blocks) == 0 {
@@ -99,15 +99,15 @@ func compacted(m map[string]any) bool {
 
 type anthropicWalk struct {
 	*checker
-	role  string // of the message before
+	role  string // role of the previous message
 	wait  *batch
 	ids   map[string]bool
 	tools bool
-	hosts map[string]string // the places of server tool calls without a result
-	// hosted: the last block is one of a server tool, or unknown.
+	hosts map[string]string // the paths of server tool calls without a result, by id
+	// hosted: the last block is from a server tool, or unknown.
 	hosted bool
-	run    bool // this message continues the turn before
-	said   []spoken
+	run    bool // this message continues the previous turn
+	turns  []roleTurn
 }
 
 func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool) {
@@ -117,14 +117,14 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 	switch {
 	case role == "system":
 		if i == 0 || !c.o.MidSystem {
-			c.bad(path, "a system message here")
+			c.bad(path, "a system message inside the conversation")
 		}
 		return
 	case role != "user" && role != "assistant":
 		c.bad(path, "role %q", role)
 		return
 	case i == 0 && role != "user" && !compacted(m):
-		c.bad(path, "the first message is the assistant's")
+		c.bad(path, "the first message is from the assistant")
 	}
 	if role == "assistant" && !w.run {
 		c.closes(w.wait)
@@ -145,7 +145,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 		b, _ := v.(map[string]any)
 		thinks = thinks || strings.HasSuffix(str(b, "type"), "thinking")
 	}
-	other := w.run && role == "user" // something precedes in this turn of the user's
+	other := w.run && role == "user" // the user turn already has other content
 	for j, v := range blocks {
 		other = w.block(at(path+"/content", j), role, c.object(at(path+"/content", j), v), thinks, other)
 	}
@@ -156,7 +156,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 	if last && role == "assistant" && len(blocks) > 0 {
 		b, _ := blocks[len(blocks)-1].(map[string]any)
 		if t := str(b, "text"); str(b, "type") == "text" && strings.TrimRightFunc(t, unicode.IsSpace) != t {
-			c.bad(path, "the assistant's last words end in white space")
+			c.bad(path, "the last assistant text ends in white space")
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 // block checks one block, and reports whether a result may no longer follow it.
 func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other bool) bool {
 	c := w.checker
-	w.said = say(w.said, path, role, anthropicKind(str(b, "type")))
+	w.turns = addBlock(w.turns, path, role, anthropicKind(str(b, "type")))
 	w.hosted = !slices.Contains([]string{"text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"}, str(b, "type"))
 	switch typ := str(b, "type"); {
 	case role == "assistant" && (typ == "server_tool_use" || typ == "mcp_tool_use"):
@@ -186,7 +186,7 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 		}
 	case "image", "document":
 		if role != "user" {
-			c.bad(path, "an %s of the assistant's", typ)
+			c.bad(path, "an %s from the assistant", typ)
 		}
 		c.anthropicSource(path, b)
 	case "thinking":
@@ -201,25 +201,25 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 		w.tools = true
 		id := str(b, "id")
 		if role != "assistant" {
-			c.bad(path, "a call of the user's")
+			c.bad(path, "a call from the user")
 			return true
 		}
 		c.match(path+"/id", "id", id, anthropicID, 0)
 		c.match(path+"/name", "name", str(b, "name"), anthropicName, 128)
 		c.object(path+"/input", b["input"])
 		if w.ids[id] {
-			c.bad(path, "an id that an earlier call has: %.60q", id)
+			c.bad(path, "duplicate call id %.60q", id)
 		}
 		w.ids[id] = true
 		c.opens(w.wait, path, id, str(b, "name"))
 	case "tool_result":
 		w.tools = true
 		if role != "user" {
-			c.bad(path, "a result of the assistant's")
+			c.bad(path, "a result from the assistant")
 			return true
 		}
 		if other {
-			c.bad(path, "a result behind something else")
+			c.bad(path, "a result after other content")
 		}
 		c.match(path+"/tool_use_id", "id", str(b, "tool_use_id"), anthropicID, 0)
 		c.answers(w.wait, path, str(b, "tool_use_id"))
@@ -242,12 +242,12 @@ func anthropicKind(typ string) byte {
 	}
 }
 
-// anthropicTypes are the types of content in base64, after the block it stands in.
+// anthropicTypes lists the media types of base64 content, each after its block type.
 var anthropicTypes = map[string]bool{
 	"image image/png": true, "image image/jpeg": true, "image image/gif": true, "image image/webp": true, "document application/pdf": true,
 }
 
-// anthropicSource checks where an image or a document comes from.
+// anthropicSource checks the source of an image or a document.
 func (c *checker) anthropicSource(path string, b map[string]any) {
 	source := c.object(path+"/source", b["source"])
 	switch typ, mime := str(b, "type"), str(source, "media_type"); str(source, "type") {
@@ -255,11 +255,11 @@ func (c *checker) anthropicSource(path string, b map[string]any) {
 		c.fetchable(path+"/source/url", str(source, "url"))
 	case "base64":
 		if !anthropicTypes[typ+" "+mime] {
-			c.bad(path+"/source/media_type", "no %s is of type %.80q", typ, mime)
+			c.bad(path+"/source/media_type", "%s does not allow type %.80q", typ, mime)
 		}
 	case "text":
 		if typ != "document" || mime != "text/plain" {
-			c.bad(path+"/source/media_type", "a text in %s of type %.80q", typ, mime)
+			c.bad(path+"/source/media_type", "text source in a %s block of type %.80q", typ, mime)
 		}
 	}
 }

@@ -13,7 +13,7 @@ var (
 	documentRe  = regexp.MustCompile(`^[a-zA-Z0-9\-()\[\]]+( [a-zA-Z0-9\-()\[\]]+)*$`)
 )
 
-// bedrock knows the rules of Converse.
+// bedrock checks the rules of Converse.
 func (c *checker) bedrock(req map[string]any) {
 	messages := c.list("/messages", req["messages"])
 	if len(messages) == 0 {
@@ -39,12 +39,12 @@ func (c *checker) bedrock(req map[string]any) {
 	}
 	c.bedrockTools(req)
 	fields, _ := req["additionalModelRequestFields"].(map[string]any)
-	c.budget(fields["thinking"], w.said)
+	c.budget(fields["thinking"], w.turns)
 	thinking, _ := fields["thinking"].(map[string]any)
 	config, _ := req["toolConfig"].(map[string]any)
 	choice, _ := config["toolChoice"].(map[string]any)
 	if str(thinking, "type") == "enabled" && (has(choice, "any") || has(choice, "tool")) {
-		c.bad("/toolConfig/toolChoice", "a forced call beside a thinking budget")
+		c.bad("/toolConfig/toolChoice", "a forced call together with a thinking budget")
 	}
 }
 
@@ -66,22 +66,22 @@ func (c *checker) bedrockTools(req map[string]any) {
 		name := str(c.object(path, t["toolSpec"]), "name")
 		c.match(path, "name", name, bedrockName, 64)
 		if seen[name] {
-			c.bad(path, "a second tool %q", name)
+			c.bad(path, "duplicate tool %q", name)
 		}
 		seen[name] = true
 	}
 }
 
 type bedrockWalk struct {
-	hosted bool // the last block is one of a server tool, or unknown
+	hosted bool // the last block is from a server tool, or unknown
 	*checker
 	role      string
 	wait      *batch
 	ids       map[string]bool
 	documents map[string]bool
 	tools     bool
-	said      []spoken
-	images    int // of the message at hand
+	turns     []roleTurn
+	images    int // number in the current message
 	files     int
 }
 
@@ -95,9 +95,9 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		c.bad(path, "role %q", role)
 		return
 	case i == 0 && role != "user":
-		c.bad(path, "the first message is the assistant's")
+		c.bad(path, "the first message is from the assistant")
 	case role == w.role:
-		c.bad(path, "two messages of role %s follow each other", role)
+		c.bad(path, "two consecutive messages of role %s", role)
 	}
 	w.role = role
 	if role == "assistant" {
@@ -110,7 +110,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 	}
 	w.images, w.files = 0, 0
 	texts, documents, other := 0, 0, false
-	thinks := slices.ContainsFunc(blocks, func(v any) bool { // a blank text may keep two thoughts apart (D22)
+	thinks := slices.ContainsFunc(blocks, func(v any) bool { // a blank text may separate two reasoning blocks (D22)
 		b, _ := v.(map[string]any)
 		return has(b, "reasoningContent")
 	})
@@ -118,7 +118,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		here := at(path+"/content", j)
 		b := c.object(here, v)
 		if len(b) != 1 {
-			c.bad(here, "a block with %d members", len(b))
+			c.bad(here, "a block with %d fields", len(b))
 		}
 		if has(b, "text") {
 			texts++
@@ -127,14 +127,14 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 			documents++
 		}
 		if has(b, "toolResult") && other {
-			c.bad(here, "a result behind something else")
+			c.bad(here, "a result after other content")
 		}
 		other = other || !has(b, "toolResult")
-		w.said = say(w.said, here, role, bedrockKind(b))
+		w.turns = addBlock(w.turns, here, role, bedrockKind(b))
 		w.block(here, role, b, thinks)
 	}
 	if documents > 0 && texts == 0 {
-		c.bad(path, "a document without a text beside it")
+		c.bad(path, "a document in a message without text")
 	}
 	if w.files > 5 || w.images > 20 {
 		c.bad(path, "%d documents and %d images", w.files, w.images)
@@ -145,7 +145,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 	}
 	if b, ok := lastOf(blocks).(map[string]any); ok && last && role == "assistant" {
 		if t := str(b, "text"); strings.TrimRightFunc(t, unicode.IsSpace) != t {
-			c.bad(path, "the assistant's last words end in white space")
+			c.bad(path, "the last assistant text ends in white space")
 		}
 	}
 }
@@ -157,7 +157,7 @@ func lastOf(list []any) any {
 	return list[len(list)-1]
 }
 
-// bedrockKind is the kind of a block; a cache point is none of the turn's words.
+// bedrockKind returns the kind of a block. A cache point does not count as content of the turn.
 func bedrockKind(b map[string]any) byte {
 	switch {
 	case has(b, "reasoningContent"):
@@ -171,7 +171,7 @@ func bedrockKind(b map[string]any) byte {
 	}
 }
 
-// media checks an image, a document, a film or a sound, and counts it.
+// media checks an image, document, video or audio block, and counts it.
 func (w *bedrockWalk) media(path string, b map[string]any) {
 	c := w.checker
 	for _, key := range []string{"image", "document", "video", "audio"} {
@@ -183,7 +183,7 @@ func (w *bedrockWalk) media(path string, b map[string]any) {
 		if has(source, "s3Location") {
 			uri := str(c.object(path, source["s3Location"]), "uri")
 			if !strings.HasPrefix(uri, "s3://") {
-				c.bad(path, "%.80q is no place in S3", uri)
+				c.bad(path, "%.80q is not an S3 location", uri)
 			}
 		}
 		switch key {
@@ -194,7 +194,7 @@ func (w *bedrockWalk) media(path string, b map[string]any) {
 			name := str(m, "name")
 			c.match(path+"/document/name", "name", name, documentRe, 200)
 			if w.documents[name] {
-				c.bad(path, "a second document %q", name)
+				c.bad(path, "duplicate document %q", name)
 			}
 			w.documents[name] = true
 		}
@@ -210,7 +210,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 	}
 	for _, key := range []string{"image", "document", "video", "audio"} {
 		if has(b, key) && role != "user" {
-			c.bad(path, "%s of the assistant's", key)
+			c.bad(path, "%s from the assistant", key)
 		}
 	}
 	w.media(path, b)
@@ -218,7 +218,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 	case has(b, "reasoningContent"):
 		r := c.object(path, b["reasoningContent"])
 		if role != "assistant" {
-			c.bad(path, "reasoning of the user's")
+			c.bad(path, "reasoning from the user")
 		}
 		if has(r, "reasoningText") && str(c.object(path, r["reasoningText"]), "signature") == "" {
 			c.bad(path, "reasoning without a signature")
@@ -228,14 +228,14 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 		u := c.object(path, b["toolUse"])
 		id := str(u, "toolUseId")
 		if role != "assistant" {
-			c.bad(path, "a call of the user's")
+			c.bad(path, "a call from the user")
 			return
 		}
 		c.match(path+"/toolUse/toolUseId", "id", id, bedrockID, 64)
 		c.match(path+"/toolUse/name", "name", str(u, "name"), bedrockName, 64)
 		c.object(path+"/toolUse/input", u["input"])
 		if w.ids[id] {
-			c.bad(path, "an id that an earlier call has: %.60q", id)
+			c.bad(path, "duplicate call id %.60q", id)
 		}
 		w.ids[id] = true
 		c.opens(w.wait, path, id, str(u, "name"))
@@ -243,7 +243,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 		w.tools = true
 		r := c.object(path, b["toolResult"])
 		if role != "user" {
-			c.bad(path, "a result of the assistant's")
+			c.bad(path, "a result from the assistant")
 			return
 		}
 		c.answers(w.wait, path, str(r, "toolUseId"))

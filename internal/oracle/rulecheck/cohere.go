@@ -4,7 +4,7 @@ import "regexp"
 
 var cohereName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// cohere checks the rules of Cohere's v2 chat API.
+// cohere checks the rules of the Cohere v2 chat API.
 func (c *checker) cohere(req map[string]any) {
 	messages := c.list("/messages", req["messages"])
 	if len(messages) == 0 {
@@ -75,7 +75,7 @@ func (c *checker) cohereTools(req map[string]any) {
 		return
 	}
 	if has(req, "response_format") && str(c.object("/response_format", req["response_format"]), "type") != "text" {
-		c.bad("/response_format", "an output format beside tools")
+		c.bad("/response_format", "an output format together with tools")
 	}
 	seen := map[string]bool{}
 	for i, v := range c.list("/tools", req["tools"]) {
@@ -85,7 +85,7 @@ func (c *checker) cohereTools(req map[string]any) {
 		name := str(f, "name")
 		c.match(at, "name", name, cohereName, 1<<20)
 		if str(t, "type") != "function" || seen[name] || !has(f, "parameters") {
-			c.bad(at, "a tool needs the type function, a name of its own and parameters")
+			c.bad(at, "a tool needs the type function, a unique name and parameters")
 		}
 		seen[name] = true
 	}

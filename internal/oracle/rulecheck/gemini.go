@@ -7,13 +7,12 @@ import (
 
 var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`)
 
-// geminiPart are the members of a part of which it has exactly one.
+// geminiPart lists the fields of a part that are exclusive: a part has exactly one.
 var geminiPart = []string{
 	"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
 
-// gemini knows the rules of generateContent, in the spelling that we write:
-// lowerCamelCase.
+// gemini checks the rules of generateContent, in the spelling of our encoders: lowerCamelCase.
 func (c *checker) gemini(req map[string]any) {
 	if has(req, "systemInstruction") {
 		sys := c.object("/systemInstruction", req["systemInstruction"])
@@ -33,7 +32,7 @@ func (c *checker) gemini(req map[string]any) {
 	if w.cached {
 		for _, key := range []string{"tools", "toolConfig", "systemInstruction"} {
 			if has(req, key) {
-				c.bad("/"+key, "cached content forbids it")
+				c.bad("/"+key, "not allowed together with cached content")
 			}
 		}
 	}
@@ -44,7 +43,7 @@ type geminiWalk struct {
 	*checker
 	cached bool
 	role   string
-	// calls that wait: of the model's content before.
+	// path and calls are the pending calls of the previous model content.
 	path  string
 	calls []geminiCall
 }
@@ -65,9 +64,9 @@ func (w *geminiWalk) content(i int, path string, m map[string]any) {
 		c.bad(path, "role %q", role)
 		return
 	case i == 0 && role != "user" && !w.cached:
-		c.bad(path, "the first content is the model's")
+		c.bad(path, "the first content is from the model")
 	case role == w.role:
-		c.bad(path, "two contents of role %s follow each other", role)
+		c.bad(path, "two consecutive contents of role %s", role)
 	}
 	w.role = role
 	parts := c.list(path+"/parts", m["parts"])
@@ -112,7 +111,7 @@ func (w *geminiWalk) part(path, role string, p map[string]any, other, signed boo
 			c.object(path+"/functionCall/args", args)
 		}
 		if role != "model" {
-			c.bad(path, "a call of the user's")
+			c.bad(path, "a call from the user")
 			return true, signed
 		}
 		if signature == "" && !signed && len(w.calls) == 0 && !c.o.NoSignatures {
@@ -122,13 +121,13 @@ func (w *geminiWalk) part(path, role string, p map[string]any, other, signed boo
 		return true, true
 	case has(p, "functionResponse"):
 		if other {
-			c.bad(path, "a response behind something else")
+			c.bad(path, "a response after other content")
 		}
 		w.response(path, role, c.object(path+"/functionResponse", p["functionResponse"]))
 		return other, signed
 	default:
 		c.geminiFile(path, p)
-		// White space is text; nothing at all is not.
+		// White space counts as text; the empty string does not.
 		if t, ok := p["text"].(string); ok && t == "" && signature == "" {
 			c.bad(path, "an empty text")
 		}
@@ -136,7 +135,7 @@ func (w *geminiWalk) part(path, role string, p map[string]any, other, signed boo
 	}
 }
 
-// geminiFile checks where a file is fetched from.
+// geminiFile checks the URL of a file.
 func (c *checker) geminiFile(path string, p map[string]any) {
 	if has(p, "fileData") {
 		f := c.object(path+"/fileData", p["fileData"])
@@ -144,18 +143,18 @@ func (c *checker) geminiFile(path string, p map[string]any) {
 	}
 }
 
-// geminiType checks the type of content in base64.
+// geminiType checks the media type of base64 content.
 func (c *checker) geminiType(path, mime string) {
 	kind, _, _ := strings.Cut(mime, "/")
 	switch {
 	case kind == "image" && mime != "image/jpg" && mime != "image/svg+xml", kind == "audio", kind == "video", kind == "text":
 	case mime == "application/pdf", mime == "application/json", mime == "application/xml":
 	default:
-		c.bad(path+"/inlineData/mimeType", "no content is of type %.80q", mime)
+		c.bad(path+"/inlineData/mimeType", "type %.80q is not allowed", mime)
 	}
 }
 
-// resultTypes are the types of media that a response takes.
+// resultTypes lists the media types that a function response accepts.
 var resultTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/webp": true, "application/pdf": true, "text/plain": true,
 }
@@ -171,7 +170,7 @@ func (c *checker) resultMedia(path string, r map[string]any) {
 		c.geminiFile(here, p)
 		for _, key := range []string{"inlineData", "fileData"} {
 			if has(p, key) && !resultTypes[str(c.object(here, p[key]), "mimeType")] {
-				c.bad(here, "a response takes no %q", str(c.object(here, p[key]), "mimeType"))
+				c.bad(here, "a response does not accept %q", str(c.object(here, p[key]), "mimeType"))
 			}
 		}
 	}
@@ -180,7 +179,7 @@ func (c *checker) resultMedia(path string, r map[string]any) {
 func (w *geminiWalk) response(path, role string, r map[string]any) {
 	c := w.checker
 	if role != "user" {
-		c.bad(path, "a response of the model's")
+		c.bad(path, "a response from the model")
 	}
 	name, id := str(r, "name"), str(r, "id")
 	if name == "" {
@@ -199,13 +198,13 @@ func (w *geminiWalk) response(path, role string, r map[string]any) {
 		call.done = true
 		return
 	}
-	c.bad(path, "a response of %q %q, which is no call of the turn before", name, id)
+	c.bad(path, "a response to %q %q, which is not a call of the previous turn", name, id)
 }
 
 func (w *geminiWalk) unanswered() {
 	for _, call := range w.calls {
 		if !call.done {
-			w.bad(w.path, "the call of %q %q has no response directly behind it", call.name, call.id)
+			w.bad(w.path, "the call of %q %q has no response directly after it", call.name, call.id)
 		}
 	}
 	w.calls = nil
@@ -227,7 +226,7 @@ func (c *checker) geminiTools(req map[string]any) {
 			name := str(f, "name")
 			c.match(at(path, j), "name", name, geminiName, 128)
 			if seen[name] {
-				c.bad(at(path, j), "a second function %q", name)
+				c.bad(at(path, j), "duplicate function %q", name)
 			}
 			seen[name] = true
 			if has(f, "parameters") && has(f, "parametersJsonSchema") {

@@ -1,14 +1,14 @@
 package rulecheck
 
-// ollama knows the rules of /api/chat.
+// ollama checks the rules of /api/chat.
 func (c *checker) ollama(req map[string]any) {
-	// The calls that wait, in order: a result is known by its place.
+	// The pending calls, in order: a result belongs to a call by position.
 	type call struct{ id, name string }
 	var calls []call
 	path := ""
 	closes := func() {
 		for _, w := range calls {
-			c.bad(path, "the call of %q has no result directly behind it", w.name)
+			c.bad(path, "the call of %q has no result directly after it", w.name)
 		}
 		calls = nil
 	}
@@ -43,12 +43,12 @@ func (c *checker) ollama(req map[string]any) {
 			name, id := str(m, "tool_name"), str(m, "tool_call_id")
 			switch {
 			case len(calls) == 0:
-				c.bad(here, "a result where no calls wait")
+				c.bad(here, "a result without a pending call")
 				continue
 			case name == "":
 				c.bad(here, "a result without tool_name")
 			case name != calls[0].name || id != "" && calls[0].id != "" && id != calls[0].id:
-				c.bad(here, "a result of %q %q where that of %q %q is due", name, id, calls[0].name, calls[0].id)
+				c.bad(here, "a result of %q %q, but the next pending call is %q %q", name, id, calls[0].name, calls[0].id)
 			}
 			calls = calls[1:]
 		default:
@@ -63,7 +63,7 @@ func (c *checker) ollama(req map[string]any) {
 	closes()
 	for _, key := range []string{"tool_choice", "parallel_tool_calls"} {
 		if has(req, key) {
-			c.bad("/"+key, "no such member")
+			c.bad("/"+key, "unknown field")
 		}
 	}
 }

@@ -10,7 +10,7 @@ var (
 	anyID      = regexp.MustCompile(`(?s)^.+$`)
 )
 
-// chat knows the rules of Chat Completions.
+// chat checks the rules of Chat Completions.
 func (c *checker) chat(req map[string]any) {
 	messages := c.list("/messages", req["messages"])
 	if len(messages) == 0 {
@@ -79,7 +79,7 @@ func (c *checker) chatAssistant(path string, m map[string]any) *batch {
 	return wait
 }
 
-// chatContent checks content that is a string or a list of parts of some types.
+// chatContent checks content that is a string or a list of parts of the given types.
 func (c *checker) chatContent(path string, m map[string]any, types ...string) {
 	path += "/content"
 	if _, ok := m["content"].(string); ok {
@@ -122,24 +122,24 @@ func (c *checker) chatTools(req map[string]any) {
 		name := str(c.object(at("/tools", i), t[str(t, "type")]), "name")
 		c.match(at("/tools", i), "name", name, openAIName, 64)
 		if seen[name] {
-			c.bad(at("/tools", i), "a second tool %q", name)
+			c.bad(at("/tools", i), "duplicate tool %q", name)
 		}
 		seen[name] = true
 	}
 }
 
-// itemPrefixes are what the ids of items begin with.
+// itemPrefixes lists the prefixes of item ids.
 var itemPrefixes = map[string]string{
 	"message": "msg_", "function_call": "fc_", "function_call_output": "fc", "custom_tool_call": "ctc_",
 	"custom_tool_call_output": "ctco_", "reasoning": "rs_",
 }
 
-// responses knows the rules of Responses.
+// responses checks the rules of Responses.
 func (c *checker) responses(req map[string]any) {
 	stored := has(req, "previous_response_id") || has(req, "conversation")
 	if !has(req, "input") {
 		if !stored && !has(req, "prompt") {
-			c.bad("/input", "nothing to answer")
+			c.bad("/input", "missing: the request has nothing to respond to")
 		}
 		return
 	}
@@ -174,7 +174,7 @@ func (c *checker) responses(req map[string]any) {
 				c.text(path+"/input", item["input"])
 			}
 			if _, dup := calls[id]; dup {
-				c.bad(path, "a second call %.60q", id)
+				c.bad(path, "duplicate call %.60q", id)
 			}
 			async, _ := item["async"].(bool)
 			calls[id] = call{path, typ, !async}
@@ -183,16 +183,16 @@ func (c *checker) responses(req map[string]any) {
 			c.responsesOutput(path, item)
 			id, labelled := item["call_id"].(string)
 			if !labelled && typ == "function_call_output" {
-				continue // of no call
+				continue // belongs to no call
 			}
-			asked, ok := calls[id]
+			call, ok := calls[id]
 			switch {
 			case !ok && !stored:
-				c.bad(path, "output of %.60q, which is no call before it", id)
-			case ok && asked.typ+"_output" != typ:
-				c.bad(path, "%s answers a %s", typ, asked.typ)
+				c.bad(path, "output of %.60q, which is not an earlier call", id)
+			case ok && call.typ+"_output" != typ:
+				c.bad(path, "%s for a %s", typ, call.typ)
 			case answered[id]:
-				c.bad(path, "a second output of %.60q", id)
+				c.bad(path, "duplicate output of %.60q", id)
 			}
 			answered[id] = true
 		case "reasoning":
@@ -215,7 +215,7 @@ func (c *checker) itemID(path, typ string, item map[string]any, ids map[string]b
 		c.bad(path+"/id", "id %.60q does not begin with %q", id, prefix)
 	}
 	if ids[id] && typ != "item_reference" {
-		c.bad(path+"/id", "a second item with the id %.60q", id)
+		c.bad(path+"/id", "duplicate item id %.60q", id)
 	}
 	ids[id] = true
 }
@@ -247,7 +247,7 @@ func (c *checker) responsesMessage(path string, item map[string]any) {
 	}
 }
 
-// responsesURLs checks where images and files are fetched from.
+// responsesURLs checks the URLs of images and files.
 func (c *checker) responsesURLs(path string, part map[string]any) {
 	for _, key := range []string{"image_url", "file_url"} {
 		if url := str(part, key); url != "" {
@@ -270,7 +270,7 @@ func (c *checker) responsesOutput(path string, item map[string]any) {
 	}
 }
 
-// reasoningItem checks that the item that reasoning led to follows it.
+// reasoningItem checks that the item that belongs to the reasoning follows it.
 func (c *checker) reasoningItem(path string, item map[string]any, rest []any) {
 	c.list(path+"/summary", item["summary"])
 	for _, v := range rest {
@@ -281,10 +281,10 @@ func (c *checker) reasoningItem(path string, item map[string]any, rest []any) {
 		case typ == "function_call", typ == "custom_tool_call", strings.HasSuffix(typ, "_call"), str(next, "role") == "assistant":
 			return
 		case strings.HasSuffix(typ, "_output"), str(next, "role") != "":
-			c.bad(path, "reasoning without the item that followed it")
+			c.bad(path, "reasoning without the item that belongs to it")
 			return
 		default:
-			return // an item we do not know
+			return // an unknown item
 		}
 	}
 	c.bad(path, "reasoning at the end of the input")

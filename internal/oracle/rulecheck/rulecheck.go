@@ -1,14 +1,13 @@
-// Package rulecheck judges encoded requests the way their APIs do: from the
-// bytes alone, by the rules of the wire reference, without a line shared with
-// the encoders it judges.
+// Package rulecheck checks encoded requests like their APIs do: from the bytes alone, by the
+// rules of the wire reference. It shares no code with the encoders that it checks.
 //
 //	for _, v := range rulecheck.Request(dialectname.Anthropic, body, rulecheck.Options{}) {
 //		t.Error(v)
 //	}
 //
-// It knows the rules of a conversation: pairing, order and grouping of calls
-// and results, ids, names, roles, and content that must not be empty. What it
-// does not know (a block type, an item, a member) it lets pass.
+// It knows the rules of a conversation: pairing, order and grouping of calls and results, ids,
+// names, roles, and content that must not be empty. It accepts unknown block types, items and
+// fields.
 package rulecheck
 
 import (
@@ -23,14 +22,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// Options say which of the rules that depend on a model apply. The zero value
-// applies those of a dialect's current models.
+// Options selects the rules that depend on a model. The zero value selects those of a
+// dialect's current models.
 type Options struct {
-	// NoSignatures: the model demands no signatures on calls (Gemini before 3).
+	// NoSignatures: the model does not require signatures on calls (Gemini before 3).
 	NoSignatures bool
-	// NoPrefill: the conversation may not end with the assistant's words.
+	// NoPrefill: the conversation must not end with an assistant message.
 	NoPrefill bool
-	// MidSystem: the model takes system messages inside the conversation.
+	// MidSystem: the model accepts system messages inside the conversation.
 	MidSystem bool
 }
 
@@ -43,8 +42,8 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Path + ": " + v.Rule }
 
-// Request judges the body of a request and returns the rules it breaks, in the
-// order of their places.
+// Request checks the body of a request and returns the broken rules, in the order of their
+// paths.
 func Request(d dragoman.Dialect, body []byte, o Options) []Violation {
 	c := &checker{o: o}
 	root, err := read(body)
@@ -78,7 +77,7 @@ func Request(d dragoman.Dialect, body []byte, o Options) []Violation {
 	return c.found
 }
 
-// read reads one JSON value; numbers of any size are numbers.
+// read parses one JSON value. Numbers keep their digits.
 func read(body []byte) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -97,7 +96,7 @@ func (c *checker) bad(path, format string, args ...any) {
 	c.found = append(c.found, Violation{path, fmt.Sprintf(format, args...)})
 }
 
-// object, list and text read a value of one kind, and report any other.
+// object, list and text return a value of one type, and report any other type.
 func (c *checker) object(path string, v any) map[string]any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -122,7 +121,7 @@ func (c *checker) text(path string, v any) string {
 	return s
 }
 
-// str reads a string where there is one.
+// str returns a string field, or "".
 func str(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
@@ -140,16 +139,15 @@ func (c *checker) match(path, what, s string, rule *regexp.Regexp, most int) {
 	}
 }
 
-// jsonText checks text that must hold JSON.
+// jsonText checks a text that must be JSON.
 func (c *checker) jsonText(path, text string) {
 	if _, err := read([]byte(text)); err != nil {
-		c.bad(path, "arguments %.80q are no JSON: %v", text, err)
+		c.bad(path, "arguments %.80q are not valid JSON: %v", text, err)
 	}
 }
 
-// fetchable checks a URL that anybody's server is to fetch from: the storage of
-// another provider is closed to it. own lists what those of the target's begin
-// with.
+// fetchable checks a URL that the target's server must be able to fetch. It cannot read the
+// storage of another provider. own lists the prefixes of the target's own storage.
 func (c *checker) fetchable(path, url string, own ...string) {
 	for _, prefix := range own {
 		if strings.HasPrefix(url, prefix) {
@@ -159,24 +157,23 @@ func (c *checker) fetchable(path, url string, own ...string) {
 	scheme, _, _ := strings.Cut(url, ":")
 	switch {
 	case strings.Contains(url, "//generativelanguage.googleapis.com/"):
-		c.bad(path, "a file that Gemini stores: %.80q", url)
+		c.bad(path, "a file in the storage of Gemini: %.80q", url)
 	case scheme != "http" && scheme != "https" && scheme != "data":
-		c.bad(path, "nothing can be fetched from %.80q", url)
+		c.bad(path, "%.80q cannot be fetched", url)
 	}
 }
 
-// spoken is one turn of a conversation, for the rule of budget.
-type spoken struct {
+// roleTurn is one turn of a conversation, for the rule of budget.
+type roleTurn struct {
 	path string
 	role string
-	// kinds of its blocks: 't'hinking, 'c'all, 'r'esult, or anything 'e'lse.
+	// kinds has a letter for each block: 't'hinking, 'c'all, 'r'esult, or 'e' for others.
 	kinds string
 }
 
-// budget checks that a model that thinks with a budget finds its thinking before
-// the calls that are being answered: in the turn that made them, or in the first
-// of the loop.
-func (c *checker) budget(thinking any, turns []spoken) {
+// budget checks that a model with a thinking budget finds thinking before the calls whose
+// results are in the last turn: in the turn with the calls, or in the first turn of the loop.
+func (c *checker) budget(thinking any, turns []roleTurn) {
 	t, _ := thinking.(map[string]any)
 	i := len(turns) - 2
 	if str(t, "type") != "enabled" || i < 0 || !strings.Contains(turns[i+1].kinds, "r") || !strings.Contains(turns[i].kinds, "c") {
@@ -187,20 +184,20 @@ func (c *checker) budget(thinking any, turns []spoken) {
 		first -= 2
 	}
 	if !strings.HasPrefix(turns[i].kinds, "t") && !strings.HasPrefix(turns[first].kinds, "t") {
-		c.bad(turns[i].path, "a thinking budget, but no thinking before the calls that are answered")
+		c.bad(turns[i].path, "a thinking budget, but no thinking before the calls with results")
 	}
 }
 
-// say adds a block to the turns of a conversation.
-func say(turns []spoken, path, role string, kind byte) []spoken {
+// addBlock adds a block to the turns of a conversation.
+func addBlock(turns []roleTurn, path, role string, kind byte) []roleTurn {
 	if n := len(turns); n == 0 || turns[n-1].role != role {
-		turns = append(turns, spoken{path: path, role: role})
+		turns = append(turns, roleTurn{path: path, role: role})
 	}
 	turns[len(turns)-1].kinds += string(kind)
 	return turns
 }
 
-// batch is the calls that wait for results.
+// batch holds the calls that wait for results.
 type batch struct {
 	path  string
 	ids   []string
@@ -217,37 +214,37 @@ func (c *checker) opens(b *batch, path, id, name string) {
 		c.bad(path, "a call without an id")
 	}
 	if _, dup := b.names[id]; dup {
-		c.bad(path, "two calls of a turn have the id %.60q", id)
+		c.bad(path, "duplicate call id %.60q in a turn", id)
 	}
 	b.ids = append(b.ids, id)
 	b.names[id] = name
 	b.open[id] = true
 }
 
-// answers checks that a result belongs to a call that still waits.
+// answers checks that a result belongs to a pending call.
 func (c *checker) answers(b *batch, path, id string) {
 	switch {
 	case b == nil:
-		c.bad(path, "a result of %.60q where no calls wait", id)
+		c.bad(path, "a result of %.60q without pending calls", id)
 	case !b.open[id]:
 		if _, known := b.names[id]; known {
-			c.bad(path, "a second result of %.60q", id)
+			c.bad(path, "duplicate result of %.60q", id)
 		} else {
-			c.bad(path, "a result of %.60q, which is no call of the turn before", id)
+			c.bad(path, "a result of %.60q, which is not a call of the previous turn", id)
 		}
 	default:
 		b.open[id] = false
 	}
 }
 
-// closes checks that no call waits any more.
+// closes checks that no call is pending.
 func (c *checker) closes(b *batch) {
 	if b == nil {
 		return
 	}
 	for _, id := range b.ids {
 		if b.open[id] {
-			c.bad(b.path, "call %.60q has no result directly behind it", id)
+			c.bad(b.path, "call %.60q has no result directly after it", id)
 		}
 	}
 }

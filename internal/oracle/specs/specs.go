@@ -1,5 +1,5 @@
-// Package specs compiles the official API documents for tests. The documents are not
-// part of the module: where they are absent, the checks that need them skip.
+// Package specs compiles the official API documents for tests. The documents are not part of
+// the module. If they are absent, the checks that need them skip.
 package specs
 
 import (
@@ -18,21 +18,23 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// Library compiles schemas and reads each document once. The zero value is ready.
+// Library compiles schemas and reads each document once. The zero value is ready to use.
 type Library struct {
 	mu     sync.Mutex
 	parsed map[string]any
 }
 
-// Schema compiles the component of a document. The error wraps [io/fs.ErrNotExist]
-// where the document is absent.
+// Schema compiles a component of a document. The error wraps [io/fs.ErrNotExist] if the
+// document is absent.
 //
-// No validator takes these documents as they are. Four things are patched, and
-// none makes the check weaker than the document means: nullable becomes a type
-// list, a recursive reference names its target, formats are left alone (they
-// assert nothing in this draft), and oneOf is read as anyOf, because the
-// alternatives overlap and a body that satisfies two is as legal as one that
-// satisfies one.
+// No validator accepts these documents unchanged. Schema patches four things, none of which
+// makes the check weaker than the document intends:
+//
+//   - nullable becomes a type list;
+//   - a recursive reference names its target;
+//   - formats are ignored, because they assert nothing in this draft;
+//   - oneOf becomes anyOf, because the alternatives overlap, and a body that matches two is as
+//     valid as one that matches one.
 func (l *Library) Schema(file, component string) (*jsonschema.Schema, error) {
 	doc, err := l.document(file)
 	if err != nil {
@@ -79,7 +81,7 @@ func (l *Library) document(file string) (any, error) {
 	return doc, nil
 }
 
-// read reads a document in JSON or YAML.
+// read parses a document in JSON or YAML.
 func read(raw []byte) (any, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] != '{' {
 		var v any
@@ -94,10 +96,10 @@ func read(raw []byte) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 }
 
-// shut makes every object of a document refuse members that it does not name.
-// Gemini's and Ollama's documents leave it open; the first answers 400 to an
-// unknown name, the second ignores it, so that a misspelt member is lost. The
-// model, which Gemini's document demands, stands in the URL.
+// shut makes every object of a document refuse unknown fields. The Gemini and Ollama documents
+// allow them, but Gemini responds with 400 to an unknown field, and Ollama ignores it, so that a
+// misspelled field would be lost. shut also makes the model optional, which the Gemini document
+// requires but the API has in the URL.
 func shut(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -117,8 +119,8 @@ func shut(v any) {
 	}
 }
 
-// patch makes an OpenAPI document a set of JSON Schemas; root is the pointer
-// of the component being patched.
+// patch turns an OpenAPI document into JSON Schemas. root is the pointer of the component that
+// is being patched.
 func patch(v any, root string) {
 	switch v := v.(type) {
 	case map[string]any:

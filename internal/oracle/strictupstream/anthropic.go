@@ -52,15 +52,15 @@ var anthropicBetas = []struct{ field, beta string }{
 
 // claude describes the parameters that a Claude model accepts.
 type claude struct {
-	// thinks says whether it has thinking at all; budget and adaptive are the kinds.
+	// thinks reports whether the model supports thinking; budget and adaptive are the kinds.
 	thinks, budget, adaptive bool
-	// disable says whether thinking can be switched off; calm: up to effort high only.
+	// disable reports whether thinking can be switched off; calm: only up to effort high.
 	disable, calm bool
 	effort        bool
-	// formats: it takes an output format and strict tools.
+	// formats: the model accepts an output format and strict tools.
 	formats  bool
 	sampling bool
-	// apart says that temperature and top_p exclude each other.
+	// apart: temperature and top_p exclude each other.
 	apart   bool
 	prefill bool
 	forced  bool
@@ -102,8 +102,8 @@ func claudeOf(name string) *claude {
 	return c
 }
 
-// asked are the settings that Claude has rules for, however the dialect writes them.
-type asked struct {
+// settings holds the settings that Claude has rules for, independent of the dialect.
+type settings struct {
 	thinking  map[string]any
 	effort    string
 	maxTokens float64
@@ -134,7 +134,7 @@ func (j *judge) anthropic(req map[string]any) *Refusal {
 	if c := claudeOf(j.model); c != nil && !c.formats && set(obj(req, "output_config"), "format") {
 		return j.bad("", "", "'%s' does not support output format.", j.model)
 	}
-	a := asked{thinking: obj(req, "thinking"), effort: str(obj(req, "output_config"), "effort"), sampling: map[string]any{}}
+	a := settings{thinking: obj(req, "thinking"), effort: str(obj(req, "output_config"), "effort"), sampling: map[string]any{}}
 	a.maxTokens, _ = number(req, "max_tokens")
 	for _, key := range []string{"temperature", "top_p", "top_k"} {
 		if set(req, key) {
@@ -157,7 +157,7 @@ func endsWithServerTool(m map[string]any) bool {
 }
 
 // claude applies the rules of a Claude model.
-func (j *judge) claude(a asked) *Refusal {
+func (j *judge) claude(a settings) *Refusal {
 	c := claudeOf(j.model)
 	if c == nil {
 		return nil
@@ -177,7 +177,7 @@ func (j *judge) claude(a asked) *Refusal {
 	return j.claudeSampling(c, a)
 }
 
-func (j *judge) claudeThinking(c *claude, a asked) *Refusal {
+func (j *judge) claudeThinking(c *claude, a settings) *Refusal {
 	budget, has := number(a.thinking, "budget_tokens")
 	switch typ := str(a.thinking, "type"); typ {
 	case "":
@@ -216,7 +216,7 @@ func (j *judge) claudeThinking(c *claude, a asked) *Refusal {
 	return nil
 }
 
-func (j *judge) claudeSampling(c *claude, a asked) *Refusal {
+func (j *judge) claudeSampling(c *claude, a settings) *Refusal {
 	temperature, hasTemperature := number(a.sampling, "temperature")
 	topP, hasTopP := number(a.sampling, "top_p")
 	_, hasTopK := number(a.sampling, "top_k")

@@ -50,7 +50,7 @@ func (j *judge) bedrock(req map[string]any) *Refusal {
 		return j.bad("", "", "Malformed input request: #: extraneous key [%s] is not permitted, please reformat your input and try again.", brackets(at))
 	}
 	config := obj(req, "inferenceConfig")
-	a := asked{thinking: obj(extras, "thinking"), effort: str(obj(req, "outputConfig"), "effort"), sampling: map[string]any{}}
+	a := settings{thinking: obj(extras, "thinking"), effort: str(obj(req, "outputConfig"), "effort"), sampling: map[string]any{}}
 	if a.effort == "" {
 		a.effort = str(obj(extras, "output_config"), "effort")
 	}

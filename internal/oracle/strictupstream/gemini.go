@@ -58,7 +58,7 @@ type geminiModel struct {
 	// least and most bound thinkingBudget; off says whether 0 is accepted.
 	least, most float64
 	off         bool
-	// levels of thinkingLevel; nil: it takes none.
+	// levels are the accepted values of thinkingLevel; nil means that the model accepts none.
 	levels []string
 }
 

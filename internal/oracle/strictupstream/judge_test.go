@@ -219,7 +219,7 @@ func TestJudge(t *testing.T) {
 		{responses, "gpt-5", responsesHello + `,"stop":["x"]`, "Unknown parameter: 'stop'."},
 		{responses, "gpt-5", responsesHello + `,"max_output_tokens":5`, "Expected a value >= 16"},
 		{responses, "gpt-5", `"input":[{"type":"function_call","role":"assistant","call_id":"a","name":"f","arguments":"{}"}]`, "Unknown parameter: 'input[0].role'."},
-		{responses, "gpt-5", `"input":[{"role":"user","content":"q"},{"type":"function_call_output","call_id":"a","output":"1"}]`, "no call before it"},
+		{responses, "gpt-5", `"input":[{"role":"user","content":"q"},{"type":"function_call_output","call_id":"a","output":"1"}]`, "not an earlier call"},
 		{responses, "gpt-5", responsesHello + `,"previous_response_id":"resp_1","conversation":"conv_1"`, "Mutually exclusive"},
 
 		{responses, "gpt-5", `"input":[{"type":"tool_result","call_id":"a"}]`, "Invalid value: 'tool_result'"},

@@ -70,7 +70,7 @@ func (ollamaVendor) media(j *judge, req map[string]any) *Refusal {
 
 // accepts: the server ignores unknown fields, and does not need the name of a result's tool.
 func (ollamaVendor) accepts(rule string) bool {
-	return rule == "no such member" || rule == "a result without tool_name"
+	return rule == "unknown field" || rule == "a result without tool_name"
 }
 
 func (ollamaVendor) errorBody(r *Refusal) any { return map[string]any{"error": r.Message} }

@@ -78,7 +78,7 @@ var mistralShape = names(`frequency_penalty max_tokens messages metadata model n
 
 // openAIModel describes the parameters that an OpenAI model accepts.
 type openAIModel struct {
-	// efforts that it takes; nil: it does not reason.
+	// efforts are the accepted efforts; nil means that the model does not reason.
 	efforts []string
 	// reasons says whether it reasons when no effort is set.
 	reasons bool

@@ -21,8 +21,8 @@ type schemaRules struct {
 	items bool
 	// oneItems refuses a list of schemas as items.
 	oneItems bool
-	// besideRef lists the keywords that are allowed next to $ref; nil allows all.
-	besideRef []string
+	// refSiblings lists the keywords that are allowed next to $ref; nil allows all.
+	refSiblings []string
 	// simplePatterns refuses look-around and back references.
 	simplePatterns bool
 	// gemini applies the Gemini rules for parameters: one type, enums of non-empty strings,
@@ -37,16 +37,16 @@ var (
 	openAISchema = &schemaRules{items: true}
 	openAIStrict = &schemaRules{
 		forbidden: strings.Fields("allOf oneOf not if then else dependentRequired dependentSchemas patternProperties prefixItems"),
-		formats:   strictFormats, closed: true, complete: true, items: true, besideRef: []string{}, simplePatterns: true,
+		formats:   strictFormats, closed: true, complete: true, items: true, refSiblings: []string{}, simplePatterns: true,
 	}
 	anthropicStrict = &schemaRules{
 		forbidden: strings.Fields("oneOf not minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems contains"),
 		formats:   append([]string{"uri"}, strictFormats...), closed: true, simplePatterns: true,
 	}
 	// moonshotSchema applies to the tools of Kimi models. It has no tuples (quirk A15).
-	moonshotSchema = &schemaRules{forbidden: strings.Fields("prefixItems unevaluatedItems"), besideRef: []string{}, oneItems: true}
+	moonshotSchema = &schemaRules{forbidden: strings.Fields("prefixItems unevaluatedItems"), refSiblings: []string{}, oneItems: true}
 	// geminiJSONSchema applies to parametersJsonSchema and responseJsonSchema.
-	geminiJSONSchema = &schemaRules{besideRef: []string{"description", "default"}}
+	geminiJSONSchema = &schemaRules{refSiblings: []string{"description", "default"}}
 	geminiTypes      = &schemaRules{items: true, gemini: true}
 )
 
@@ -105,11 +105,11 @@ var complexPattern = regexp.MustCompile(`\(\?<?[=!]|\\[1-9]`)
 
 // checkRef applies the rules for the siblings of $ref (quirk A4).
 func (r *schemaRules) checkRef(schema map[string]any, at string) string {
-	if !set(schema, "$ref") || r.besideRef == nil {
+	if !set(schema, "$ref") || r.refSiblings == nil {
 		return ""
 	}
 	for _, key := range slices.Sorted(maps.Keys(schema)) {
-		if key != "$ref" && !strings.HasPrefix(key, "$def") && !slices.Contains(r.besideRef, key) {
+		if key != "$ref" && !strings.HasPrefix(key, "$def") && !slices.Contains(r.refSiblings, key) {
 			return fmt.Sprintf("In context=%s, $ref cannot have keywords {'%s'}.", at, key)
 		}
 	}

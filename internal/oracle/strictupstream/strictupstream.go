@@ -3,7 +3,7 @@
 //	server := httptest.NewServer(strictupstream.New(sim.Handler(sim.Config{}), strictupstream.Options{Model: "sim/planner"}))
 //
 // It reads each request, decides by its own tables whether the vendor of the named model
-// would accept it, and answers with the vendor's status and error body if not. The requests
+// would accept it, and responds with the vendor's status and error body if not. The requests
 // that it accepts go to the next handler under another model name. It shares no code with
 // the encoders that it judges.
 //
@@ -48,7 +48,7 @@ type Options struct {
 	// the two. Empty keeps the name.
 	Model string
 	// Models are the names that are replaced; nil replaces all. Requests for other models
-	// keep their name, so that the next handler can answer that it has no such model.
+	// keep their name, so that the next handler can report an unknown model.
 	Models []string
 	// Record keeps the bodies of accepted requests for [Server.Seen].
 	Record bool

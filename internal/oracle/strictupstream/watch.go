@@ -16,7 +16,7 @@ import (
 type watcher struct {
 	http.ResponseWriter
 	server *Server
-	// stored: the items of the response are kept.
+	// stored: the items of the response are stored.
 	stored bool
 	// sign: function calls get a thoughtSignature.
 	sign bool
@@ -129,7 +129,7 @@ func (w *watcher) end() {
 }
 
 // signCalls adds a signature to the first function call of a response, or of a chunk of a
-// stream: the SDK of the vendor takes the calls of each chunk for a step of its own.
+// stream: the vendor's SDK treats the calls of each chunk as a separate step.
 func (w *watcher) signCalls(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`"functionCall"`)) {
 		return data

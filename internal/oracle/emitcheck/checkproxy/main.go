@@ -1,10 +1,10 @@
-// Checkproxy stands between clients and a gateway that runs as a process, and judges
-// every answer that goes through it:
+// Checkproxy is a proxy between clients and a running gateway. It checks every response that
+// passes through it:
 //
 //	checkproxy -to http://127.0.0.1:8088 -violations found.txt
 //
-// It says on standard error where it listens, and writes a line to the file for every
-// answer that breaks a rule of [emitcheck]. Scripts fail where there is one.
+// It prints its address to standard error, and writes a line to the file for every response
+// that breaks a rule of [emitcheck]. Scripts fail if the file has a line.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func main() {
 	to := flag.String("to", "", "the URL of the gateway")
-	file := flag.String("violations", "", "the file that violations are written to")
+	file := flag.String("violations", "", "the file to write violations to")
 	flag.Parse()
 	if err := serve(*to, *file, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "checkproxy:", err)
@@ -38,12 +38,12 @@ func serve(to, file string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = out.Close() }() // every line is written by then
+	defer func() { _ = out.Close() }() // every line was written already
 	proxy, err := newProxy(to, out, log)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // until it is killed
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // runs until it is killed
 	if err != nil {
 		return err
 	}
@@ -52,16 +52,16 @@ func serve(to, file string, log io.Writer) error {
 	return server.Serve(l)
 }
 
-// newProxy judges what is at a URL, and writes what it finds to out.
+// newProxy returns a proxy that checks the server at a URL and writes violations to out.
 func newProxy(to string, out, log io.Writer) (http.Handler, error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("-to %q is no URL", to)
+		return nil, fmt.Errorf("-to %q is not a URL", to)
 	}
 	document, err := emitcheck.LoadOpenResponses()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		_, _ = fmt.Fprintf(log, "checkproxy: responses are not held against the Open Responses document: %v\n", err)
+		_, _ = fmt.Fprintf(log, "checkproxy: responses are not checked against the Open Responses document: %v\n", err)
 	case err != nil:
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func newProxy(to string, out, log io.Writer) (http.Handler, error) {
 	return emitcheck.Proxy(u, emitcheck.Options{Report: found.report, Document: document}), nil
 }
 
-// violations writes them down, one at a time.
+// violations writes violations, one at a time.
 type violations struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -78,5 +78,5 @@ type violations struct {
 func (f *violations) report(v *emitcheck.Violation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, _ = fmt.Fprintln(f.out, v.Line()) // there is nobody else to tell
+	_, _ = fmt.Fprintln(f.out, v.Line()) // nothing else to do about an error
 }

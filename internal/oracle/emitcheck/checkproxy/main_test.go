@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestEveryViolationIsALine(t *testing.T) {
+func TestViolationsAreLines(t *testing.T) {
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{\n}")
@@ -32,6 +32,6 @@ func TestEveryViolationIsALine(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	if _, err := newProxy("nowhere", &found, io.Discard); err == nil {
-		t.Error("nowhere is no URL")
+		t.Error("newProxy accepts an invalid URL")
 	}
 }

@@ -5,7 +5,7 @@
 //
 // It prints its address on standard error and writes a line to the file for each refusal.
 // GET /strict/seen?text=… returns the bodies of the accepted requests that contain a text,
-// as a JSON list of strings, so that a test can tell what the model saw.
+// as a JSON list of strings, so that a test can check what the model saw.
 package main
 
 import (
@@ -26,10 +26,10 @@ import (
 )
 
 func main() {
-	to := flag.String("to", "", "URL of the server that answers the accepted requests")
+	to := flag.String("to", "", "URL of the server that gets the accepted requests")
 	model := flag.String("model", "", "name of its model; empty keeps the requested name")
 	models := flag.String("models", "", "names that are replaced by -model, separated by commas; empty means all")
-	file := flag.String("refusals", "", "file that refusals are written to")
+	file := flag.String("refusals", "", "file to write refusals to")
 	flag.Parse()
 	o := strictupstream.Options{Model: *model, Record: true}
 	if *models != "" {

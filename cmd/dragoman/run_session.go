@@ -19,15 +19,15 @@ import (
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
 
-// kept is the session that a run is kept in, and the folder that its tools work in.
-// Without a store nothing is kept.
-type kept struct {
+// runSession is the session of a run and the folder that its tools work in. With a nil
+// store, the run is not stored.
+type runSession struct {
 	store *sqlite.Store
-	// session is nil where there is none, or not yet: then name is that of the one to
-	// begin, empty for any.
+	// session is nil if the run is not stored, or if begin has not created the session
+	// yet. begin then creates it with the given name; an empty name means a generated one.
 	session *session.Session
 	name    string
-	// was is what the session knew of the run before, is what it shall know.
+	// was is the metadata that the session had before this run, is the metadata to store.
 	was, is runMeta
 	// flags are the flags of the run, for commands that continue it.
 	flags *runFlags
@@ -35,7 +35,7 @@ type kept struct {
 
 // lastModel returns the spec of the model that the session used last. It is empty if the
 // session is new or has no response of a known model.
-func (k *kept) lastModel(ctx context.Context) (string, error) {
+func (k *runSession) lastModel(ctx context.Context) (string, error) {
 	if k.session == nil {
 		return "", nil
 	}
@@ -60,26 +60,27 @@ func lastModel(ctx context.Context, s *session.Session, meta runMeta) (string, e
 	return "", nil
 }
 
-// runMeta is what a session keeps of the runs in it, beside the conversation.
+// runMeta is the metadata that a session stores about its runs.
 type runMeta struct {
-	// Folder is what the tools work in, absolute; Model is how the last one was named.
+	// Folder is the absolute path of the folder that the tools work in; Model is the
+	// spec of the last model.
 	Folder string `json:"folder,omitempty"`
 	Model  string `json:"model,omitempty"`
 }
 
-// runMetaKey is the member of a session's metadata that holds a runMeta.
+// runMetaKey is the field of a session's metadata that holds a runMeta.
 const runMetaKey = "dragoman.run"
 
-// find looks for the session to go on with. Nothing is written before all else is
-// known to be well.
-func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
-	k := &kept{name: o.session, flags: o}
-	if o.forget {
+// find opens the session to continue, if there is one. It writes nothing; begin does,
+// after all other checks.
+func (o *runFlags) find(ctx context.Context, prompt string) (*runSession, error) {
+	k := &runSession{name: o.session, flags: o}
+	if o.noSession {
 		return k, nil
 	}
 	var err error
 	if k.store, err = o.store(ctx); err != nil {
-		return nil, failed("%w; --no-session does without", err)
+		return nil, failed("%w; use --no-session to run without a session", err)
 	}
 	switch {
 	case o.last:
@@ -93,7 +94,7 @@ func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
 	case errors.Is(err, session.ErrNotFound) && prompt != "" && !o.last:
 		k.session, err = nil, tooShort(ctx, k.store, o.session)
 	case errors.Is(err, session.ErrNotFound) && !o.last:
-		err = fmt.Errorf("no session %q, and no prompt to begin one: give a prompt, or see \"dragoman sessions list\"", o.session)
+		err = fmt.Errorf("unknown session %q, and no prompt to start it with: give a prompt, or see \"dragoman sessions list\"", o.session)
 	case err == nil:
 		k.was, err = readRunMeta(ctx, k.session)
 	}
@@ -119,7 +120,7 @@ func lastSession(ctx context.Context, store session.Store, dir string) (*session
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: --continue finds no session of %s; run without it, or see \"dragoman sessions list\"", session.ErrNotFound, folder)
+	return nil, fmt.Errorf("%w: folder %s has no session to continue; run without --continue, or see \"dragoman sessions list\"", session.ErrNotFound, folder)
 }
 
 // openSession opens a session by its name, or by a prefix of a generated name if only
@@ -144,12 +145,12 @@ func openSession(ctx context.Context, store session.Store, name string) (*sessio
 	case 1:
 		return session.Open(ctx, store, found[0])
 	default:
-		return nil, fmt.Errorf("several sessions begin with %q: %s; give more of the name", name, strings.Join(found, ", "))
+		return nil, fmt.Errorf("several session names begin with %q: %s; give more characters", name, strings.Join(found, ", "))
 	}
 }
 
-// tooShort refuses to begin a session whose name is a prefix of the generated name of
-// another, but too short for openSession.
+// tooShort returns an error if name is a prefix of another session's generated name, but
+// too short for openSession. Otherwise run would create a session with that short name.
 func tooShort(ctx context.Context, store session.Store, name string) error {
 	if len(name) >= minPrefix {
 		return nil
@@ -159,13 +160,13 @@ func tooShort(ctx context.Context, store session.Store, name string) error {
 			return err
 		}
 		if generatedID.MatchString(info.ID) && strings.HasPrefix(info.ID, name) {
-			return fmt.Errorf("%q is too short for the name of a session: did you mean %s? At least %d characters are needed; for a new session, choose another name", name, info.ID, minPrefix)
+			return fmt.Errorf("session name %q is too short: did you mean %s? Give at least %d characters; for a new session, choose another name", name, info.ID, minPrefix)
 		}
 	}
 	return nil
 }
 
-// minPrefix is the shortest prefix of a generated name that openSession takes.
+// minPrefix is the shortest prefix of a generated name that openSession accepts.
 const minPrefix = 4
 
 // generatedID matches names that newSessionID and package session generate.
@@ -174,14 +175,15 @@ var generatedID = regexp.MustCompile(`^[a-z2-7]{8}([a-z2-7]{18})?$`)
 // newSessionID generates a name that is short enough to type.
 func newSessionID() string { return strings.ToLower(rand.Text()[:8]) }
 
-// create makes a session with the name that was given, or with a generated one.
-func (k *kept) create(ctx context.Context, title string) (*session.Session, error) {
+// create creates a session with the given name, or with a generated one.
+func (k *runSession) create(ctx context.Context, title string) (*session.Session, error) {
 	return named(k.name, func(id string) (*session.Session, error) {
 		return session.Create(ctx, k.store, session.Info{ID: id, Title: title})
 	})
 }
 
-// named creates a session with the name, or with a generated name if it is empty.
+// named calls create with the name. If the name is empty, it generates names until one is
+// free.
 func named(name string, create func(id string) (*session.Session, error)) (*session.Session, error) {
 	if name != "" {
 		return create(name)
@@ -200,12 +202,12 @@ func readRunMeta(ctx context.Context, s *session.Session) (m runMeta, err error)
 		return m, err
 	}
 	if err := json.Unmarshal(all[runMetaKey], &m); err != nil {
-		return m, fmt.Errorf("the metadata %s of session %s: %w", runMetaKey, s.ID(), err)
+		return m, fmt.Errorf("metadata %s of session %s: %w", runMetaKey, s.ID(), err)
 	}
 	return m, nil
 }
 
-// write keeps it in a session.
+// write stores the metadata in a session.
 func (m runMeta) write(ctx context.Context, s *session.Session) error {
 	patch, err := json.Marshal(map[string]runMeta{runMetaKey: m})
 	if err != nil {
@@ -214,26 +216,27 @@ func (m runMeta) write(ctx context.Context, s *session.Session) error {
 	return s.SetMetadata(ctx, patch)
 }
 
-func (k *kept) close() {
+func (k *runSession) close() {
 	if k.store != nil {
 		_ = k.store.Close()
 	}
 }
 
-// settle says in which folder the tools work. A session that worked in another one
-// than this does not go on here by mistake: somebody has to name a folder.
-func (k *kept) settle(dir string, named bool) error {
+// setFolder sets the folder that the tools work in. If the session worked in another folder,
+// setFolder returns an error unless --dir names the folder, so that a session does not
+// continue in the wrong folder by mistake.
+func (k *runSession) setFolder(dir string, named bool) error {
 	k.is.Folder = absolute(dir)
 	was := k.was.Folder
 	if was == "" || named || sameFolder(was, k.is.Folder) {
 		return nil
 	}
-	return failed("session %s works in %s, and this is %s: go on there with \"%s --dir %s\", or let it work here from now on with \"--dir .\"",
+	return failed("session %s works in %s, but this folder is %s: continue there with \"%s --dir %s\", or move the session here with \"--dir .\"",
 		k.session.ID(), was, k.is.Folder, k.command()+k.flags.given(), quoteArg(was))
 }
 
-// begin makes the session where there is none, and keeps in it what is new.
-func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err error) {
+// begin creates the session if needed, and stores the metadata if it changed.
+func (k *runSession) begin(ctx context.Context, t *printer, prompt, model string) (err error) {
 	if k.store == nil {
 		return nil
 	}
@@ -247,9 +250,9 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 	}
 	k.is.Model = model
 	if k.was.Folder != "" && sameFolder(k.was.Folder, k.is.Folder) {
-		k.is.Folder = k.was.Folder // by whatever name it has here
+		k.is.Folder = k.was.Folder // keep the stored path of the same folder
 	} else if k.was.Folder != "" {
-		t.notef("Session %s worked in %s; from now on it works in %s.", k.session.ID(), shown(k.was.Folder), shown(k.is.Folder))
+		t.notef("Session %s worked in %s; from now on it works in %s.", k.session.ID(), printable(k.was.Folder), printable(k.is.Folder))
 	}
 	if k.is == k.was {
 		return nil
@@ -262,17 +265,17 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 
 // command returns the command that continues the session in its folder, without the other
 // flags of this run.
-func (k *kept) command() string { return "dragoman run --session " + quoteArg(k.session.ID()) }
+func (k *runSession) command() string { return "dragoman run --session " + quoteArg(k.session.ID()) }
 
-// again returns the command that continues the session, with the flags of this run. It is
+// continueCommand returns the command that continues the session, with the flags of this run. It is
 // empty if there is no session.
-func (k *kept) again() string {
+func (k *runSession) continueCommand() string {
 	if k.session == nil {
 		return ""
 	}
 	command := k.command()
 	if !sameFolder(k.is.Folder, absolute(".")) {
-		command += " --dir " + quoteArg(shown(k.is.Folder))
+		command += " --dir " + quoteArg(printable(k.is.Folder))
 	}
 	return command + k.flags.given()
 }
@@ -283,7 +286,7 @@ func (o *runFlags) given() string {
 	b.WriteString(o.storeFlags.given())
 	add := func(name, value string) {
 		if value != "" {
-			b.WriteString(" " + name + " " + quoteArg(shown(value)))
+			b.WriteString(" " + name + " " + quoteArg(printable(value)))
 		}
 	}
 	add("--model", o.model)
@@ -302,7 +305,7 @@ func (o *runFlags) given() string {
 	return b.String()
 }
 
-// absolute is a folder by its full name, without links where it is there.
+// absolute returns the absolute path of a folder, with symbolic links resolved if it exists.
 func absolute(dir string) string {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -314,7 +317,7 @@ func absolute(dir string) string {
 	return full
 }
 
-// sameFolder reports whether two names are those of one folder.
+// sameFolder reports whether two paths name the same folder.
 func sameFolder(a, b string) bool {
 	if a == b {
 		return true
@@ -327,7 +330,7 @@ func sameFolder(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// quoteArg is a text as a POSIX shell takes it for one word.
+// quoteArg quotes a text as one argument for a POSIX shell.
 func quoteArg(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(`_-./\:@%+=,`, r)

@@ -13,53 +13,53 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// form is what an answer to a request must be.
+// form is the form that the response to a request must have.
 type form int
 
 const (
-	// none: no vendor has this path. An error is one of the dialect all the same.
+	// none: no vendor has this path. An error must still be one of the dialect.
 	none form = iota
-	// own: the server's own matter.
+	// own: a path of the server itself, such as /healthz.
 	own
 	whole
 	streamed
-	// byBody: whole or streamed, as the body of the request says.
+	// byBody: streamed or not, depending on the body of the request.
 	byBody
-	// listed: one object with rules of its own.
+	// listed: one object with its own rules.
 	listed
 )
 
-// asked is what a request asks for, as the wire reference has it.
-type asked struct {
+// expectation describes what a request asks for, according to the wire reference.
+type expectation struct {
 	dialect dragoman.Dialect
 	form    form
-	rules   func(object) // of what is listed
-	array   bool         // a stream of Gemini's that is one array
+	rules   func(object) // for the form listed
+	array   bool         // a Gemini stream in the form of a JSON array
 	model   string
-	// usage says that a stream of Chat was to tell it.
+	// usage reports whether a Chat stream must contain usage.
 	usage bool
-	// legacy: the request has functions, and no tools, which its client knows nothing of.
+	// legacy: the request has functions and no tools, so its client does not know tools.
 	legacy bool
 }
 
-// chatPaths are those of requests whose body says whether the answer is streamed.
+// chatPaths lists the paths whose request body determines whether the response is a stream.
 var chatPaths = map[string]dragoman.Dialect{
 	"/v1/chat/completions": dialectname.OpenAIChat, "/v1/responses": dialectname.OpenAIResponses, "/v1/messages": dialectname.Anthropic, "/api/chat": dialectname.Ollama, "/v2/chat": "cohere.chat",
 }
 
-// ownPaths are of no vendor's.
+// ownPaths lists the paths of the server itself.
 var ownPaths = map[string]bool{"/": true, "/healthz": true, "/metrics": true}
 
-// geminiRoots are below which Gemini and Vertex have their models.
+// geminiRoots lists the path prefixes of Gemini and Vertex models.
 var geminiRoots = []string{"/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"}
 
-// whatIsAsked is what the line and the headers of a request say.
-func whatIsAsked(r *http.Request) asked {
+// expect returns what the URL and the headers of a request ask for.
+func expect(r *http.Request) expectation {
 	path := r.URL.Path
 	if r.Method == http.MethodHead || ownPaths[path] {
-		return asked{form: own}
+		return expectation{form: own}
 	}
-	a := asked{dialect: vendorOf(r), form: none}
+	a := expectation{dialect: vendorOf(r), form: none}
 	if r.Method == http.MethodPost {
 		return a.posted(r)
 	}
@@ -86,8 +86,7 @@ func whatIsAsked(r *http.Request) asked {
 	return a
 }
 
-// vendorOf is whose client a request is of, at a path that several vendors have, or
-// none.
+// vendorOf returns the dialect of a request to a path that several vendors have, or "".
 func vendorOf(r *http.Request) dragoman.Dialect {
 	if r.Header.Get("Anthropic-Version") != "" {
 		return dialectname.Anthropic
@@ -100,21 +99,21 @@ func vendorOf(r *http.Request) dragoman.Dialect {
 	return dialectname.OpenAIChat
 }
 
-func (a asked) posted(r *http.Request) asked {
+func (a expectation) posted(r *http.Request) expectation {
 	path := r.URL.Path
 	if d, ok := chatPaths[path]; ok {
-		return asked{dialect: d, form: byBody}
+		return expectation{dialect: d, form: byBody}
 	}
 	switch path {
 	case "/v1/messages/count_tokens":
-		return asked{dialect: dialectname.Anthropic, form: listed, rules: func(o object) { o.count("input_tokens") }}
+		return expectation{dialect: dialectname.Anthropic, form: listed, rules: func(o object) { o.count("input_tokens") }}
 	case "/v1/responses/input_tokens":
-		return asked{dialect: dialectname.OpenAIResponses, form: listed, rules: func(o object) {
+		return expectation{dialect: dialectname.OpenAIResponses, form: listed, rules: func(o object) {
 			o.is("object", "response.input_tokens")
 			o.count("input_tokens")
 		}}
 	case "/api/show":
-		return asked{dialect: dialectname.Ollama, form: listed, rules: ollamaShown}
+		return expectation{dialect: dialectname.Ollama, form: listed, rules: ollamaShown}
 	}
 	if rest, ok := strings.CutPrefix(path, "/model/"); ok {
 		return converseCall(rest)
@@ -127,17 +126,17 @@ func (a asked) posted(r *http.Request) asked {
 	return a
 }
 
-// maxBody bounds what is remembered of the body of a request, and of an answer.
+// maxBody limits how much of a request or response body is buffered.
 const maxBody = 64 << 20
 
-// heard is the body of a request, which is remembered while its server reads it.
-type heard struct {
+// requestCopy is a request body that stores a copy of what the server reads.
+type requestCopy struct {
 	io.ReadCloser
-	mu   sync.Mutex // a server may answer while it reads
+	mu   sync.Mutex // a server may respond while it reads
 	body []byte
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *requestCopy) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,8 +144,8 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bytes is what was read so far, unpacked.
-func (h *heard) bytes(encoding string) []byte {
+// bytes returns the uncompressed bytes that were read so far.
+func (h *requestCopy) bytes(encoding string) []byte {
 	h.mu.Lock()
 	body := bytes.Clone(h.body)
 	h.mu.Unlock()
@@ -157,32 +156,32 @@ func (h *heard) bytes(encoding string) []byte {
 	if err != nil {
 		return nil
 	}
-	plain, _ := io.ReadAll(io.LimitReader(z, maxBody)) // what is not whole is no JSON below
+	plain, _ := io.ReadAll(io.LimitReader(z, maxBody)) // a truncated body fails as JSON below
 	return plain
 }
 
-// take reads of the body what the line did not say. It reports whether there is anything
-// to read.
-func (a *asked) take(body []byte) bool {
-	var said struct {
+// take reads the expectations in the body of the request. It reports whether the body is a
+// JSON object.
+func (a *expectation) take(body []byte) bool {
+	var request struct {
 		Model, Stream json.RawMessage
 		Options       json.RawMessage `json:"stream_options"`
 		Functions     json.RawMessage
 		Tools         json.RawMessage
 	}
-	if err := json.Unmarshal(body, &said); err != nil {
+	if err := json.Unmarshal(body, &request); err != nil {
 		return false
 	}
-	_ = json.Unmarshal(said.Model, &a.model) // it only says which request it was
+	_ = json.Unmarshal(request.Model, &a.model) // only used in reports
 	var options struct {
 		Usage json.RawMessage `json:"include_usage"`
 	}
-	_ = json.Unmarshal(said.Options, &options) // none
-	a.legacy = a.dialect == dialectname.OpenAIChat && filled(said.Functions) && !filled(said.Tools)
+	_ = json.Unmarshal(request.Options, &options) // absent or invalid options mean no usage
+	a.legacy = a.dialect == dialectname.OpenAIChat && filled(request.Functions) && !filled(request.Tools)
 	a.usage = string(options.Usage) == "true"
-	stream := string(said.Stream) == "true"
-	if a.dialect == dialectname.Ollama { // which streams unless it is told not to
-		stream = string(said.Stream) != "false"
+	stream := string(request.Stream) == "true"
+	if a.dialect == dialectname.Ollama { // Ollama streams by default
+		stream = string(request.Stream) != "false"
 	}
 	if a.form = whole; stream {
 		a.form = streamed
@@ -190,7 +189,7 @@ func (a *asked) take(body []byte) bool {
 	return true
 }
 
-// filled reports whether a member is a list with anything in it.
+// filled reports whether a field is a non-empty list.
 func filled(list json.RawMessage) bool {
 	var elements []json.RawMessage
 	return json.Unmarshal(list, &elements) == nil && len(elements) > 0

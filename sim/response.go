@@ -14,24 +14,24 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// answer is what a model of this package says, before it is cut into events.
-type answer struct {
+// response is the output of a model of this package, before it is split into events.
+type response struct {
 	parts []dragoman.Part
 	stop  dragoman.Stop
-	// usage replaces the counts that it knows.
+	// usage overrides the counted usage, for the counts that it knows.
 	usage dragoman.Usage
-	// pace replaces what it sets of the model's.
+	// pace overrides the pace of the model, for the fields that it sets.
 	pace Pace
-	// broken ends the stream behind the parts; nil: it ends as it should.
+	// broken ends the stream with an error after the parts. Nil means a normal end.
 	broken *dragoman.APIError
 }
 
-// actor is one model: its name, and how it makes an answer. All that answers
-// have in common (limits, ids, usage, events) is in this file.
+// actor is one model: its name, and how it makes a response. The parts that all models share
+// (limits, ids, usage, events) are in this file.
 type actor struct {
 	name     string
 	settings Settings
-	answer   func(*dragoman.Request, mint) (answer, error)
+	respond  func(*dragoman.Request, mint) (response, error)
 }
 
 // generate collects the stream.
@@ -39,7 +39,7 @@ func (a actor) generate(ctx context.Context, req *dragoman.Request) (*dragoman.R
 	return dragoman.Collect(a.stream(ctx, req))
 }
 
-// stream makes the answer and cuts it into events.
+// stream makes the response and splits it into events.
 func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		if err := req.Validate(); err != nil {
@@ -47,28 +47,28 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 			return
 		}
 		m := a.settings.mint(req)
-		said, err := a.answer(req, m)
+		resp, err := a.respond(req, m)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		bound(&said, req)
-		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace), origin: a.settings.origin}
-		t.tell(&said, dragoman.Response{
+		bound(&resp, req)
+		t := emitter{ctx: ctx, yield: yield, pace: resp.pace.or(a.settings.Pace), origin: a.settings.origin}
+		t.emitResponse(&resp, dragoman.Response{
 			ID: m.id(a.settings.idKind(), 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
-			Usage: dragoman.Usage{Input: dragoman.Counted(serving.CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
+			Usage: dragoman.Usage{Input: dragoman.Counted(serving.CountTokens(req))}.Merge(dragoman.Usage{Input: resp.usage.Input, CacheRead: resp.usage.CacheRead, CacheWrite: resp.usage.CacheWrite}),
 		}, candidates(req))
 	}
 }
 
-// created is when all answers were made, as far as they say: the first second of
-// 2026. Another time each time would make other bytes.
+// created is the creation time of all responses: the first second of 2026. It is constant,
+// so that the same request gives the same bytes.
 const created = 1_767_225_600
 
-// maxCandidates bounds the answers that one request can ask for.
+// maxCandidates limits the number of candidates of one request.
 const maxCandidates = 8
 
-// candidates is how many answers are asked for. All of them say the same.
+// candidates returns the number of requested candidates. All of them are the same.
 func candidates(req *dragoman.Request) int {
 	if n := req.Sampling.Candidates; n != nil {
 		return int(max(1, min(*n, maxCandidates)))
@@ -76,9 +76,9 @@ func candidates(req *dragoman.Request) int {
 	return 1
 }
 
-// bound ends an answer where the request wants it to: at a stop sequence, or
-// when it has as many tokens as it may have. A call that is cut must not run.
-func bound(a *answer, req *dragoman.Request) {
+// bound ends a response at a stop sequence of the request, or at its token limit. It marks a
+// call that it cuts, because such a call must not run.
+func bound(a *response, req *dragoman.Request) {
 	for i, p := range a.parts {
 		t, ok := p.(*dragoman.Text)
 		if !ok {
@@ -106,7 +106,7 @@ func bound(a *answer, req *dragoman.Request) {
 	a.stop = dragoman.Stop{Reason: dragoman.StopLength}
 }
 
-// cutAt returns the text before the first of some sequences, and that one.
+// cutAt returns the text before the first of the sequences, and that sequence.
 func cutAt(text string, sequences []string) (before, sequence string) {
 	at := len(text)
 	for _, s := range sequences {
@@ -117,8 +117,7 @@ func cutAt(text string, sequences []string) (before, sequence string) {
 	return text[:at], sequence
 }
 
-// shortened is a part of which only the first bytes were written; none where
-// nothing of it was.
+// shortened returns the first size bytes of a part, or nil if nothing is left.
 func shortened(p dragoman.Part, size int) []dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -142,7 +141,7 @@ func shortened(p dragoman.Part, size int) []dragoman.Part {
 	return nil
 }
 
-// head is the beginning of a text, whole characters only.
+// head returns the first bytes of a text, without splitting a character.
 func head(s string, size int) string {
 	if size >= len(s) {
 		return s
@@ -153,16 +152,16 @@ func head(s string, size int) string {
 	return s[:max(0, size)]
 }
 
-// teller hands out the events of an answer.
-type teller struct {
+// emitter yields the events of a response.
+type emitter struct {
 	ctx     context.Context
 	yield   func(dragoman.Event, error) bool
 	pace    Pace
 	origin  *dragoman.Origin
-	stopped bool // the loop was left, or an error ended it
+	stopped bool // the consumer stopped, or an error ended the stream
 }
 
-func (t *teller) emit(ev dragoman.Event) {
+func (t *emitter) emit(ev dragoman.Event) {
 	if t.stopped {
 		return
 	}
@@ -173,14 +172,14 @@ func (t *teller) emit(ev dragoman.Event) {
 	t.stopped = !t.yield(ev, nil)
 }
 
-func (t *teller) fail(err error) {
+func (t *emitter) fail(err error) {
 	if !t.stopped {
 		t.stopped = true
 		t.yield(nil, err)
 	}
 }
 
-func (t *teller) tell(a *answer, head dragoman.Response, n int) {
+func (t *emitter) emitResponse(a *response, head dragoman.Response, n int) {
 	if err := t.pace.begin(t.ctx); err != nil {
 		t.fail(err)
 		return
@@ -198,7 +197,7 @@ func (t *teller) tell(a *answer, head dragoman.Response, n int) {
 		t.fail(a.broken)
 		return
 	}
-	stop := t.worded(a.stop)
+	stop := t.withNativeReason(a.stop)
 	end := &dragoman.ResponseEnd{Stop: stop, Usage: usage}
 	for range n - 1 {
 		end.Stops = append(end.Stops, stop)
@@ -206,15 +205,16 @@ func (t *teller) tell(a *answer, head dragoman.Response, n int) {
 	t.emit(end)
 }
 
-// worded returns a stop with its native reason, in a dialect whose older servers give none.
-func (t *teller) worded(stop dragoman.Stop) dragoman.Stop {
+// withNativeReason returns a stop with its native reason, in a dialect whose older servers
+// give none.
+func (t *emitter) withNativeReason(stop dragoman.Stop) dragoman.Stop {
 	if t.origin != nil && stop.Native == "" {
 		stop.Native = dialects.WireOf(t.origin.Dialect).StopWords[stop.Reason]
 	}
 	return stop
 }
 
-// counted is the usage of what was written.
+// counted returns the usage of the parts.
 func counted(parts []dragoman.Part, n int) dragoman.Usage {
 	u := dragoman.Usage{Output: dragoman.Counted(serving.Tokens(serving.SizeOf(parts)) * int64(n))}
 	for _, p := range parts {
@@ -225,8 +225,8 @@ func counted(parts []dragoman.Part, n int) dragoman.Usage {
 	return u
 }
 
-// part tells one part: a skeleton, its text in fragments, and the whole.
-func (t *teller) part(choice, index int, p dragoman.Part) {
+// part emits one part: its start without text, its text in deltas, and the whole part.
+func (t *emitter) part(choice, index int, p dragoman.Part) {
 	start := &dragoman.PartStart{Choice: choice, Index: index, Part: skeleton(p)}
 	if index == 0 {
 		start.Header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: t.origin}
@@ -260,7 +260,7 @@ func (t *teller) part(choice, index int, p dragoman.Part) {
 	t.emit(&dragoman.PartEnd{Choice: choice, Index: index, Part: p})
 }
 
-// skeleton is a part without what its deltas tell.
+// skeleton returns a part without the text that its deltas hold.
 func skeleton(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.Text:
@@ -276,8 +276,7 @@ func skeleton(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// fragments cuts a text into tokens: four bytes, or a few more where a character
-// would be cut in two.
+// fragments splits a text into tokens of four bytes, or a few more to keep characters whole.
 func fragments(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {

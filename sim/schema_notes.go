@@ -7,43 +7,43 @@ import (
 	"strings"
 )
 
-// toldKeywords are those that a description may tell where a wire has no place for
-// them, as package schema does when it lowers: "(format: date-time)". A model reads
-// them, so that the simulator does.
-var toldKeywords = []string{
+// noteKeywords lists the keywords that package schema writes into a description if the API
+// does not accept them: "(format: date-time)". A model reads such notes, so the simulator
+// does too.
+var noteKeywords = []string{
 	"format", "pattern", "contentEncoding", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 	"multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "default", "examples",
 }
 
-// readTold gives every schema of a tree the keywords that its description tells, and
-// reports whether there were any.
-func readTold(v any, depth int) (found bool) {
+// readNotes adds the keywords in the notes of each description to its schema, for all
+// schemas of a tree. It reports whether there were any.
+func readNotes(v any, depth int) (found bool) {
 	if depth > maxFillDepth {
 		return false
 	}
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			found = readTold(e, depth+1) || found
+			found = readNotes(e, depth+1) || found
 		}
 	case *object:
 		for _, k := range slices.Clone(v.keys) {
-			if !slices.Contains([]string{"default", "const", "enum", "examples"}, k) { // data, and no schemas
-				found = readTold(v.values[k], depth+1) || found
+			if !slices.Contains([]string{"default", "const", "enum", "examples"}, k) { // data, not schemas
+				found = readNotes(v.values[k], depth+1) || found
 			}
 		}
 		if text, ok := v.get("description").(string); ok {
-			found = tellOne(v, text) || found
+			found = readSchemaNotes(v, text) || found
 		}
 	}
 	return found
 }
 
-// note is how one begins that stands at the end of a description.
+// note matches the beginning of a note in a description.
 var note = regexp.MustCompile(`(?:^|\s)\((\w+): `)
 
-// tellOne reads the notes at the end of a description, the last one first.
-func tellOne(s *object, text string) (found bool) {
+// readSchemaNotes reads the notes at the end of a description, the last one first.
+func readSchemaNotes(s *object, text string) (found bool) {
 	for {
 		text = strings.TrimRight(text, " ")
 		inner, closed := strings.CutSuffix(text, ")")
@@ -54,18 +54,19 @@ func tellOne(s *object, text string) (found bool) {
 		last := all[len(all)-1]
 		keyword, value := inner[last[2]:last[3]], inner[last[1]:]
 		text = inner[:last[0]]
-		if !slices.Contains(toldKeywords, keyword) || s.has(keyword) || strings.HasSuffix(value, "…") { // cut short
+		if !slices.Contains(noteKeywords, keyword) || s.has(keyword) || strings.HasSuffix(value, "…") { // the value was shortened
 			continue
 		}
-		if v, ok := toldValue(keyword, value); ok {
+		if v, ok := noteValue(keyword, value); ok {
 			s.set(keyword, v)
 			found = true
 		}
 	}
 }
 
-// toldValue is the value of a note: the text of a string, the JSON of all else.
-func toldValue(keyword, value string) (any, bool) {
+// noteValue returns the value of a note: the text for string keywords, the JSON value for
+// others.
+func noteValue(keyword, value string) (any, bool) {
 	v, err := parseTree(json.RawMessage(value))
 	switch keyword {
 	case "format", "pattern", "contentEncoding":

@@ -8,9 +8,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/oracle/emitcheck"
 )
 
-// What a codec keeps of another server's may hold bytes that are no UTF-8; what a server
-// says itself may not.
-func TestBytesThatAreNoTextAreKeptButNotSaid(t *testing.T) {
+// Values that a codec passes through from another server may contain invalid UTF-8. The
+// server's own output must not.
+func TestInvalidUTF8IsAllowedOnlyInOrder(t *testing.T) {
 	stream := strings.Join([]string{
 		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"odd\":\"\xf5\",\"usage\":{\"input_tokens\":1,\"output_tokens\":0}}}",
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}",
@@ -19,9 +19,9 @@ func TestBytesThatAreNoTextAreKeptButNotSaid(t *testing.T) {
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}", "",
 	}, "\n\n")
 	if err := emitcheck.Order(dialectname.Anthropic, []byte(stream)); err != nil {
-		t.Errorf("kept: %v", err)
+		t.Errorf("Order: %v", err)
 	}
 	if err := emitcheck.Stream(dialectname.Anthropic, nil, []byte(stream)); err == nil || !strings.Contains(err.Error(), "UTF-8") {
-		t.Errorf("said: %v", err)
+		t.Errorf("Stream: %v", err)
 	}
 }
