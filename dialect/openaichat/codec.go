@@ -1,13 +1,13 @@
-// Package openaichat is the wire language of OpenAI Chat Completions and of the
-// many servers that speak it with an accent.
+// Package openaichat implements the wire dialect of OpenAI Chat Completions, including the
+// variations of the many compatible servers.
 //
 //	codec := openaichat.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// send enc.Body, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// What one server needs and another rejects is never guessed from names: it is
-// data in [targets.Capabilities].
+// Differences between servers are never guessed from names. They are data in
+// [targets.Capabilities].
 package openaichat
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. Compatible servers write the code as
-// a number, the error as a bare string, or leave the envelope out.
+// DecodeError implements [dialect.Codec]. Compatible servers send the code as a number, the error
+// as a bare string, or no envelope.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	e.Class = classOf(e)
@@ -42,7 +42,7 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 	}
 }
 
-// errorEnvelope puts an error object where clients look for it.
+// errorEnvelope wraps an error object in the field that clients read.
 func errorEnvelope(raw []byte) []byte {
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -51,7 +51,7 @@ func errorEnvelope(raw []byte) []byte {
 	return w.Buf
 }
 
-// readErrorObject reads the value of an "error" member: an object or a string.
+// readErrorObject reads the value of an "error" field: an object or a string.
 func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	switch r.Kind() {
 	case '"':
@@ -119,7 +119,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorTimeout
 	case "server_error", "api_error":
 		if e.Status >= 400 && e.Status < 500 {
-			break // Ollama's one word for whatever went wrong
+			break // Ollama uses this type for every error
 		}
 		return dragoman.ErrorServer
 	case "overloaded_error":
@@ -153,10 +153,10 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	w.BeginObject()
 	w.Key("error")
 	var rep dragoman.Report
-	said := writeErrorObject(&w, e)
+	written := writeErrorObject(&w, e)
 	w.EndObject()
-	said.Status = status
-	wirekit.ReportError(&rep, e, said, "")
+	written.Status = status
+	wirekit.ReportError(&rep, e, written, "")
 	return status, w.Buf, rep
 }
 
@@ -166,9 +166,8 @@ func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSai
 	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
 }
 
-// wordsOf are OpenAI's type and code for an error: its own where it has them and
-// they tell its class, else those of its class. Words of another API never leak
-// (quirk J3).
+// wordsOf returns the OpenAI type and code of an error: the native ones if they match its class,
+// otherwise those of its class. Types and codes of another API are never written (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) && classOf(e) == e.Class {
@@ -184,13 +183,14 @@ func orElse(s, other string) string {
 	return s
 }
 
-// ownError is an error as it came from this dialect; nil for one of another.
+// ownError returns an error that came from this dialect as its original bytes; nil for other
+// errors.
 func ownError(e *dragoman.APIError) []byte {
 	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
 	return own.JSON(e)
 }
 
-// enveloped reports whether raw is an object that holds an error as an object.
+// enveloped reports whether raw is an object whose error field is an object.
 func enveloped(raw []byte) (found bool) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
