@@ -1,4 +1,4 @@
-// Package ollama implements the wire dialect of Ollama's native chat API, POST /api/chat.
+// Package ollama implements the wire dialect of the native Ollama chat API, POST /api/chat.
 //
 //	codec := ollama.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})

@@ -16,7 +16,7 @@ import (
 // freeform tools and no strict flag, arguments are an object, a call may have no id, and a result
 // is a string with a separate list of bare base64 images.
 
-// toolCodec reads and writes the tool objects of Ollama's native API.
+// toolCodec reads and writes the tool objects of the native Ollama API.
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{

@@ -203,7 +203,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 				typed := *m
 				typed.MIME = "application/octet-stream"
 				m = &typed
-				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s is generated: the %s has none", m.MIME, m.Media)
+				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s is generated, because the %s has no type", m.MIME, m.Media)
 			}
 			w.StringField("url", toolwire.DataURI(m))
 			w.StringFieldIf("detail", m.Detail)

@@ -47,7 +47,7 @@ func TestLegacy_RequestWithOnlyFunctionsIsDetected(t *testing.T) {
 	}
 }
 
-// legacyView is what an older client reads from a whole response, or from the joined fragments of
+// legacyView holds the fields that an older client reads from a whole response, or from the joined fragments of
 // a stream.
 type legacyView struct {
 	Content  string
