@@ -57,9 +57,9 @@ type Encoded struct {
 
 // EncodeOptions configure encoding. The zero value encodes for the dialect's own vendor.
 type EncodeOptions struct {
-	// Target describes the model and the server that receive the body. It limits what is sent; it
-	// does not name the model of a request, which is dragoman.Request.Model. Its Dialect may be
-	// empty.
+	// Target describes the model and the server that receive the body. It limits the content of
+	// the body. It does not name the model of a request, which is dragoman.Request.Model. Its
+	// Dialect may be empty.
 	Target targets.Target
 	// Registry is the registry of the request. If nil, one is composed from the tools and
 	// contributions of the request.

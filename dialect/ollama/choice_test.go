@@ -75,7 +75,7 @@ func TestQuirkE1_EveryToolChoiceIsEncodedOrReported(t *testing.T) {
 // decodeBoth decodes one response with a call, from a whole body and from a stream.
 func decodeBoth(t *testing.T, reg dialect.DecodeOptions) map[string]*dragoman.Response {
 	t.Helper()
-	body := answer(`{"role":"assistant","content":"I will.","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`, `,"done_reason":"stop"`)
+	body := wholeResponse(`{"role":"assistant","content":"I will.","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`, `,"done_reason":"stop"`)
 	whole, _, err := codec.DecodeResponse([]byte(body), reg)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestOnlyAllowedCallRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, _, err := codec.DecodeResponse([]byte(answer(`{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}`, "")), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := codec.DecodeResponse([]byte(wholeResponse(`{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}`, "")), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func Example() {
 		return
 	}
 	fmt.Println(string(enc.Body))
-	answer := `{"model":"qwen3:8b","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}`
-	resp, _, err := codec.DecodeResponse([]byte(answer), dialect.DecodeOptions{Registry: enc.Registry})
+	body := `{"model":"qwen3:8b","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}`
+	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		fmt.Println(err)
 		return

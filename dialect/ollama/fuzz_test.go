@@ -41,7 +41,7 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzDecodeResponse(f *testing.F) {
 	for _, s := range []string{
 		oddResponse, `{}`, `{"error":{"message":"m","code":5}}`, `{"message":{},"error":"x","done":false}`,
-		answer(`{"role":"tool","content":"x","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}},{"id":"a","function":{"name":"g"}},"x"]}`, `,"done_reason":"length","eval_count":"2"`),
+		wholeResponse(`{"role":"tool","content":"x","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}},{"id":"a","function":{"name":"g"}},"x"]}`, `,"done_reason":"length","eval_count":"2"`),
 		`{"message":{"content":"x"},"done":true,"done_reason":"","created_at":"never","eval_count":null}`,
 	} {
 		f.Add([]byte(s))

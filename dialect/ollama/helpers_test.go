@@ -31,8 +31,8 @@ var (
 	lossless       = codectest.Lossless
 )
 
-// answer returns a whole response with the given message and trailing fields.
-func answer(msg, end string) string {
+// wholeResponse returns a whole response with the given message and trailing fields.
+func wholeResponse(msg, end string) string {
 	return `{"model":"m","created_at":"2026-11-15T10:00:00Z","message":` + msg + `,"done":true` + end + `}`
 }
 
@@ -42,7 +42,7 @@ func line(msg string) string {
 }
 
 // last returns the last line of a stream.
-func last(end string) string { return answer(`{"role":"assistant","content":""}`, end) + "\n" }
+func last(end string) string { return wholeResponse(`{"role":"assistant","content":""}`, end) + "\n" }
 
 // object parses a JSON object and fails the test for duplicate fields at any depth.
 func object(t testing.TB, b []byte) map[string]json.RawMessage {

@@ -28,7 +28,7 @@ func TestAmbiguousInputIsReencoded(t *testing.T) {
 		"function in other case":     {`{"tool_calls":[{"id":"a","function":{"name":"rm"},"FUNCTION":{"name":"ls"}}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, rep := decodeResponse(t, answer(c.msg, ""))
+			resp, rep := decodeResponse(t, wholeResponse(c.msg, ""))
 			problem(t, calls(resp)[0], codes.ProblemDuplicateKey)
 			if resp.Native != nil || resp.Output[0].Native != nil {
 				t.Error("the native form was kept")
@@ -76,7 +76,7 @@ func TestAmbiguousInputIsReencoded(t *testing.T) {
 
 func TestForbiddingStopReasonIsNotReplaced(t *testing.T) {
 	const call = `{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{}}}]}`
-	resp, _ := decodeResponse(t, answer(call, `,"done_reason":"length","done_reason":"stop"`))
+	resp, _ := decodeResponse(t, wholeResponse(call, `,"done_reason":"length","done_reason":"stop"`))
 	d := streamed(t, line(call)+`{"message":{},"done_reason":"length"}`+"\n"+last(`,"done_reason":"stop"`))
 	for _, r := range []*dragoman.Response{resp, d.resp} {
 		if r.Stop.Reason != dragoman.StopLength || r.ToolCalls()[0].Problem == nil {
@@ -95,7 +95,7 @@ func TestForbiddingStopReasonIsNotReplaced(t *testing.T) {
 func TestMalformedCallIsNotForwarded(t *testing.T) {
 	for _, call := range []string{`"f"`, `5`, `[]`, `true`} {
 		msg := `{"content":"x","tool_calls":[` + call + `]}`
-		resp, rep := decodeResponse(t, answer(msg, ""))
+		resp, rep := decodeResponse(t, wholeResponse(msg, ""))
 		if len(resp.ToolCalls()) != 0 || resp.Native != nil || len(rep.Losses) == 0 {
 			t.Errorf("%s: %+v\n%s", call, resp.Output, rep)
 		}
@@ -114,7 +114,7 @@ func TestMalformedCallIsNotForwarded(t *testing.T) {
 		m, _ := encode(t, req, dialect.EncodeOptions{})
 		sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","tool_calls":[`+call+`]}`)
 	}
-	unnamed, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
+	unnamed, _ := decodeResponse(t, wholeResponse(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
 	problem(t, calls(unnamed)[0], codes.ProblemNoName)
 }
 

@@ -238,7 +238,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 		m    *dragoman.Message
 		res  *dragoman.ToolResult
 		at   extra.Path
-		rank int // the position of the call that it answers
+		rank int // the position of its call
 	}
 	var all []placed
 	answered := map[string]bool{}

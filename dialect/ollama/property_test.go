@@ -19,8 +19,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dealings lists what must survive encoding: the calls with their ids, and their results.
-func dealings(req *dragoman.Request) []string {
+// callsAndResults lists what must survive encoding: the calls with their ids, and their results.
+func callsAndResults(req *dragoman.Request) []string {
 	var out []string
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
@@ -52,7 +52,7 @@ func TestProperty_CallsAndResultsRoundTrip(t *testing.T) {
 		}
 		return req
 	}
-	codectest.KeepsMeaning(t, codec, draw, dealings, func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded) {
+	codectest.KeepsMeaning(t, codec, draw, callsAndResults, func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded) {
 		if back.Stream != req.Stream || back.Model != req.Model {
 			t.Fatalf("settings differ\n%s", enc.Body)
 		}

@@ -120,7 +120,7 @@ func TestReasoningSettingsAreMapped(t *testing.T) {
 	for _, think := range []string{`true`, `false`, `"low"`, `"medium"`, `"high"`, `"max"`, `"turbo"`, `null`, `""`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[],"think":`+think+`}`)
 		if m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true}); string(m["think"]) != think {
-			t.Errorf("think %s came back as %s\n%s", think, m["think"], rep)
+			t.Errorf("think %s is re-encoded as %s\n%s", think, m["think"], rep)
 		}
 	}
 	if _, _, err := codec.DecodeRequest([]byte(`{"think":3}`), dialect.DecodeOptions{}); decodeError(t, err).Pointer != "/think" {
@@ -132,7 +132,7 @@ func TestQuirkF5_FormatIsJSONOrSchema(t *testing.T) {
 	for _, format := range []string{`"json"`, `{"type":"array","items":{"type":"string"}}`, `""`, `null`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[],"format":`+format+`}`)
 		if m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true}); string(m["format"]) != format || len(rep.Losses) > 0 {
-			t.Errorf("format %s came back as %s\n%s", format, m["format"], rep)
+			t.Errorf("format %s is re-encoded as %s\n%s", format, m["format"], rep)
 		}
 	}
 	f := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: codes.StrictOn}
@@ -238,13 +238,13 @@ func TestQuirkD15_ResultMatchesCallByIDNameOrOrder(t *testing.T) {
 				if want < 0 {
 					for _, c := range calls {
 						if res.CallID == c.ID || res.CallID == "" {
-							t.Errorf("result %d answers %q", i, res.CallID)
+							t.Errorf("result %d has call id %q", i, res.CallID)
 						}
 					}
 					continue
 				}
 				if res.CallID != calls[want].ID || res.Name != calls[want].Name {
-					t.Errorf("result %d answers %q of %q, want %q", i, res.CallID, res.Name, calls[want].ID)
+					t.Errorf("result %d has call id %q and name %q, want id %q", i, res.CallID, res.Name, calls[want].ID)
 				}
 			}
 		})
@@ -263,7 +263,7 @@ func TestQuirkB12_ResultsMatchWithinTheirTurn(t *testing.T) {
 	// A call without a result does not take the result of a later call.
 	open, _ := decodeRequest(t, strings.Replace(body, `,{"role":"tool","tool_name":"f","content":"1"}`, "", 1))
 	if res := result(open.Messages[3]); res.CallID != open.Messages[2].ToolCalls()[0].ID {
-		t.Errorf("the result answers %q", res.CallID)
+		t.Errorf("the result has call id %q", res.CallID)
 	}
 	again, _ := decodeRequest(t, body)
 	if again.Messages[0].ToolCalls()[0].ID != one.ID {
@@ -276,7 +276,7 @@ func TestQuirkB12_ResultsMatchWithinTheirTurn(t *testing.T) {
 }
 
 func TestQuirkB10_GeneratedIDIsNotSent(t *testing.T) {
-	resp, _ := decodeResponse(t, answer(`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"f","arguments":{"a":1}}}]}`, `,"done_reason":"stop"`))
+	resp, _ := decodeResponse(t, wholeResponse(`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"f","arguments":{"a":1}}}]}`, `,"done_reason":"stop"`))
 	one, two := resp.ToolCalls()[0], resp.ToolCalls()[1]
 	for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
 		// Without ids only the order matters, so results are sorted like the calls.
@@ -417,7 +417,7 @@ func TestMediaIsBareBase64(t *testing.T) {
 			t.Errorf("%s: %s", c.want, rep)
 		}
 	}
-	_, rep := messages(t, targets.Target{}, user(png, text("behind it")))
+	_, rep := messages(t, targets.Target{}, user(png, text("after it")))
 	lost(t, rep, dragoman.Moved, "/messages/0", "images are moved after the text")
 }
 

@@ -34,7 +34,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		if seen.Twice(responseKeys, key) {
 			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
 		}
-		d.member(key)
+		d.decodeField(key)
 	}
 	wirekit.DropTwins(&resp.Extra, "", responseKeys)
 	if err = r.End(); err == nil {
@@ -68,7 +68,7 @@ type responseDecoder struct {
 	err  error
 }
 
-func (d *responseDecoder) member(key []byte) {
+func (d *responseDecoder) decodeField(key []byte) {
 	r, resp := d.r, &d.resp
 	switch string(key) {
 	case "model":
@@ -92,7 +92,7 @@ func (d *responseDecoder) member(key []byte) {
 		if word == "" {
 			extra.Add(&resp.Extra, name, "", []byte("done_reason"), []byte(`""`))
 		}
-		d.word = laterWord(d.word, word)
+		d.word = combineReasons(d.word, word)
 	case "error":
 		if r.Null() {
 			return

@@ -134,7 +134,7 @@ func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dra
 	// If the server sent no reason, none is written.
 	none := own && stop.Native == "" && stopreason.Derive(dragoman.StopNone, calls, true) == stop.Reason
 	if !none {
-		word, exact := wordOf(stop, own, calls)
+		word, exact := doneReasonOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s is written as %q", stop.Reason, word)
 		}

@@ -62,7 +62,7 @@ func TestQuirkB18_StopReasonFromCallsAndDoneReason(t *testing.T) {
 		`,"done_reason":"eclipse"`:        {dragoman.StopUnknown, dragoman.StopUnknown}, // quirk B20
 	} {
 		for i, msg := range []string{`{"role":"assistant","content":"x"}`, `{"role":"assistant","content":"",` + call + `}`} {
-			body := answer(msg, word)
+			body := wholeResponse(msg, word)
 			resp, _ := decodeResponse(t, body)
 			if resp.Stop.Reason != want[i] {
 				t.Errorf("%s: %s, want %s", body, resp.Stop.Reason, want[i])
@@ -91,7 +91,7 @@ func TestQuirkB18_StopReasonFromCallsAndDoneReason(t *testing.T) {
 			}
 		}
 	}
-	cut, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"b","function":{"name":"f","arguments":{}}}]}`, `,"done_reason":"length"`))
+	cut, _ := decodeResponse(t, wholeResponse(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"b","function":{"name":"f","arguments":{}}}]}`, `,"done_reason":"length"`))
 	problem(t, calls(cut)[0], codes.ProblemStopped)
 	problem(t, calls(cut)[1], codes.ProblemTruncated) // quirk C34
 	open, _ := decodeResponse(t, `{"model":"m","message":{"tool_calls":[{"id":"a","function":{"name":"f"}}]},"done":false}`)

@@ -35,9 +35,9 @@ func stopOf(word string) dragoman.StopReason {
 // forbids reports whether no call may run after a done_reason.
 func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 
-// laterWord combines two values of done_reason: one that forbids calls is never replaced by one
+// combineReasons combines two values of done_reason: one that forbids calls is never replaced by one
 // that allows them.
-func laterWord(have, next string) string {
+func combineReasons(have, next string) string {
 	if next == "" || forbids(have) && !forbids(next) {
 		return have
 	}
@@ -73,9 +73,9 @@ func unsafeToReplay(c *dragoman.ToolCall) bool {
 // blocksCalls reports whether no call may run after a stop.
 func blocksCalls(s dragoman.Stop) bool { return s.Reason != dragoman.StopNone && !s.Reason.Runs() }
 
-// wordOf returns the done_reason for a stop: the native value if it still matches, otherwise the
+// doneReasonOf returns the done_reason for a stop: the native value if it still matches, otherwise the
 // nearest one.
-func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
+func doneReasonOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
 	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}

@@ -170,7 +170,7 @@ func (d *streamDecoder) read(data []byte) error {
 			at = r.Offset() - int64(len(msg))
 			continue
 		}
-		d.member(key, duplicate)
+		d.decodeField(key, duplicate)
 	}
 	if err := r.End(); err != nil {
 		return err
@@ -194,8 +194,8 @@ func (d *streamDecoder) read(data []byte) error {
 	return nil
 }
 
-// member decodes a field of a line except its message.
-func (d *streamDecoder) member(key []byte, duplicate bool) {
+// decodeField decodes a field of a line except its message.
+func (d *streamDecoder) decodeField(key []byte, duplicate bool) {
 	r := &d.reader
 	switch string(key) {
 	case "model":
@@ -209,7 +209,7 @@ func (d *streamDecoder) member(key []byte, duplicate bool) {
 	case "done":
 		d.line.done = r.Bool() || d.line.done
 	case "done_reason":
-		d.word = laterWord(d.word, r.String())
+		d.word = combineReasons(d.word, r.String())
 	case "error":
 		if r.Null() {
 			return

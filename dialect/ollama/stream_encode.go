@@ -78,13 +78,13 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.first = ev.Response
 		return e.take(dst, ev.Extra), nil
 	case *dragoman.PartStart:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			e.final.Start(ev)
 			e.partStart(ev)
 			return e.take(dst, ev.Extra), nil
 		}
 	case *dragoman.PartDelta:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			dst = e.take(dst, ev.Extra)
 			if ev.Text == "" && e.fields.Any() {
 				return e.fieldsAlone(dst), nil
@@ -92,7 +92,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 			return e.partDelta(dst, ev), nil
 		}
 	case *dragoman.PartEnd:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			own, _ := e.final.Own(e.rep, name, ev)
 			dst, err := e.partEnd(e.take(dst, ev.Extra), ev)
 			return e.messageFields(dst, own), err
@@ -112,8 +112,9 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// only reports whether a part belongs to the first candidate, which is the only one on this wire.
-func (e *streamEncoder) only(choice int) bool {
+// firstChoice reports whether a part belongs to the first candidate, which is the only one on
+// this wire.
+func (e *streamEncoder) firstChoice(choice int) bool {
 	if choice != 0 {
 		e.once(dragoman.Serious, "/alternatives", "further candidates are dropped; Ollama returns one")
 	}

@@ -26,7 +26,7 @@ var aStream = line(`{"role":"assistant","content":"","thinking":"Use "}`) + line
 func TestQuirkC32_StreamOfJSONLines(t *testing.T) {
 	d := streamed(t, aStream)
 	lossless(t, d.rep)
-	whole, _ := decodeResponse(t, answer(`{"role":"assistant","content":"I look.","thinking":"Use the tool.","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`,
+	whole, _ := decodeResponse(t, wholeResponse(`{"role":"assistant","content":"I look.","thinking":"Use the tool.","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`,
 		`,"done_reason":"stop","total_duration":5,"prompt_eval_count":170,"eval_count":40`))
 	whole.Native, whole.Output[0].Native = nil, nil
 	if diff := gen.Diff(whole, d.resp); diff != "" {

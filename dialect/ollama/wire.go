@@ -204,7 +204,7 @@ func showModel(m wire.Model) any {
 	}
 }
 
-// sameModel returns the other spellings of a name: servers ignore case, and the tag "latest"
+// sameModel returns the other forms of a name: servers ignore case, and the tag "latest"
 // is the default.
 func sameModel(model string) []string {
 	plain := strings.TrimSuffix(strings.ToLower(model), defaultTag)

@@ -50,7 +50,7 @@ func (Codec) Limits() targets.Limits {
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",
-			"a user message with the media of tool results moves behind results that are appended to the same batch",
+			"a user message with the media of tool results moves after results that are appended to the same batch",
 		},
 	}
 }

@@ -38,7 +38,7 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 			readErrorObject(r, e)
 			continue
 		}
-		readErrorMember(r, string(key), e)
+		readErrorField(r, string(key), e)
 	}
 }
 
@@ -58,14 +58,14 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 		e.Message = r.String()
 	case '{':
 		for key := range r.Object() {
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	default:
 		r.Skip()
 	}
 }
 
-func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
+func readErrorField(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	switch key {
 	case "message", "detail":
 		if s := wirekit.Text(r, ""); e.Message == "" {
@@ -161,14 +161,15 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 }
 
 func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSaid {
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	wirekit.WriteOpenAIError(w, e, typ, code)
 	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
 }
 
-// wordsOf returns the OpenAI type and code of an error: the native ones if they match its class,
-// otherwise those of its class. Types and codes of another API are never written (quirk J3).
-func wordsOf(e *dragoman.APIError) (typ, code string) {
+// errorTypeAndCode returns the OpenAI type and code of an error: the native ones if they match
+// its class, otherwise those of its class. Types and codes of another API are never written
+// (quirk J3).
+func errorTypeAndCode(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) && classOf(e) == e.Class {
 		return orElse(e.Type, typ), e.Code

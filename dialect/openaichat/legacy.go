@@ -43,7 +43,7 @@ func (e *messageEncoder) functionCall(calls []placed) error {
 		}
 		e.reportDroppedID(call, c.at)
 		e.reportDroppedFields(call, c.at, false)
-		e.w.RawField("function_call", member(whole.Buf, "function"))
+		e.w.RawField("function_call", fieldValue(whole.Buf, "function"))
 	}
 	return nil
 }
@@ -70,8 +70,8 @@ func (e *messageEncoder) reportDroppedFields(c *dragoman.ToolCall, at extra.Path
 	}
 }
 
-// member returns the value of a field of an object.
-func member(object []byte, want string) (value []byte) {
+// fieldValue returns the value of a field of an object.
+func fieldValue(object []byte, want string) (value []byte) {
 	r := jsonwire.NewReader(object)
 	for key := range r.Object() {
 		if raw := r.Raw(); string(key) == want {
@@ -110,9 +110,9 @@ func (e *streamEncoder) functionStart(dst []byte, choice int, p *sentPart, c *dr
 }
 
 // legacyDelta writes one field of the older function_call.
-func legacyDelta(w *jsonwire.Writer, member, text string) {
+func legacyDelta(w *jsonwire.Writer, field, text string) {
 	w.Key("function_call")
 	w.BeginObject()
-	w.StringField(member, text)
+	w.StringField(field, text)
 	w.EndObject()
 }

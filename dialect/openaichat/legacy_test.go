@@ -47,8 +47,8 @@ func TestLegacy_RequestWithOnlyFunctionsIsDetected(t *testing.T) {
 	}
 }
 
-// legacyView holds the fields that an older client reads from a whole response, or from the joined fragments of
-// a stream.
+// legacyView holds the fields that an older client reads from a whole response, or from the
+// joined fragments of a stream.
 type legacyView struct {
 	Content  string
 	Function struct{ Name, Arguments string }

@@ -167,7 +167,7 @@ func TestReasoning_PartialAndContradictorySettings(t *testing.T) {
 		"adaptive and a number":   {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: ptr(int64(1024))}, "", "contradicts mode adaptive"},
 		"adaptive":                {dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive}, "", "adaptive thinking is the default"},
 		"effort":                  {dragoman.ReasoningSettings{Effort: "xhigh"}, `"xhigh"`, ""},
-		"nothing":                 {dragoman.ReasoningSettings{}, "", ""},
+		"empty":                   {dragoman.ReasoningSettings{}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Reasoning: &tc.set}, dialect.EncodeOptions{})

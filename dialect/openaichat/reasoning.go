@@ -134,11 +134,11 @@ type detailMerger struct {
 
 type detail struct {
 	index, id, typ string
-	members        []detailMember
+	members        []detailField
 	at             map[string]int // positions of members, set once fragments are merged
 }
 
-type detailMember struct {
+type detailField struct {
 	key    string
 	text   []byte // for fields whose fragments are appended
 	raw    []byte
@@ -155,7 +155,7 @@ func (m *detailMerger) add(raw []byte) string {
 		switch {
 		case (k == "text" || k == "summary" || k == "data") && r.Kind() == '"':
 			s := r.String()
-			frag.members = append(frag.members, detailMember{key: k, text: []byte(s), append: true})
+			frag.members = append(frag.members, detailField{key: k, text: []byte(s), append: true})
 			if k != "data" {
 				text.WriteString(s)
 			}
@@ -169,7 +169,7 @@ func (m *detailMerger) add(raw []byte) string {
 			case "type":
 				frag.typ = string(v)
 			}
-			frag.members = append(frag.members, detailMember{key: k, raw: v})
+			frag.members = append(frag.members, detailField{key: k, raw: v})
 		}
 	}
 	if r.Err() != nil {
@@ -211,7 +211,7 @@ func (m *detailMerger) find(f *detail) *detail {
 	return nil
 }
 
-func (d *detail) set(f detailMember) {
+func (d *detail) set(f detailField) {
 	if d.at == nil {
 		d.at = make(map[string]int, len(d.members))
 		for i := len(d.members) - 1; i >= 0; i-- { // the first of duplicates wins

@@ -226,7 +226,7 @@ func quote(s string) []byte {
 	return w.Buf
 }
 
-func memberName(r *jsonwire.Reader) string {
+func nameField(r *jsonwire.Reader) string {
 	n := ""
 	for key := range r.Object() {
 		if string(key) == "name" {

@@ -256,7 +256,7 @@ func sentNames(member []byte) map[string]bool {
 	for range r.Array() {
 		for key := range r.Object() {
 			if k := string(key); (k == "function" || k == "custom") && r.Kind() == '{' {
-				names[memberName(r)] = true
+				names[nameField(r)] = true
 			} else {
 				r.Skip()
 			}

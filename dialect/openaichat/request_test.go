@@ -649,7 +649,7 @@ func TestNames_AliasesAreReversed(t *testing.T) {
 		for _, r := range []*dragoman.Response{whole, st.resp} {
 			c := r.ToolCalls()[0]
 			if c.Namespace != id[0] || c.Name != id[1] {
-				t.Errorf("%q came back as %q", wire, c.QualifiedName())
+				t.Errorf("%q was decoded as %q", wire, c.QualifiedName())
 			}
 		}
 	}

@@ -193,7 +193,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 				if finish != "" && word != finish {
 					d.ambiguous(place, "the choice has a duplicate finish_reason")
 				}
-				finish = laterWord(finish, word)
+				finish = combineReasons(finish, word)
 			} else {
 				extra.Add(&ex, name, "", key, r.Raw())
 			}
@@ -207,7 +207,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		case "native_finish_reason":
 			raw := r.Raw()
 			word, _ := looseText(raw)
-			routed = laterRouted(routed, word)
+			routed = combineRouted(routed, word)
 			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
 			if d.caseVariant(choiceKeys, key, extra.At(place)) {

@@ -129,7 +129,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !matchesStop(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
-		word, exact := wordOf(stop, own, calls)
+		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.candidatePath+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {

@@ -59,17 +59,17 @@ func mayRun(word string) bool {
 	return !forbids(word) || reason == dragoman.StopUnknown || reason == dragoman.StopSequence // not an OpenAI value
 }
 
-// laterWord combines two finish reasons: one that forbids calls is never replaced by one that
+// combineReasons combines two finish reasons: one that forbids calls is never replaced by one that
 // allows them.
-func laterWord(have, next string) string {
+func combineReasons(have, next string) string {
 	if forbids(have) && !forbids(next) {
 		return have
 	}
 	return next
 }
 
-// laterRouted does the same for the native reason of a router.
-func laterRouted(have, next string) string {
+// combineRouted does the same for the native reason of a router.
+func combineRouted(have, next string) string {
 	if hiddenMalformed(have) {
 		return have
 	}
@@ -104,10 +104,10 @@ func matchesStop(s dragoman.Stop, native string, calls callCount) bool {
 	return stopreason.Derive(stopOf(native), calls.whole, true) == s.Reason
 }
 
-// wordOf returns the finish reason for a stop: the native value if it still matches, otherwise
+// finishReasonOf returns the finish reason for a stop: the native value if it still matches, otherwise
 // the nearest one. If there are calls, a stop that forbids them never becomes a value after which
 // clients run them.
-func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
+func finishReasonOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
 	if own && s.Native != "" && matchesStop(s, s.Native, calls) {
 		return s.Native, true
 	}

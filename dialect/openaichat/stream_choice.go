@@ -111,7 +111,7 @@ func (e *objectEnd) reached(text []byte) bool {
 // response, unless an earlier reason has priority.
 func (c *choice) route(word string, raw []byte) {
 	have := len(c.routed)
-	c.routed = laterRouted(c.routed, word)
+	c.routed = combineRouted(c.routed, word)
 	c.d.replaced(have, len(c.routed))
 	switch {
 	case c.routed != word:
@@ -127,7 +127,7 @@ func (c *choice) route(word string, raw []byte) {
 func (c *choice) finished(word string) {
 	c.d.held.Wait = true // for the end, which repeats it
 	have := len(c.finish)
-	c.finish = laterWord(c.finish, word)
+	c.finish = combineReasons(c.finish, word)
 	c.d.replaced(have, len(c.finish))
 }
 
@@ -185,7 +185,7 @@ func (c *choice) delta() {
 		case "reasoning_content", "reasoning", "reasoning_text":
 			field := string(key)
 			if noText(r) {
-				c.strange(field, r)
+				c.reportInvalidField(field, r)
 				continue
 			}
 			text := looseTextFrom(r)
@@ -200,7 +200,7 @@ func (c *choice) delta() {
 			}
 			for range r.Array() {
 				text := c.details.add(c.d.clone(r.Raw()))
-				if !reasoned && text != "" && !c.fielded() {
+				if !reasoned && text != "" && !c.hasReasoningField() {
 					c.reason("", text)
 				}
 			}
@@ -208,7 +208,7 @@ func (c *choice) delta() {
 		case "refusal":
 			c.d.markSeen(&seen, 2)
 			if noText(r) {
-				c.strange("refusal", r)
+				c.reportInvalidField("refusal", r)
 				continue
 			}
 			if s := looseTextFrom(r); s != "" {
@@ -281,9 +281,9 @@ func (c *choice) unknown(key, value []byte) {
 // audio would need special rules.
 var deltaFields = []string{"audio", "channel", "index", "token_id"}
 
-// lastMembers holds the offsets of the last fields of a delta that other fields wait for; -1 if
+// lastFields holds the offsets of the last fields of a delta that other fields wait for; -1 if
 // absent.
-type lastMembers struct {
+type lastFields struct {
 	content, reasoning, refusal int64
 }
 
@@ -294,13 +294,13 @@ func mixes(ahead []byte) bool {
 }
 
 // lookAhead finds the offsets in one scan of the delta at the position of r.
-func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
+func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastFields {
 	ahead := r.Ahead()
 	if !d.scanned {
 		d.scanned, d.mixed = true, mixes(ahead)
 	}
-	if !d.mixed { // nothing waits
-		return lastMembers{-1, -1, -1}
+	if !d.mixed { // no field has to wait
+		return lastFields{-1, -1, -1}
 	}
 	d.ahead.Reset(ahead)
 	delta := d.ahead.Raw()                      // nil if it is malformed, which its reader reports
@@ -311,7 +311,7 @@ func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
 		}
 		return -1
 	}
-	return lastMembers{at(`"content"`), at(`"reasoning`), at(`"refusal"`)}
+	return lastFields{at(`"content"`), at(`"reasoning`), at(`"refusal"`)}
 }
 
 func (c *choice) toolCalls(r *jsonwire.Reader) {
@@ -452,7 +452,7 @@ func (c *choice) fragment(f fragment) {
 	if f.key != "" && k.key == "" {
 		k.id, k.key = f.id, f.key
 		c.d.bound.Take(len(f.key))
-		c.remember(k)
+		c.indexByID(k)
 	}
 	if f.custom {
 		k.payload = codes.PayloadText
@@ -632,11 +632,11 @@ func (c *choice) add(f fragment) *call {
 		}
 		c.byIndex[f.index] = k
 	}
-	c.remember(k)
+	c.indexByID(k)
 	return k
 }
 
-func (c *choice) remember(k *call) {
+func (c *choice) indexByID(k *call) {
 	if k.key == "" || c.byID[k.key] != nil {
 		return
 	}

@@ -23,13 +23,13 @@ func (c *choice) content(r *jsonwire.Reader) {
 	case 'n':
 		r.Skip()
 	default:
-		c.strange("content", r)
+		c.reportInvalidField("content", r)
 	}
 }
 
-// strange reports a field of a delta whose value has an invalid type. Only the chunk keeps the
-// value.
-func (c *choice) strange(field string, r *jsonwire.Reader) {
+// reportInvalidField reports a field of a delta whose value has an invalid type. Only the chunk
+// keeps the value.
+func (c *choice) reportInvalidField(field string, r *jsonwire.Reader) {
 	raw := r.Raw()
 	if r.Err() == nil {
 		c.d.loseAs(dragoman.Serious, "strange."+field, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", field, raw))
@@ -46,7 +46,7 @@ func (c *choice) contentPart(raw []byte) {
 		return
 	case '{':
 	default:
-		c.strange("content", r)
+		c.reportInvalidField("content", r)
 		return
 	}
 	for key := range r.Object() {
@@ -94,9 +94,9 @@ func (c *choice) reason(field, text string) {
 	c.reasoning.Append(text)
 }
 
-// fielded reports whether the open reasoning has its text from its own field, which the records
-// only repeat (quirk G1).
-func (c *choice) fielded() bool {
+// hasReasoningField reports whether the open reasoning has its text from its own field, which the
+// records only repeat (quirk G1).
+func (c *choice) hasReasoningField() bool {
 	return !c.reasoning.Ended() && c.reasoning.Value.(*dragoman.Reasoning).Field != ""
 }
 

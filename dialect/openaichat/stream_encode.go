@@ -442,7 +442,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
 		original := stop
 		stop = e.blockedCalls.Of(i).Standing(stop)
-		word, exact := wordOf(stop, own, calls)
+		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {

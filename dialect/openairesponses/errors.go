@@ -47,7 +47,7 @@ func decodeErrorEvent(raw []byte) *dragoman.APIError {
 func settleError(e *dragoman.APIError) {
 	e.Class = classOf(e)
 	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
-		e.RetryAfter = waitIn(e.Message)
+		e.RetryAfter = retryDelay(e.Message)
 	}
 }
 
@@ -71,7 +71,7 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 		case nested:
 			r.Skip()
 		default:
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	}
 }
@@ -84,14 +84,14 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	case '{':
 		e.Type = ""
 		for key := range r.Object() {
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	default:
 		r.Skip()
 	}
 }
 
-func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
+func readErrorField(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	switch key {
 	case "message":
 		e.Message = wirekit.Text(r, e.Message)
@@ -110,9 +110,9 @@ func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	}
 }
 
-// waitIn finds the wait time in the message of a rate limit ("try again in 2.5s"). In a stream it
+// retryDelay finds the wait time in the message of a rate limit ("try again in 2.5s"). In a stream it
 // is available nowhere else.
-func waitIn(message string) time.Duration {
+func retryDelay(message string) time.Duration {
 	_, rest, ok := strings.Cut(message, "try again in ")
 	if !ok {
 		return 0
@@ -189,7 +189,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if raw := nativeBody(e); raw != nil {
 		return status, raw, dragoman.Report{}
 	}
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.Key("error")
@@ -227,11 +227,11 @@ func optional(w *jsonwire.Writer, key, v string) {
 	w.StringFieldOrNull(key, v)
 }
 
-// wordsOf returns the OpenAI type and code of an error: the native ones if they match its class,
-// otherwise those of its class. Types and codes of another API are never written (quirk J3). An
-// error for a conversation that is too long always gets the OpenAI code, because clients check it
-// to shorten the conversation; compatible servers often send only the message.
-func wordsOf(e *dragoman.APIError) (typ, code string) {
+// errorTypeAndCode returns the OpenAI type and code of an error: the native ones if they match
+// its class, otherwise those of its class. Types and codes of another API are never written
+// (quirk J3). An error for a conversation that is too long always gets the OpenAI code, because
+// clients check it to shorten the conversation; compatible servers often send only the message.
+func errorTypeAndCode(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if ownError(e) && (!isNative(e.Native) || classOf(e) == e.Class) {
 		if e.Class == dragoman.ErrorContextLength {
@@ -249,7 +249,7 @@ func ownError(e *dragoman.APIError) bool {
 // failureCode returns the code of a failed response or an error event, which have no separate
 // type.
 func failureCode(e *dragoman.APIError) string {
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	if code != "" {
 		return code
 	}

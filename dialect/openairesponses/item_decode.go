@@ -90,7 +90,8 @@ func (h *itemHead) kind() itemKind {
 	return opaqueItem
 }
 
-// head reads the fields that identify an item. It returns an empty head for a value that is not an object.
+// head reads the fields that identify an item. It returns an empty head for a value that is not
+// an object.
 func (d *itemDecoder) head(raw []byte) (h itemHead) {
 	r := &d.peeked
 	r.Reset(raw)

@@ -28,7 +28,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	defer r.Return()
 	d.unambiguous = sure
 	rewritten := d.reg.Rewritten()
-	end := d.members(r, resp)
+	end := d.decodeFields(r, resp)
 	var failed error
 	var calls []*dragoman.ToolCall
 	ids := callIDs{d: &d.itemDecoder}
@@ -130,8 +130,8 @@ type ending struct {
 	offsets        []int64
 }
 
-// stop derives the stop reason of a whole response. A response with an error failed, even if its
-// status does not say so.
+// stop derives the stop reason of a whole response. A response with an error failed, whatever
+// its status is.
 func (e *ending) stop(reg *interop.Registry, resp *dragoman.Response, calls []*dragoman.ToolCall) dragoman.Stop {
 	status := e.status
 	if status == "" && resp.Error != nil {
@@ -151,9 +151,9 @@ func (e *ending) compacted(s *dragoman.Stop) {
 	}
 }
 
-// members decodes the fields of a response object into resp, except its output, which is returned
+// decodeFields decodes the fields of a response object into resp, except its output, which is returned
 // as raw items. Echoed request fields are stored as extras.
-func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
+func (d *responseDecoder) decodeFields(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
 	var seen wirekit.Members
 	for key := range r.Object() {
 		duplicate := seen.Twice(responseKeys, key)
@@ -165,7 +165,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 				extra.Add(&resp.Extra, name, "", key, raw)
 			}
 		case k == "error", k == "incomplete_details", k == "usage", k == "output":
-			d.member(r, k, resp, &end)
+			d.decodeField(r, k, resp, &end)
 		case r.Kind() == 'n' && !duplicate:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		case k == "id":
@@ -196,8 +196,8 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 // run.
 var responseKeys = []string{"status", "output", "error", "incomplete_details", "object", "id", "model", "created_at", "usage", "service_tier"}
 
-// member decodes a field for which null means absent.
-func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
+// decodeField decodes a field for which null means absent.
+func (d *responseDecoder) decodeField(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
 	end.hasOutput = end.hasOutput || key == "output"
 	if r.Null() {
 		return

@@ -209,7 +209,7 @@ func TestBodyWithoutOutputIsAnError(t *testing.T) {
 	}
 }
 
-func TestQuirkC26_IncompleteFailedAndCancelledBlockCalls(t *testing.T) {
+func TestQuirkC26_UnfinishedResponsesBlockCalls(t *testing.T) {
 	call := callJSON("fc_1", "c1", `{"a":1}`, "completed")
 	for _, c := range []struct {
 		what, fields string

@@ -259,7 +259,7 @@ func TestFreeformCallWithArgumentsField(t *testing.T) {
 		{"the same", []string{delta, done(0, item("arguments", "a"))}, true},
 		{"another", []string{delta, done(0, item("arguments", "b"))}, false},
 		{"more", []string{delta, done(0, item("arguments", "ab"))}, false},
-		{"nothing streamed", []string{done(0, item("arguments", "a"))}, false},
+		{"not streamed", []string{done(0, item("arguments", "a"))}, false},
 		{"at the end of the input", []string{`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","arguments":"a"}`, done(0, item("input", "a"))}, false},
 	} {
 		body := events(append(append([]string{created, added(0, item("input", ""))}, tc.list...), completed)...)

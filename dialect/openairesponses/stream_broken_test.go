@@ -187,7 +187,7 @@ func TestBodyThatIsNotAStream(t *testing.T) {
 		{"indented error body", "{\n  \"error\": {\n    \"message\": \"slow\",\n    \"code\": \"rate_limit_exceeded\"\n  }\n}\n\n", dragoman.ErrorRateLimit, "slow", true},
 		{"HTML", "<html>\n\n<body>busy</body></html>", dragoman.ErrorServer, `no event in the stream; it begins with "<html>\n\n<body>busy</body></html>"`, true},
 		{"whole response", `{"id":"resp_1","output":[]}`, dragoman.ErrorServer, `no event in the stream; it begins with "{\"id\":\"resp_1\",\"output\":[]}"`, true},
-		{"nothing", "", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
+		{"empty", "", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
 		{"keep-alives", ": ping\n\n", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -331,11 +331,11 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 		`{"type":"response.completed","response":{"id":"other","status":"completed"}}`,
 	}
 	for what, first := range map[string][]string{
-		"another is created":                   {snapshot("created", "resp"), message, text, snapshot("created", "other")},
-		"another is created before any item":   {snapshot("created", "resp"), snapshot("created", "other")},
-		"another goes on":                      {snapshot("created", "resp"), message, text, snapshot("in_progress", "other")},
-		"another is queued":                    {snapshot("created", "resp"), message, text, snapshot("queued", "other")},
-		"another goes on after the id changed": {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "other")},
+		"another is created":                     {snapshot("created", "resp"), message, text, snapshot("created", "other")},
+		"another is created before any item":     {snapshot("created", "resp"), snapshot("created", "other")},
+		"another continues":                      {snapshot("created", "resp"), message, text, snapshot("in_progress", "other")},
+		"another is queued":                      {snapshot("created", "resp"), message, text, snapshot("queued", "other")},
+		"another continues after the id changed": {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "other")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})

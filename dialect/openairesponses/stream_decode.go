@@ -277,7 +277,7 @@ func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
 	var usage dragoman.Usage
 	if last { // only its usage is new
 		var resp dragoman.Response
-		d.members(jsonwire.NewReader(d.ev.response), &resp)
+		d.decodeFields(jsonwire.NewReader(d.ev.response), &resp)
 		usage = resp.Usage
 	}
 	d.fail(d.pending, usage)
@@ -574,7 +574,7 @@ func (d *streamDecoder) terminal(word string) error {
 	var end ending
 	if len(raw) > 0 {
 		r := jsonwire.NewReader(raw)
-		end = d.members(r, &resp)
+		end = d.decodeFields(r, &resp)
 		if err := r.End(); err != nil {
 			return jsonwire.PlaceAt("/response", d.ev.responseAt, err)
 		}

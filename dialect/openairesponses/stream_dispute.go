@@ -276,8 +276,8 @@ func (d *streamDecoder) clear(raw []byte) ([]byte, itemHead) {
 // counts.
 func withoutDuplicates(raw []byte) []byte {
 	r := jsonwire.NewReader(raw)
-	type member struct{ key, value []byte }
-	var members []member
+	type field struct{ key, value []byte }
+	var fields []field
 	at := map[string]int{}
 	for key := range r.Object() {
 		var seen wirekit.Members
@@ -286,15 +286,15 @@ func withoutDuplicates(raw []byte) []byte {
 			continue
 		}
 		if i, dup := at[string(key)]; dup {
-			members[i].value = r.Raw()
+			fields[i].value = r.Raw()
 			continue
 		}
-		at[string(key)] = len(members)
-		members = append(members, member{key, r.Raw()})
+		at[string(key)] = len(fields)
+		fields = append(fields, field{key, r.Raw()})
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
-	for _, m := range members {
+	for _, m := range fields {
 		w.QuotedKey(string(m.key))
 		w.Raw(m.value)
 	}

@@ -173,8 +173,8 @@ func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
 	it.part.Append(rest(it.part.Text, r.Text))
 }
 
-// keepPayload keeps the streamed arguments if the final item has none: an empty value never
-// overwrites.
+// keepPayload keeps the streamed arguments if the final item has no arguments, because an
+// empty value never overwrites.
 func (d *streamDecoder) keepPayload(it *streamItem) {
 	text := string(it.held)
 	if it.part != nil && len(it.part.Text) > 0 {
