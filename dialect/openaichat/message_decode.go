@@ -52,8 +52,8 @@ type messageDecoder struct {
 
 // waitingCall is a call that waits for its result.
 type waitingCall struct {
-	call *dragoman.ToolCall
-	came string // its wire id
+	call   *dragoman.ToolCall
+	wireID string
 }
 
 type legacyCall struct {
@@ -172,13 +172,13 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 // exactly the same wire id is preferred to one whose id differs by an embedded signature (quirk
 // B17). The call provides the tool name and the kind of payload.
 func (d *messageDecoder) pair(res *dragoman.ToolResult) {
-	came := res.CallID
-	res.CallID, _ = wirekit.SplitID(came)
+	wireID := res.CallID
+	res.CallID, _ = wirekit.SplitID(wireID)
 	waiting := d.turn[res.CallID]
 	if len(waiting) == 0 {
 		return
 	}
-	i := max(0, slices.IndexFunc(waiting, func(w waitingCall) bool { return w.came == came }))
+	i := max(0, slices.IndexFunc(waiting, func(w waitingCall) bool { return w.wireID == wireID }))
 	call := waiting[i].call
 	if i == 0 {
 		d.turn[res.CallID] = waiting[1:]
@@ -383,14 +383,14 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 
 // extractSignature moves a signature from the id of a call to the call (quirk B17).
 func (d *messageDecoder) extractSignature(c *dragoman.ToolCall, at extra.Path) {
-	came, kept := wirekit.TakeOffID(c)
-	if came == "" {
+	wireID, kept := wirekit.TakeOffID(c)
+	if wireID == "" {
 		return
 	}
 	if d.hidden == nil {
 		d.hidden = map[*dragoman.ToolCall]string{}
 	}
-	d.hidden[c] = came
+	d.hidden[c] = wireID
 	reportHidden(d.rep, c.ID, kept, at.String())
 }
 
@@ -443,20 +443,20 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 		if c.Synthetic {
 			wire = ""
 		}
-		came := cmp.Or(d.hidden[c], wire)
+		wireID := cmp.Or(d.hidden[c], wire)
 		if earlier, dup := seen[c.ID]; dup {
 			d.clash = true
 			first := earlier.call
-			if earlier.came == came && first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
+			if earlier.wireID == wireID && first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
 				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "exact repeat of call %q", c.ID)
 				continue
 			}
 			c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, pos, i), true
 			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call gets the id %q", wire, c.ID)
 		}
-		seen[c.ID] = waitingCall{c, came}
+		seen[c.ID] = waitingCall{c, wireID}
 		if d.turn != nil {
-			d.turn[wire] = append(d.turn[wire], waitingCall{c, came})
+			d.turn[wire] = append(d.turn[wire], waitingCall{c, wireID})
 		}
 		kept = append(kept, p)
 	}

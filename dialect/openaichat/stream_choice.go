@@ -46,7 +46,7 @@ type call struct {
 	position int
 	index    int64 // on the wire
 	indexed  bool
-	// wrapped is set if the tool gets something else than the arguments on the wire, such as a
+	// wrapped is set if the tool gets something other than the arguments on the wire, such as a
 	// freeform input inside them (quirks A23, B30).
 	wrapped bool
 	whole   bool // its arguments arrived as a JSON value
@@ -76,7 +76,7 @@ type objectEnd struct {
 }
 
 // reached reports whether text is a valid object, or one of the representations of no arguments.
-// text begins with the text of earlier calls.
+// Each text must begin with the text of the previous call of reached.
 func (e *objectEnd) reached(text []byte) bool {
 	if len(text) < 64 {
 		return len(text) > 0 && dragoman.CheckArguments(string(text)) == nil

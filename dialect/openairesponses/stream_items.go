@@ -34,7 +34,7 @@ type streamItem struct {
 	indexed     bool   // found by its output_index
 	moved       bool   // its output_index belongs to another item
 	matched     bool   // found in the terminal output
-	lowered     bool   // the tool gets something else than the arguments on the wire
+	lowered     bool   // the tool gets something other than the arguments on the wire
 	freeform    bool   // such as the text inside them
 	whole       bool   // its payload arrived as a JSON value
 	disputed    bool   // its events contradict each other
