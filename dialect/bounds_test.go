@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// hostileLists are the places of a body where a list of tiny elements becomes
-// a list of large canonical values.
+// hostileLists are the places in a body where a list of tiny elements becomes a list of large
+// canonical values.
 var hostileLists = map[dragoman.Dialect][]string{
 	dialectname.OpenAIChat: {
 		`{"model":"m","messages":[%s]}`,
@@ -65,10 +65,10 @@ func listOf(format, element string, n int) []byte {
 	return fmt.Appendf(nil, format, strings.Repeat(element+",", n-1)+element)
 }
 
-func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
+func TestTooManyValuesAreRefusedBeforeAllocation(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		if hostileLists[c.Dialect()] == nil {
-			t.Errorf("%s has no lists here", c.Dialect())
+			t.Errorf("no hostile lists for %s", c.Dialect())
 		}
 		for _, format := range hostileLists[c.Dialect()] {
 			body := listOf(format, "{}", bodies.MaxValues+1)
@@ -84,15 +84,15 @@ func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 					t.Errorf("%s, %s %s: %v", c.Dialect(), what, format, err)
 				}
 				if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
-					t.Errorf("%s, %s %s: refusing took %d bytes", c.Dialect(), what, format, took)
+					t.Errorf("%s, %s %s: the refusal allocated %d bytes", c.Dialect(), what, format, took)
 				}
 			}
 		}
 	}
 }
 
-// Commas within strings are no values.
-func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
+// Commas within strings are not counted as values.
+func TestLongTextIsNotTooManyValues(t *testing.T) {
 	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", bodies.MaxValues+1) + `\\"}`
 	for _, c := range crosstest.Codecs {
 		for _, format := range hostileLists[c.Dialect()] {
@@ -103,8 +103,8 @@ func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
 	}
 }
 
-// What the bound lets through stays in proportion to it.
-func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
+// The memory of an accepted body stays proportional to the bound.
+func TestEachValueTakesAtMostAKilobyte(t *testing.T) {
 	const n = 20_000
 	for _, c := range crosstest.Codecs {
 		for _, format := range hostileLists[c.Dialect()] {
@@ -117,7 +117,7 @@ func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
 				runtime.GC()
 				runtime.ReadMemStats(&after)
 				if held := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / n; err == nil && held > 1024 {
-					t.Errorf("%s, %s of %s: %d bytes for each", c.Dialect(), format, element, held)
+					t.Errorf("%s, %s of %s: %d bytes for each element", c.Dialect(), format, element, held)
 				}
 				runtime.KeepAlive(req)
 			}
@@ -125,8 +125,8 @@ func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
 	}
 }
 
-// An event of a stream is bounded as a body is.
-func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
+// The bound on values also applies to each event of a stream.
+func TestEventWithTooManyValuesIsRefused(t *testing.T) {
 	lists := map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[%s]}}]}`,
 		dialectname.OpenAIResponses: `{"type":"response.completed","response":{"id":"r","output":[%s]}}`,
@@ -146,17 +146,17 @@ func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
 	}
 }
 
-// A stream has no length, but an answer has: what is kept of all events together
-// is bounded as a body is, and what came before is told.
-func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
-	const limit, piece, pieces = 1 << 20, 64 << 10, 160
-	text := strings.Repeat("x", piece)
+// A stream has no length, but a response has: the memory kept for all events together has the
+// bound of a body. The decoder emits the events that came before.
+func TestStreamMemoryIsBoundedLikeABody(t *testing.T) {
+	const limit, chunk, chunks = 1 << 20, 64 << 10, 160
+	text := strings.Repeat("x", chunk)
 	grow := func(p dragoman.Part) []dragoman.Event {
 		evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}}, &dragoman.PartStart{Part: p}}
 		if p.Kind() == codes.KindToolCall {
 			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: `{"x":"`})
 		}
-		for range pieces {
+		for range chunks {
 			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: text})
 		}
 		return evs
@@ -171,27 +171,27 @@ func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
 			if err != nil && !errors.Is(err, dragoman.ErrIncompleteStream) {
 				t.Fatal(err)
 			}
-			if len(wire) < pieces*piece {
-				continue // the wire has calls whole
+			if len(wire) < chunks*chunk {
+				continue // this dialect sends calls whole
 			}
-			told := 0
+			emitted := 0
 			dec := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit})
 			err = dec.Feed(wire, func(ev dragoman.Event) error {
 				if d, ok := ev.(*dragoman.PartDelta); ok {
-					told += len(d.Text)
+					emitted += len(d.Text)
 				}
 				return nil
 			})
-			if !errors.Is(err, dragoman.ErrTooLarge) || told > 3*limit || told < limit/2 {
-				t.Errorf("%s, %s: %d bytes were told, then %v", c.Dialect(), what, told, err)
+			if !errors.Is(err, dragoman.ErrTooLarge) || emitted > 3*limit || emitted < limit/2 {
+				t.Errorf("%s, %s: emitted %d bytes, then %v", c.Dialect(), what, emitted, err)
 			}
 			if c.Dialect() == dialectname.OpenAIResponses {
-				continue // whose last events repeat the whole text, each within a bound of its own
+				continue // its last events repeat the whole text, each within its own bound
 			}
 			only := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true})
 			err = only.Feed(wire, func(dragoman.Event) error { return nil })
 			if keeps := p.Kind() == codes.KindToolCall; keeps != errors.Is(err, dragoman.ErrTooLarge) {
-				t.Errorf("%s, %s, where no text is kept: %v", c.Dialect(), what, err)
+				t.Errorf("%s, %s, deltas only: %v", c.Dialect(), what, err)
 			}
 		}
 	}

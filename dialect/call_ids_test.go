@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// A call id that is not a string is not turned into one: the call gets a new id, which is
+// A call id that is not a string is not converted to one. The call gets a new id, which is
 // reported as a loss.
-func TestI8_IDsThatAreNotStringsAreReplacedInEveryDialect(t *testing.T) {
+func TestI8_NonStringIDsAreReplacedInEveryDialect(t *testing.T) {
 	whole := map[dragoman.Dialect]string{
 		dialectname.OpenAIChat:      `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":ID,"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
 		dialectname.OpenAIResponses: `{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc_1","call_id":ID,"name":"f","arguments":"{}","status":"completed"}]}`,

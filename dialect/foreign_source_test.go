@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/toolformat"
 )
 
-// A definition that is given in another dialect's format alone is read with the
-// codecs of dialect/all. Without them it is reported, never sent without its schema.
+// A definition that exists only in the format of another dialect is read with the codecs of
+// dialect/all. Without them it is dropped and reported; it is never sent without its schema.
 func TestToolInAnotherDialectsFormatNeedsItsCodec(t *testing.T) {
 	for _, name := range []string{"", "find"} {
 		req := &dragoman.Request{
@@ -33,7 +33,7 @@ func TestToolInAnotherDialectsFormatNeedsItsCodec(t *testing.T) {
 			t.Errorf("name %q, own codec: %v %s", name, err, enc.Body)
 		}
 		if enc.Report.Err(dragoman.Serious) == nil || !strings.Contains(enc.Report.String(), "dialect/all") {
-			t.Errorf("name %q, own codec: the loss does not say how to fix it:\n%s", name, enc.Report)
+			t.Errorf("name %q, own codec: the loss does not mention the fix:\n%s", name, enc.Report)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-func TestANilEventIsAnErrorOfEveryEncoder(t *testing.T) {
+func TestEveryEncoderRefusesNilEvents(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		for _, ev := range []dragoman.Event{
 			nil, (*dragoman.ResponseStart)(nil), (*dragoman.PartStart)(nil), (*dragoman.PartDelta)(nil), (*dragoman.PartEnd)(nil),

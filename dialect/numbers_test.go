@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
+func TestFractionalIntegersAreRefusedWithTheirPosition(t *testing.T) {
 	for _, tc := range []struct {
 		d        dragoman.Dialect
 		body, at string
@@ -47,8 +47,8 @@ func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-// Some servers take seeds of more bits than we count with.
-func TestASeedBeyondSixtyFourBitsGoesBackAsItCame(t *testing.T) {
+// Some servers accept seeds of more than 63 bits. Only the same dialect can write them back.
+func TestSeedBeyondInt64RoundTrips(t *testing.T) {
 	for _, tc := range []struct {
 		d    dragoman.Dialect
 		body string
@@ -68,8 +68,8 @@ func TestASeedBeyondSixtyFourBitsGoesBackAsItCame(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := bytes.Contains(enc.Body, []byte("18446744073709551615"))
-			told := strings.Contains(enc.Report.String(), "seed")
-			if own := c.Dialect() == tc.d; kept != own || told == own {
+			reported := strings.Contains(enc.Report.String(), "seed")
+			if own := c.Dialect() == tc.d; kept != own || reported == own {
 				t.Errorf("%s to %s: %s\n%s", tc.d, c.Dialect(), enc.Body, enc.Report)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/crosstest"
 )
 
-// samples are values for the canonical fields of a request that need a certain one. Other
-// fields get a value by their type, so that a new field is checked without a line here.
+// samples are values for the canonical request fields that need a certain value. Other fields get
+// a value according to their type, so a new field is checked without a new line here.
 var samples = map[string]any{
 	"/instructions":        []dragoman.Part{&dragoman.Text{Text: "Be brief."}},
 	"/messages":            []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Hello."}}}},
@@ -29,8 +29,8 @@ var samples = map[string]any{
 	"/service_tier":        "flex",
 }
 
-// impliedFields are canonical fields that a dialect neither writes nor loses, with the
-// reason; an empty dialect stands for all.
+// impliedFields are canonical fields that a dialect neither writes nor loses, with the reason. An
+// empty dialect means all dialects.
 var impliedFields = map[string]map[dragoman.Dialect]string{
 	"/reasoning/encrypted": {
 		dialectname.Anthropic: "thinking is always signed",
@@ -40,8 +40,7 @@ var impliedFields = map[string]map[dragoman.Dialect]string{
 	"/stream_usage": {"": "every dialect but Chat always sends usage"},
 }
 
-// Every canonical field of a request is written by every dialect, or its loss is reported, or
-// the request is refused.
+// Every dialect writes every canonical request field, reports its loss, or refuses the request.
 func TestEveryRequestFieldIsWrittenOrLost(t *testing.T) {
 	for _, c := range crosstest.Codecs {
 		encode := func(req dragoman.Request) (dialect.Encoded, error) {
@@ -71,8 +70,8 @@ func TestEveryRequestFieldIsWrittenOrLost(t *testing.T) {
 	}
 }
 
-// eachField calls field with the JSON pointer of each field of a request, and with a function
-// that sets it in one.
+// eachField calls field for each field of a request, with its JSON pointer and a function that
+// sets it.
 func eachField(t *testing.T, typ reflect.Type, prefix string, field func(path string, set func(reflect.Value))) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)

@@ -8,9 +8,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Events reads a stream to its end and ranges over its events. What ends the
-// loop early, an error of r or a stream that breaks, comes as the last pair,
-// after the events that had arrived. The sequence is good for one loop.
+// Events reads a stream to its end and returns a sequence of its events. If r fails or the stream
+// is broken, the last pair holds the error, after the events that arrived before. The sequence
+// can be ranged over once.
 //
 //	for ev, err := range dialect.Events(codec.NewStreamDecoder(o), resp.Body) {
 //		if err != nil {
@@ -37,14 +37,14 @@ func Events(d StreamDecoder, r io.Reader) iter.Seq2[dragoman.Event, error] {
 	}
 }
 
-// errStopped says that the loop over the events was left.
-var errStopped = errors.New("dialect: loop left")
+// errStopped reports that the caller left the loop over the events.
+var errStopped = errors.New("dialect: event loop stopped")
 
-// pump feeds a decoder from r and closes it. An error of the decoder beats one
-// of r, because it says what the bytes were; a stream that r cut short is
-// incomplete, and says both.
+// pump feeds a decoder from r and closes it. An error of the decoder comes before an error of r,
+// because it describes the bytes. If r fails, the stream is incomplete and the error contains
+// both.
 func pump(d StreamDecoder, r io.Reader, emit func(dragoman.Event) error) error {
-	buf := make([]byte, leastRoom)
+	buf := make([]byte, minBuffer)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
@@ -52,40 +52,39 @@ func pump(d StreamDecoder, r io.Reader, emit func(dragoman.Event) error) error {
 				if errors.Is(err, errStopped) {
 					return err
 				}
-				return errors.Join(err, ended(d.Close(emit)))
+				return errors.Join(err, closeError(d.Close(emit)))
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return d.Close(emit)
 		case err != nil:
-			return errors.Join(err, ended(d.Close(emit)))
-		case n == len(buf) && n < mostRoom: // Feed keeps nothing of it
+			return errors.Join(err, closeError(d.Close(emit)))
+		case n == len(buf) && n < maxBuffer: // Feed does not retain the buffer
 			buf = make([]byte, 2*n)
 		}
 	}
 }
 
-// What is read at once, the more the quicker it comes: a server waits with thousands
-// of streams.
+// Sizes of the read buffer. It grows while reads fill it; idle streams keep a small one, because
+// a server may hold thousands of them.
 const (
-	leastRoom = 2 << 10
-	mostRoom  = 32 << 10
+	minBuffer = 2 << 10
+	maxBuffer = 32 << 10
 )
 
-// ended drops what Close says of a stream that is known to be broken.
-func ended(err error) error {
+// closeError shortens the error of Close for a stream that is already known to be broken.
+func closeError(err error) error {
 	if errors.Is(err, dragoman.ErrIncompleteStream) {
 		return dragoman.ErrIncompleteStream
 	}
 	return err
 }
 
-// Translate reads a stream in one dialect and writes it in another, event by
-// event. After each piece it calls Flush on w where w has such a method, as
-// an http.ResponseWriter of a server does. A stream that breaks is ended in the
-// words of to's dialect, and the error is returned as well. Losses are in the
-// reports of both.
+// Translate reads a stream in one dialect and writes it in another, event by event. After each
+// write it calls Flush on w if w has such a method, like the http.ResponseWriter of a server. A
+// broken stream ends with an error in the dialect of to, and Translate returns the error as well.
+// The reports of from and to list the losses.
 func Translate(w io.Writer, to StreamEncoder, from StreamDecoder, r io.Reader) error {
 	flusher, _ := w.(interface{ Flush() })
 	var buf []byte

@@ -25,7 +25,7 @@ data: [DONE]
 
 `
 
-func TestEventsRangeOverAStreamAndCollect(t *testing.T) {
+func TestEventsRangesOverStream(t *testing.T) {
 	c := openaichat.Codec{}
 	resp, err := dragoman.Collect(dialect.Events(c.NewStreamDecoder(dialect.DecodeOptions{}), iotest.OneByteReader(strings.NewReader(chatHello))))
 	if err != nil || resp.Text() != "Hello" {
@@ -38,7 +38,7 @@ func TestEventsRangeOverAStreamAndCollect(t *testing.T) {
 		}
 		if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == codes.KindText {
 			texts++
-			break // leaving the loop early is no error
+			break // leaving the loop early is not an error
 		}
 	}
 	if texts != 1 {
@@ -46,7 +46,7 @@ func TestEventsRangeOverAStreamAndCollect(t *testing.T) {
 	}
 }
 
-func TestEventsEndWithWhyTheStreamBroke(t *testing.T) {
+func TestEventsEndWithTheStreamError(t *testing.T) {
 	c := openaichat.Codec{}
 	cut := chatHello[:200]
 	boom := errors.New("connection reset")
@@ -79,7 +79,7 @@ func TestEventsEndWithWhyTheStreamBroke(t *testing.T) {
 	}
 }
 
-// flushes counts what a server would push to its client.
+// flushes counts the flushes to the client.
 type flushes struct {
 	bytes.Buffer
 	n int
@@ -87,7 +87,7 @@ type flushes struct {
 
 func (f *flushes) Flush() { f.n++ }
 
-func TestTranslateWritesAStreamInAnotherDialectPieceByPiece(t *testing.T) {
+func TestTranslateFlushesEachEvent(t *testing.T) {
 	var w flushes
 	from, to := openaichat.Codec{}, anthropic.Codec{}
 	err := dialect.Translate(&w, to.NewStreamEncoder(dialect.EncodeOptions{}), from.NewStreamDecoder(dialect.DecodeOptions{}), iotest.HalfReader(strings.NewReader(chatHello)))
@@ -96,7 +96,7 @@ func TestTranslateWritesAStreamInAnotherDialectPieceByPiece(t *testing.T) {
 	}
 	resp := crosstest.Collect(t, to, w.Bytes(), nil)
 	if resp.Text() != "Hello" || w.n < 3 {
-		t.Errorf("got %q in %d pieces", resp.Text(), w.n)
+		t.Errorf("got %q in %d flushes", resp.Text(), w.n)
 	}
 	w = flushes{}
 	err = dialect.Translate(&w, to.NewStreamEncoder(dialect.EncodeOptions{}), from.NewStreamDecoder(dialect.DecodeOptions{}), strings.NewReader(chatHello[:200]))

@@ -308,7 +308,7 @@ func TestNamespace_OneInsideAnotherIsRefusedAtOnce(t *testing.T) {
 	obj := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + `{"type":"function","name":"f"}` + strings.Repeat(`]}`, depth)
 	start := time.Now()
 	_, _, err := all.Registry(interop.Options{}).InspectSchema(native(toolformat.ResponsesNamespace, obj))
-	if err == nil || !strings.Contains(err.Error(), "holds a namespace") {
+	if err == nil || !strings.Contains(err.Error(), "contains a namespace") {
 		t.Errorf("%v", err)
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -1,12 +1,11 @@
-// Package all lists the dialects of this module. A registry of package interop
-// knows the tool objects of the dialects that it is given; most programs want all
-// of them:
+// Package all lists the dialects of this module. A registry of package interop recognizes the
+// tool objects of the dialects it is given. Most programs want all of them:
 //
 //	reg := all.Registry(interop.Options{Target: target, Limits: codec.Limits(), Tools: req.Tools})
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Registry: reg})
 //
-// A codec that is used without a registry composes one that knows its own tool
-// objects only. That is enough for requests that another codec decoded.
+// A codec that is used without a registry composes one that knows only its own tool
+// objects. That is enough for requests that another codec decoded.
 package all
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// Codecs returns the codecs of the tool objects of every dialect.
+// Codecs returns the tool codec of every dialect.
 func Codecs() []toolwire.Codec {
 	var out []toolwire.Codec
 	for _, c := range dialects.All() {
@@ -29,8 +28,7 @@ func Codecs() []toolwire.Codec {
 	return out
 }
 
-// Profiles returns the schema rules of every surface of every dialect, each name
-// once.
+// Profiles returns the schema rules of every surface of every dialect. Each name occurs once.
 func Profiles() []schema.Profile {
 	var out []schema.Profile
 	for _, c := range Codecs() {
@@ -43,8 +41,8 @@ func Profiles() []schema.Profile {
 	return out
 }
 
-// Profile returns the schema rules with a name, as the limits of a dialect and the
-// capabilities of a target give it, such as "openai.strict".
+// Profile returns the schema rules with the given name, such as "openai.strict". Names come from
+// the limits of a dialect and the capabilities of a target.
 func Profile(name string) (schema.Profile, bool) {
 	for _, p := range Profiles() {
 		if p.Name() == name {

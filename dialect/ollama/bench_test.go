@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// longStream is two thousand lines: thinking, text, and a call now and then.
+// longStream returns two thousand lines: thinking, text, and some calls.
 func longStream() []byte {
 	return []byte(strings.Repeat(line(`{"role":"assistant","content":"","thinking":" because"}`), 500) + strings.Repeat(line(`{"role":"assistant","content":" therefore"}`), 1490) +
 		strings.Repeat(line(`{"role":"assistant","content":"","tool_calls":[{"function":{"index":0,"name":"get_weather","arguments":{"city":"Oslo","days":3}}}]}`), 10) + last(`,"done_reason":"stop","eval_count":2000`))

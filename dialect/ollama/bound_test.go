@@ -12,78 +12,78 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// fedLines is [codectest.Fed] for lines.
+// fedLines is [codectest.Fed] for lines of JSON.
 func fedLines(n int, o dialect.DecodeOptions, line func(i int) string) (losses int, kept int64, err error) {
 	return codectest.Fed(ollama.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte(line(i) + "\n") })
 }
 
-func TestQuirkC4_WhatGrowsWithTheLinesOfAStreamCountsAgainstItsBound(t *testing.T) {
+func TestQuirkC4_StreamGrowthCountsAgainstTheBound(t *testing.T) {
 	const limit = 1 << 20
 	long := strings.Repeat("x", 1<<10)
 	for what, line := range map[string]func(i int) string{
-		"members":       func(i int) string { return fmt.Sprintf(`{"m%d":%q}`, i, long) },
-		"small members": func(i int) string { return fmt.Sprintf(`{"m%d":1}`, i) },
-		"their names":   func(i int) string { return fmt.Sprintf(`{"%s%d":1}`, long, i) },
-		"images":        func(int) string { return fmt.Sprintf(`{"message":{"images":[%q]}}`, long) },
-		"ids of calls": func(i int) string {
+		"fields":       func(i int) string { return fmt.Sprintf(`{"m%d":%q}`, i, long) },
+		"small fields": func(i int) string { return fmt.Sprintf(`{"m%d":1}`, i) },
+		"field names":  func(i int) string { return fmt.Sprintf(`{"%s%d":1}`, long, i) },
+		"images":       func(int) string { return fmt.Sprintf(`{"message":{"images":[%q]}}`, long) },
+		"call ids": func(i int) string {
 			return fmt.Sprintf(`{"message":{"tool_calls":[{"id":"%s%d","function":{"name":"f","arguments":{}}}]}}`, long, i)
 		},
-		"names of calls": func(int) string {
+		"call names": func(int) string {
 			return fmt.Sprintf(`{"message":{"tool_calls":[{"function":{"name":%q,"arguments":{}}}]}}`, long)
 		},
-		"members of calls": func(int) string {
+		"call fields": func(int) string {
 			return fmt.Sprintf(`{"message":{"tool_calls":[{"m":%q,"function":{"name":"f","arguments":{}}}]}}`, long)
 		},
-		"arguments of calls": func(int) string {
+		"call arguments": func(int) string {
 			return fmt.Sprintf(`{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":%q}}}]}}`, long)
 		},
-		"what is no call": func(int) string { return fmt.Sprintf(`{"message":{"tool_calls":[%q]}}`, long) },
+		"malformed calls": func(int) string { return fmt.Sprintf(`{"message":{"tool_calls":[%q]}}`, long) },
 	} {
 		_, kept, err := fedLines(50_000, dialect.DecodeOptions{MaxBytes: limit}, line)
 		if !errors.Is(err, dragoman.ErrTooLarge) || kept > 4*limit {
-			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
+			t.Errorf("%s: kept %d bytes, then %v", what, kept, err)
 		}
 	}
 }
 
-// What a stream says again in every line takes the place of what it said.
-func TestWhatAStreamOnlySaysAgainTakesNoMemory(t *testing.T) {
+// A value that every line repeats replaces the earlier one.
+func TestRepeatedValuesTakeNoMemory(t *testing.T) {
 	const limit, n = 64 << 10, 20_000
 	long := strings.Repeat("x", 1<<10)
 	for what, line := range map[string]func(i int) string{
-		"a member":             func(i int) string { return fmt.Sprintf(`{"m":"%s%d"}`, long, i) },
-		"a model":              func(i int) string { return fmt.Sprintf(`{"model":"%s%d"}`, long, i) },
-		"members of a message": func(i int) string { return fmt.Sprintf(`{"message":{"m%d%s":1}}`, i, strings.Repeat(long, 16)) },
-		"a call": func(int) string {
+		"field":          func(i int) string { return fmt.Sprintf(`{"m":"%s%d"}`, long, i) },
+		"model":          func(i int) string { return fmt.Sprintf(`{"model":"%s%d"}`, long, i) },
+		"message fields": func(i int) string { return fmt.Sprintf(`{"message":{"m%d%s":1}}`, i, strings.Repeat(long, 16)) },
+		"call": func(int) string {
 			return `{"message":{"tool_calls":[{"id":"i","function":{"name":"f","arguments":{"a":1}}}]}}`
 		},
-		"a call with a problem": func(int) string {
+		"call with a problem": func(int) string {
 			return `{"message":{"tool_calls":[{"id":"i","function":{"name":"f","arguments":"{"}}]}}`
 		},
 	} {
 		losses, kept, err := fedLines(n, dialect.DecodeOptions{MaxBytes: limit}, line)
 		if err != nil || kept > 4*limit || losses > 70 {
-			t.Errorf("%s: %d bytes and %d losses are kept, then %v", what, kept, losses, err)
+			t.Errorf("%s: kept %d bytes and %d losses, then %v", what, kept, losses, err)
 		}
 	}
 }
 
-func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
+func TestDeltasOnlyDoesNotCountAgainstTheBound(t *testing.T) {
 	const limit = 64 << 10
 	long := strings.Repeat("x", 1<<10)
 	for what, m := range map[string]string{
 		"images":          `{"images":["` + long + `"]}`,
-		"what is no call": `{"tool_calls":["` + long + `"]}`,
+		"malformed calls": `{"tool_calls":["` + long + `"]}`,
 	} {
 		_, kept, err := fedLines(1000, dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true}, func(int) string { return `{"message":` + m + `}` })
 		if err != nil || kept > 8*limit {
-			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
+			t.Errorf("%s: kept %d bytes, then %v", what, kept, err)
 		}
 	}
 }
 
-// Arguments count once, and not with the bytes around them again.
-func TestACallCountsAsTheBytesItTook(t *testing.T) {
+// Arguments count once; the bytes around them are not counted again.
+func TestCallBytesCountOnce(t *testing.T) {
 	const n = 100
 	line := `{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":"` + strings.Repeat("x", 1<<10) + `"}}}]}}`
 	if _, _, err := fedLines(n, dialect.DecodeOptions{MaxBytes: n*len(line) + 16<<10}, func(int) string { return line }); err != nil {

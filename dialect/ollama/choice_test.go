@@ -18,11 +18,11 @@ func twoTools(c *dragoman.ToolChoice) *dragoman.Request {
 
 func ref(name string) []dragoman.ToolRef { return []dragoman.ToolRef{{Name: name}} }
 
-func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
+func TestQuirkE1_EveryToolChoiceIsEncodedOrReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		choice *dragoman.ToolChoice
 		tools  int
-		kind   dragoman.LossKind // of /tool_choice
+		kind   dragoman.LossKind // of the loss at /tool_choice
 		sev    dragoman.Severity
 	}{
 		"absent":           {nil, 2, "", 0},
@@ -37,7 +37,7 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, rep := encode(t, twoTools(c.choice), dialect.EncodeOptions{})
 			if m["tool_choice"] != nil {
-				t.Error("there is no such member")
+				t.Error("Ollama has no tool_choice field")
 			}
 			n := 0
 			if m["tools"] != nil {
@@ -54,9 +54,9 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 		})
 	}
 	for name, req := range map[string]*dragoman.Request{
-		"a named tool that is not there":       twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("h")}),
-		"two forced tools":                     twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: append(ref("f"), ref("g")...)}),
-		"required of tools that are not there": twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: ref("h")}),
+		"named tool is missing":    twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("h")}),
+		"two forced tools":         twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: append(ref("f"), ref("g")...)}),
+		"required tool is missing": twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: ref("h")}),
 	} {
 		if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
@@ -72,10 +72,10 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 	}
 }
 
-// The calls of an answer, in the three ways it can come.
-func answered(t *testing.T, reg dialect.DecodeOptions) map[string]*dragoman.Response {
+// decodeBoth decodes one response with a call, from a whole body and from a stream.
+func decodeBoth(t *testing.T, reg dialect.DecodeOptions) map[string]*dragoman.Response {
 	t.Helper()
-	body := answer(`{"role":"assistant","content":"I will.","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`, `,"done_reason":"stop"`)
+	body := wholeResponse(`{"role":"assistant","content":"I will.","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`, `,"done_reason":"stop"`)
 	whole, _, err := codec.DecodeResponse([]byte(body), reg)
 	if err != nil {
 		t.Fatal(err)
@@ -87,23 +87,23 @@ func answered(t *testing.T, reg dialect.DecodeOptions) map[string]*dragoman.Resp
 	return map[string]*dragoman.Response{"whole": whole, "stream": d.resp}
 }
 
-func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
+func TestQuirkE2_CallsThatWereNotAllowedDoNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		choice *dragoman.ToolChoice
 		runs   bool
 		reason dragoman.StopReason
 	}{
-		"no choice":         {nil, true, dragoman.StopToolCalls},
-		"none":              {&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, false, dragoman.StopMalformedCall},
-		"another was named": {&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("g")}, false, dragoman.StopMalformedCall},
-		"it was named":      {&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("f")}, true, dragoman.StopToolCalls},
-		"required":          {&dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, true, dragoman.StopToolCalls},
+		"no choice":        {nil, true, dragoman.StopToolCalls},
+		"none":             {&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, false, dragoman.StopMalformedCall},
+		"other tool named": {&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("g")}, false, dragoman.StopMalformedCall},
+		"this tool named":  {&dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("f")}, true, dragoman.StopToolCalls},
+		"required":         {&dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, true, dragoman.StopToolCalls},
 	} {
 		enc, err := codec.EncodeRequest(twoTools(c.choice), dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for way, resp := range answered(t, dialect.DecodeOptions{Registry: enc.Registry}) {
+		for way, resp := range decodeBoth(t, dialect.DecodeOptions{Registry: enc.Registry}) {
 			call := resp.ToolCalls()[0]
 			if (call.Problem == nil) != c.runs || resp.Stop.Reason != c.reason || resp.Text() != "I will." {
 				t.Errorf("%s, %s: %v, stop %s", name, way, call.Problem, resp.Stop.Reason)
@@ -112,7 +112,7 @@ func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
 				continue
 			}
 			problem(t, *call, codes.ProblemStopped)
-			// Nor does a client run it that is passed the answer, in any dialect.
+			// Clients that get the response do not run it either, in any dialect.
 			out, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil || strings.Contains(string(out.Body), "tool_calls") {
 				t.Errorf("%s, %s: a client would run %s, %v", name, way, out.Body, err)
@@ -123,7 +123,7 @@ func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
 				t.Errorf("%s, %s: a client would run %s, %v", name, way, chat.Body, err)
 			}
 		}
-		// A stream is not passed on as it came where a client could run it.
+		// A stream is not passed through unchanged if a client would run the call.
 		d := decodeStream(t, dialect.DecodeOptions{Registry: enc.Registry}, line(`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}`)+last(""))
 		lines, _ := written(t, dialect.EncodeOptions{}, d.events)
 		if got := strings.Contains(strings.Join(lines, ""), "tool_calls"); got != c.runs {
@@ -132,12 +132,12 @@ func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
 	}
 }
 
-func TestOfTwoCallsOnlyTheAllowedOneRuns(t *testing.T) {
+func TestOnlyAllowedCallRuns(t *testing.T) {
 	enc, err := codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("g")}), dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, _, err := codec.DecodeResponse([]byte(answer(`{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}`, "")), dialect.DecodeOptions{Registry: enc.Registry})
+	resp, _, err := codec.DecodeResponse([]byte(wholeResponse(`{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}`, "")), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestOfTwoCallsOnlyTheAllowedOneRuns(t *testing.T) {
 	}
 }
 
-func TestAChoiceIsForgottenWithItsRequest(t *testing.T) {
+func TestToolChoiceAppliesToOneRequestOnly(t *testing.T) {
 	enc, err := codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}), dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -160,12 +160,12 @@ func TestAChoiceIsForgottenWithItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for way, resp := range answered(t, dialect.DecodeOptions{Registry: again.Registry}) {
+	for way, resp := range decodeBoth(t, dialect.DecodeOptions{Registry: again.Registry}) {
 		if resp.ToolCalls()[0].Problem != nil {
 			t.Errorf("%s: %v", way, resp.ToolCalls()[0].Problem)
 		}
 	}
-	// The calls of a history were allowed when they were made.
+	// Calls in the history were allowed when the model made them.
 	body := `{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}]}`
 	enc, err = codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}), dialect.EncodeOptions{})
 	if err != nil {

@@ -1,18 +1,20 @@
-// Package ollama is the wire language of Ollama's own chat API, POST /api/chat.
+// Package ollama implements the wire dialect of the native Ollama chat API, POST /api/chat.
 //
 //	codec := ollama.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// send enc.Body, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// Four things are unlike the other dialects. A request that says nothing about
-// it asks for a stream. A stream is lines of JSON, and a call comes whole in one
-// of them. Calls of older servers have no ids, and their results are told apart
-// by the tool's name and their order. And there is no tool choice: a choice of
-// none is made by sending no tools, one that forces a call is left to the model,
-// which the report says. The registry of a request remembers what its choice
-// allowed, so that a call that comes all the same does not run; decode the
-// answer with it.
+// It differs from the other dialects in four ways:
+//
+//   - A request without a stream field asks for a stream.
+//   - A stream consists of lines of JSON, and each call is complete within one line.
+//   - Calls of older servers have no ids. Their results are matched by tool name and order.
+//   - There is no tool choice. For the choice "none", no tools are sent. A forced call is left to
+//     the model, which is reported as a loss.
+//
+// The registry of a request stores what its tool choice allows, so that a call the model makes
+// anyway does not run. Decode the response with that registry.
 package ollama
 
 import (
@@ -26,7 +28,7 @@ import (
 
 const name = dialectname.Ollama
 
-// formatError is that of an error body.
+// formatError is the format of an error body.
 const formatError dragoman.Format = "ollama.chat.error"
 
 // Codec reads and writes Ollama's chat API. The zero value is ready.
@@ -49,13 +51,13 @@ func (Codec) Limits() targets.Limits {
 		NoMediaFileID: true,
 		Replay: targets.ReplayRules{
 			Messages: targets.MatchDialect,
-			// Thinking is a text like any other here: nobody signs it.
+			// Thinking is plain text here: it is not signed.
 			Reasoning: targets.MatchDialect,
 		},
 		ResultMedia:    true,
 		ResultNames:    true,
 		OrderedResults: true,
-		// Messages that came from this dialect stay apart.
+		// Messages decoded from this dialect are not merged.
 		SeparateMessages: true,
 		GrowthExceptions: []string{
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",

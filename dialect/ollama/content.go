@@ -5,8 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether a line of a stream carries something of the answer. One with
-// an empty message that is not the last does not. What cannot be read counts as content.
+// hasContent reports whether a line of a stream carries part of the response. A line with an
+// empty message that is not the last one does not. A line that cannot be parsed counts as
+// content.
 func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()

@@ -11,19 +11,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-func unsaidOfText(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
+func reportTextLosses(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 	extra.Report(rep, t.Extra, dialectname.Ollama, at)
 	if t.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 	}
 	extra.ReportState(rep, t.Signature, at)
 }
 
-// blankLine is what sets texts apart that become one.
+// blankLine separates texts that are joined.
 const blankLine = "\n\n"
 
-// messageContent collects the content of one Ollama message: one string, and
-// beside it images in bare base64. The zero value is empty.
+// messageContent collects the content of one Ollama message: one string, and a separate list of
+// images in bare base64. The zero value is empty.
 type messageContent struct {
 	texts  []string
 	images []string
@@ -33,25 +33,25 @@ type messageContent struct {
 // empty reports whether nothing was added.
 func (c *messageContent) empty() bool { return len(c.texts) == 0 && len(c.images) == 0 }
 
-// add takes a part. What the wire has no place for is reported, and where it is
-// media a note stands in for it.
+// add adds a part. It reports content that the wire cannot express, and replaces unsupported
+// media with a text note.
 func (c *messageContent) add(v toolwire.View, part dragoman.Part, at extra.Path, rep *dragoman.Report) {
 	switch p := part.(type) {
 	case *dragoman.Text:
-		unsaidOfText(p, at, rep)
+		reportTextLosses(p, at, rep)
 		c.text(p.Text)
 	case *dragoman.Data:
 		c.text(string(p.JSON))
 	case *dragoman.Refusal:
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "refusal is written as text")
 		extra.Report(rep, p.Extra, dialectname.Ollama, at)
 		c.text(p.Text)
 	case *dragoman.Media:
 		c.media(v, p, at, rep)
 	case *dragoman.Opaque:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an Ollama message", extra.AType(p.Type, "block"), p.Dialect)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Ollama message", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Ollama message cannot contain %s part", extra.A(part.Kind()))
 	}
 }
 
@@ -61,48 +61,48 @@ func (c *messageContent) text(s string) {
 }
 
 func (c *messageContent) media(v toolwire.View, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	if toolwire.IsDataURI(m.Base64) { // a whole URI where its content belongs
+	if toolwire.IsDataURI(m.Base64) { // a whole data URI in the base64 field
 		m = toolwire.SettledMedia(m)
 	}
 	note := ""
 	switch {
 	case m.Text != "":
 		note = m.Text
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document is written as text")
 	case toolwire.EmptyMedia(m):
 		note = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no content; it is replaced with a text note", m.Media)
 	case !v.Caps().TakesMedia(m.Media):
 		note = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", m.Media)
 	case m.Base64 == "":
 		note = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s by reference; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama does not accept %s input by reference; it is replaced with a text note", m.Media)
 	case m.Media != codes.MediaImage && m.Media != codes.MediaAudio:
 		note = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama does not accept %s input; it is replaced with a text note", m.Media)
 	case undecodable(m):
 		note = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s of type %.60q; a note stands in for it", m.Media, m.MIME)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama does not accept %s input of type %.60q; it is replaced with a text note", m.Media, m.MIME)
 	}
-	unsaidOfMedia(m, at, rep)
+	reportMediaLosses(m, at, rep)
 	if note != "" {
 		c.text(note)
 		return
 	}
 	switch kind, mime := toolwire.Sniff(m.Base64); {
 	case m.MIME != "" && (mime != m.MIME || kind != m.Media):
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/mime", "Ollama finds out by itself what the %s is; it says %q", m.Media, m.MIME)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/mime", "Ollama detects the type of the %s from its content; the declared type %q is dropped", m.Media, m.MIME)
 	case kind != m.Media:
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/media", "Ollama finds out by itself whether this is %s", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/media", "Ollama detects the kind of media from its content; the declared kind %q is dropped", m.Media)
 	}
 	c.images = append(c.images, m.Base64)
 }
 
-func unsaidOfMedia(m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+func reportMediaLosses(m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	extra.Report(rep, m.Extra, dialectname.Ollama, at)
 	if m.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 	}
 	if m.Detail != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/detail", "resolution hint")
@@ -112,14 +112,14 @@ func unsaidOfMedia(m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	}
 }
 
-// write writes the content member, always, and the images where there are some.
-// Texts are joined with between.
+// write writes the content field, always, and the images field if there are any. Texts are joined
+// with between.
 func (c *messageContent) write(w *jsonwire.Writer, between string, at extra.Path, rep *dragoman.Report) {
 	if n := len(c.texts); n > 1 && between != "" {
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts written as one, a blank line between them", n)
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts are joined with blank lines", n)
 	}
 	if c.moved {
-		rep.Add(dragoman.Moved, dragoman.Info, at.String(), "images stand behind the text")
+		rep.Add(dragoman.Moved, dragoman.Info, at.String(), "images are moved after the text")
 	}
 	w.StringField("content", strings.Join(c.texts, between))
 	if len(c.images) == 0 {
@@ -133,9 +133,8 @@ func (c *messageContent) write(w *jsonwire.Writer, between string, at extra.Path
 	w.EndArray()
 }
 
-// readImage reads an element of an images member: base64 of an image or a
-// sound, which its first bytes tell. A data: URI, which some clients send, is
-// read too.
+// readImage reads an element of the images field: base64 of an image or audio, detected from its
+// first bytes. It also reads a data: URI, which some clients send.
 func readImage(s string) *dragoman.Media {
 	m := &dragoman.Media{Media: codes.MediaImage, Base64: s}
 	if toolwire.IsDataURI(s) {
@@ -150,8 +149,8 @@ func readImage(s string) *dragoman.Media {
 	return m
 }
 
-// undecodable reports whether media says that it is of a type that Ollama does not
-// know, and its content does not say otherwise.
+// undecodable reports whether media is declared as a type that Ollama does not know, and its
+// content does not contradict that.
 func undecodable(m *dragoman.Media) bool {
 	if _, mime := toolwire.Sniff(m.Base64); mime != "" {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. The error is a string; servers that
-// stand before Ollama write an object as well.
+// DecodeError implements [dialect.Codec]. The error is a string; proxies in front of Ollama may
+// send an object.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readErrorBody)
 	e.Class = classOf(e)
@@ -31,7 +31,7 @@ func readErrorBody(r *jsonwire.Reader, e *dragoman.APIError) {
 	}
 }
 
-// readError reads the value of an error member.
+// readError reads the value of an error field.
 func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 	if r.Kind() != '{' {
 		e.Message = wirekit.Text(r, "")
@@ -51,8 +51,8 @@ func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 	}
 }
 
-// classOf classifies an error. The wire has no codes: where the status says no
-// more than that something is wrong, the words do.
+// classOf classifies an error. The wire has no error codes: if the status is too general, the
+// message decides.
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	message := strings.ToLower(e.Message)
 	has := func(words ...string) bool {
@@ -76,7 +76,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorBadRequest
 	case has("server busy"), has("maximum pending requests"):
 		return dragoman.ErrorOverloaded
-	default: // the model's runner broke
+	default: // the model runner failed
 		return dragoman.ErrorServer
 	}
 }
@@ -103,7 +103,8 @@ func writeError(w *jsonwire.Writer, e *dragoman.APIError) {
 	w.EndObject()
 }
 
-// ownError is an error as it came from this dialect; nil for one of another.
+// ownError returns an error that came from this dialect as its original bytes; nil for other
+// errors.
 func ownError(e *dragoman.APIError) []byte {
 	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
 	return own.JSON(e)

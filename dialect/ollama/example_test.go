@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 )
 
-// Ollama has no tool choice. One that forces a call is left to the model, and
-// the report says so; a call that the request did not allow comes back with its
-// problem.
+// Ollama has no tool choice. A forced call is left to the model, which is reported as a loss. A
+// call that the request did not allow is decoded with a Problem.
 func Example() {
 	codec := ollama.Codec{}
 	req := &dragoman.Request{
@@ -33,15 +32,15 @@ func Example() {
 		return
 	}
 	fmt.Println(string(enc.Body))
-	answer := `{"model":"qwen3:8b","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}`
-	resp, _, err := codec.DecodeResponse([]byte(answer), dialect.DecodeOptions{Registry: enc.Registry})
+	body := `{"model":"qwen3:8b","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}`
+	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{Registry: enc.Registry})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(resp.ToolCalls()[0].Problem)
 	// Output:
-	// lowered (warn) /tool_choice: Ollama cannot force a call; the model may answer without one
+	// lowered (warn) /tool_choice: Ollama cannot force a call; the model may answer without calling a tool
 	// {"model":"qwen3:8b","messages":[{"role":"user","content":"Do I need a coat in Oslo?"}],"stream":false}
 	// stopped: the request allowed no calls; answer without one
 }

@@ -24,13 +24,13 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		if req.Native == nil && codectest.Untold(codec, body) {
-			t.Fatal("a request that is not passed on")
+			t.Fatal("the native request is lost")
 		}
 		if back == nil {
 			if len(req.Messages) > 0 {
-				t.Fatal("a request that cannot be built")
+				t.Fatal("the request cannot be rebuilt")
 			}
-			return // without a message and without its native form it is refused
+			return // refused: it has neither messages nor a native form
 		}
 		if len(back.Messages) != len(req.Messages) || back.Stream != req.Stream {
 			t.Fatalf("%d messages became %d", len(req.Messages), len(back.Messages))
@@ -41,14 +41,14 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzDecodeResponse(f *testing.F) {
 	for _, s := range []string{
 		oddResponse, `{}`, `{"error":{"message":"m","code":5}}`, `{"message":{},"error":"x","done":false}`,
-		answer(`{"role":"tool","content":"x","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}},{"id":"a","function":{"name":"g"}},"x"]}`, `,"done_reason":"length","eval_count":"2"`),
+		wholeResponse(`{"role":"tool","content":"x","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"a":1,"a":2}}},{"id":"a","function":{"name":"g"}},"x"]}`, `,"done_reason":"length","eval_count":"2"`),
 		`{"message":{"content":"x"},"done":true,"done_reason":"","created_at":"never","eval_count":null}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		resp, back := codectest.AnyResponse(t, codec, body)
-		if resp != nil && (back == nil || resp.Error == nil && back.Text() != resp.Text() && !bytes.Contains(body, []byte(`""`))) { // of an image of nothing there is a note
+		if resp != nil && (back == nil || resp.Error == nil && back.Text() != resp.Text() && !bytes.Contains(body, []byte(`""`))) { // an image without content becomes a note
 			t.Fatalf("%q became %+v", resp.Text(), back)
 		}
 	})
@@ -72,7 +72,7 @@ func FuzzStreamDecoder(f *testing.F) {
 	})
 }
 
-// FuzzStreamEncoder changes an event of a stream, which must stay a stream.
+// FuzzStreamEncoder changes one event of a stream. The result must still be a valid stream.
 func FuzzStreamEncoder(f *testing.F) {
 	for i, s := range []string{
 		aStream, hostileStream, line(`{"content":"a"}`), `{"error":"x"}`,
@@ -94,7 +94,7 @@ func FuzzStreamEncoder(f *testing.F) {
 		out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, evs)
 		for l := range bytes.Lines(out) {
 			if l = bytes.TrimSpace(bytes.TrimPrefix(l, []byte("\ufeff"))); len(l) > 0 && jsonwire.NewReader(l).Kind() != '{' {
-				t.Fatalf("%q is no line\n%s", l, out)
+				t.Fatalf("%q is not a JSON line\n%s", l, out)
 			}
 		}
 		if again := decodeStream(t, dialect.DecodeOptions{}, string(out)); again.feed != nil {
@@ -110,7 +110,7 @@ func FuzzDecodeError(f *testing.F) {
 		f.Add(i*100-100, []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		own := codec.DecodeError(status, nil, body).Native != nil // else it may be of another vendor's, and has a status of ours
+		own := codec.DecodeError(status, nil, body).Native != nil // otherwise it may come from another vendor and get one of our statuses
 		if code := codectest.AnyError(t, codec, status, body, "message"); own && status >= 400 && status <= 599 && code != status {
 			t.Fatalf("status %d became %d", status, code)
 		}

@@ -37,8 +37,8 @@ func (c generateCodec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dra
 	return req, rep, err
 }
 
-// chatOfGenerate is a request of /api/generate as one of /api/chat. Fields that both have
-// keep their bytes.
+// chatOfGenerate converts a request of /api/generate to one of /api/chat. Fields that both APIs
+// have keep their bytes.
 func chatOfGenerate(body []byte) ([]byte, dragoman.Report, error) {
 	var (
 		rep                    dragoman.Report
@@ -48,7 +48,7 @@ func chatOfGenerate(body []byte) ([]byte, dragoman.Report, error) {
 	)
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
-		return nil, rep, errors.New("the body is not a JSON object")
+		return nil, rep, errors.New("the request body is not a JSON object")
 	}
 	rest.BeginObject()
 	for key := range r.Object() {
@@ -66,7 +66,7 @@ func chatOfGenerate(body []byte) ([]byte, dragoman.Report, error) {
 			rep.Add(dragoman.Dropped, dragoman.Warn, "/messages", "/api/generate has no messages; use /api/chat")
 		case "context":
 			if raw := r.Raw(); len(bytes.Trim(raw, "[] \t\r\n")) > 0 && raw[0] == '[' {
-				return nil, rep, errors.New("context: tokens of an earlier response mean nothing to this server; send the conversation to /api/chat")
+				return nil, rep, errors.New("context: this server cannot use the tokens of an earlier response; send the conversation to /api/chat")
 			}
 		case "template", "raw":
 			if raw := r.Raw(); string(raw) != `""` && string(raw) != "false" && string(raw) != "null" {
@@ -74,7 +74,7 @@ func chatOfGenerate(body []byte) ([]byte, dragoman.Report, error) {
 			}
 		default:
 			raw := r.Raw()
-			if k == "format" && string(raw) == `""` { // what clients of Python write for none
+			if k == "format" && string(raw) == `""` { // Python clients write this for no format
 				continue
 			}
 			rest.QuotedKey(k)
@@ -82,7 +82,7 @@ func chatOfGenerate(body []byte) ([]byte, dragoman.Report, error) {
 		}
 	}
 	if err := r.End(); err != nil {
-		return nil, rep, fmt.Errorf("the body is not JSON: %w", err)
+		return nil, rep, fmt.Errorf("the request body is not valid JSON: %w", err)
 	}
 	if suffix != "" {
 		return nil, rep, errors.New("suffix: the model does not support insert")
@@ -137,14 +137,14 @@ func (e *generateEncoder) Encode(dst []byte, ev dragoman.Event) (_ []byte, err e
 func (e *generateEncoder) Close(dst []byte) (_ []byte, err error) {
 	e.buf, err = e.StreamEncoder.Close(e.buf)
 	dst = e.lines(dst)
-	if len(bytes.TrimSpace(e.buf)) > 0 { // a last line without its end
+	if len(bytes.TrimSpace(e.buf)) > 0 { // a last line without a line break
 		dst = append(generateLine(dst, e.buf), '\n')
 	}
 	e.buf = e.buf[:0]
 	return dst, err
 }
 
-// lines takes the lines that are whole.
+// lines converts the complete lines of the buffer.
 func (e *generateEncoder) lines(dst []byte) []byte {
 	rest := e.buf
 	for {
@@ -175,13 +175,13 @@ func generateLine(dst, line []byte) []byte {
 			w.Known(r.Raw())
 			continue
 		}
-		said := false
+		hasContent := false
 		for key := range r.Object() {
 			switch k := string(key); k {
 			case "role":
 				r.Skip()
 			case "content":
-				said = true
+				hasContent = true
 				w.Key("response")
 				w.Known(r.Raw())
 			default:
@@ -189,7 +189,7 @@ func generateLine(dst, line []byte) []byte {
 				w.Known(r.Raw())
 			}
 		}
-		if !said {
+		if !hasContent {
 			w.StringField("response", "")
 		}
 	}
@@ -200,15 +200,15 @@ func generateLine(dst, line []byte) []byte {
 	return append(dst, w.Buf...)
 }
 
-// load reports whether a request loads or unloads its model: it has no message. reason is
-// the done_reason of the response.
+// load reports whether a request loads or unloads its model, which is a request without messages.
+// reason is the done_reason of the response.
 func (Codec) load(body []byte) (reason string, ok bool) { return loads(body, "messages") }
 
 func (generateCodec) load(body []byte) (reason string, ok bool) {
 	return loads(body, "images", "prompt")
 }
 
-// loads reports whether all of some fields are empty in a request.
+// loads reports whether all the given fields of a request are empty.
 func loads(body []byte, fields ...string) (reason string, ok bool) {
 	reason, empty := "load", true
 	r := jsonwire.NewReader(body)

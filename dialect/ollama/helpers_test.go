@@ -15,7 +15,7 @@ import (
 
 var codec ollama.Codec
 
-// checked is the codec, whose errors fail the test.
+// checked is the codec; its errors fail the test.
 var checked = codectest.Codec{Codec: codec}
 
 var (
@@ -31,24 +31,24 @@ var (
 	lossless       = codectest.Lossless
 )
 
-// answer is a whole response with a message and how it ended.
-func answer(msg, end string) string {
+// wholeResponse returns a whole response with the given message and trailing fields.
+func wholeResponse(msg, end string) string {
 	return `{"model":"m","created_at":"2026-11-15T10:00:00Z","message":` + msg + `,"done":true` + end + `}`
 }
 
-// line is a line of a stream that is not the last.
+// line returns a stream line that is not the last.
 func line(msg string) string {
 	return `{"model":"m","created_at":"2026-11-15T10:00:00Z","message":` + msg + `,"done":false}` + "\n"
 }
 
-// last is the line that ends a stream.
-func last(end string) string { return answer(`{"role":"assistant","content":""}`, end) + "\n" }
+// last returns the last line of a stream.
+func last(end string) string { return wholeResponse(`{"role":"assistant","content":""}`, end) + "\n" }
 
-// object checks that a body is JSON without a repeated member anywhere.
+// object parses a JSON object and fails the test for duplicate fields at any depth.
 func object(t testing.TB, b []byte) map[string]json.RawMessage {
 	t.Helper()
 	if err := jsonwire.Check(b); err != nil {
-		t.Fatalf("unsound JSON: %v\n%s", err, b)
+		t.Fatalf("invalid JSON: %v\n%s", err, b)
 	}
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(b, &m); err != nil {
@@ -57,7 +57,7 @@ func object(t testing.TB, b []byte) map[string]json.RawMessage {
 	return m
 }
 
-// messages encodes a conversation and returns the elements of its list.
+// messages encodes a conversation and returns the elements of the messages list.
 func messages(t testing.TB, target targets.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
 	t.Helper()
 	m, rep := encode(t, &dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{Target: target})
@@ -68,17 +68,17 @@ type decoded struct {
 	events []dragoman.Event
 	resp   *dragoman.Response
 	rep    dragoman.Report
-	err    error // the collector's
-	feed   error // the decoder's
+	err    error // from the collector
+	feed   error // from the decoder
 }
 
-// decodeStream feeds pieces and collects. It checks what every decoder
-// promises about the order of events.
-func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decoded {
+// decodeStream feeds chunks and collects the response. It checks the order of events, which every
+// decoder guarantees.
+func decodeStream(t testing.TB, o dialect.DecodeOptions, chunks ...string) decoded {
 	t.Helper()
 	var out decoded
-	raw := make([][]byte, len(pieces))
-	for i, p := range pieces {
+	raw := make([][]byte, len(chunks))
+	for i, p := range chunks {
 		raw[i] = []byte(p)
 	}
 	out.events, out.rep, out.feed = codectest.DecodeStream(codec, o, raw...)
@@ -92,7 +92,7 @@ func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decod
 	return out
 }
 
-// streamed collects a stream that must be sound.
+// streamed collects a stream that must be valid.
 func streamed(t testing.TB, body string) decoded {
 	t.Helper()
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
@@ -102,12 +102,12 @@ func streamed(t testing.TB, body string) decoded {
 	return d
 }
 
-// written writes events; every line is checked to be sound.
+// written encodes events and checks that every line is valid JSON.
 func written(t testing.TB, o dialect.EncodeOptions, evs []dragoman.Event) ([]string, dragoman.Report) {
 	t.Helper()
 	out, rep := codectest.EncodeStream(t, codec, o, evs)
 	if len(out) > 0 && out[len(out)-1] != '\n' {
-		t.Errorf("the last line has no end: %q", out)
+		t.Errorf("the last line has no line break: %q", out)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	for _, l := range lines {

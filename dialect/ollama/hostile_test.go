@@ -11,34 +11,34 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// A client that is passed bytes must not find another call in them than the one
-// we tell of.
-func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
+// A client that gets the original bytes must not find a different call in them than the one we
+// decoded.
+func TestAmbiguousInputIsReencoded(t *testing.T) {
 	const fine = `{"id":"a","function":{"name":"rm","arguments":{}}}`
 	for name, c := range map[string]struct {
 		msg  string
 		runs bool
 	}{
-		"a name twice":               {`{"tool_calls":[{"id":"a","function":{"name":"ls","name":"rm","arguments":{}}}]}`, false},
-		"a function twice":           {`{"tool_calls":[{"id":"a","function":{"name":"ls","arguments":{}},"function":{"name":"rm","arguments":{}}}]}`, false},
-		"a key of arguments twice":   {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"a":1,"a":2}}}]}`, false},
-		"a nested key twice":         {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"o":{"a":1,"a":2}}}}]}`, false},
-		"arguments twice":            {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"arguments":{"a":1}}}]}`, false},
-		"another case of arguments":  {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"Arguments":{"a":1}}}]}`, false},
-		"another case of a function": {`{"tool_calls":[{"id":"a","function":{"name":"rm"},"FUNCTION":{"name":"ls"}}]}`, false},
+		"duplicate name":             {`{"tool_calls":[{"id":"a","function":{"name":"ls","name":"rm","arguments":{}}}]}`, false},
+		"duplicate function":         {`{"tool_calls":[{"id":"a","function":{"name":"ls","arguments":{}},"function":{"name":"rm","arguments":{}}}]}`, false},
+		"duplicate key in arguments": {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"a":1,"a":2}}}]}`, false},
+		"duplicate nested key":       {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"o":{"a":1,"a":2}}}}]}`, false},
+		"duplicate arguments":        {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"arguments":{"a":1}}}]}`, false},
+		"arguments in other case":    {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"Arguments":{"a":1}}}]}`, false},
+		"function in other case":     {`{"tool_calls":[{"id":"a","function":{"name":"rm"},"FUNCTION":{"name":"ls"}}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, rep := decodeResponse(t, answer(c.msg, ""))
+			resp, rep := decodeResponse(t, wholeResponse(c.msg, ""))
 			problem(t, calls(resp)[0], codes.ProblemDuplicateKey)
 			if resp.Native != nil || resp.Output[0].Native != nil {
-				t.Error("the native form is kept")
+				t.Error("the native form was kept")
 			}
-			lost(t, rep, dragoman.Lowered, "", "twice")
+			lost(t, rep, dragoman.Lowered, "", "duplicate")
 			enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			object(t, enc.Body) // no member twice
+			object(t, enc.Body) // no duplicate fields
 			if !strings.Contains(string(enc.Body), `"_raw"`) {
 				t.Errorf("a client would run %s", enc.Body)
 			}
@@ -51,11 +51,11 @@ func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
 		})
 	}
 	for name, l := range map[string]string{
-		"a list of calls twice":      `{"message":{"tool_calls":[` + fine + `],"tool_calls":[]}}`,
-		"another case of a message":  `{"message":{"tool_calls":[` + fine + `]},"Message":{}}`,
-		"a message twice":            `{"message":{},"message":{"tool_calls":[` + fine + `]}}`,
-		"another case of the calls":  `{"message":{"TOOL_CALLS":[],"tool_calls":[` + fine + `]}}`,
-		"a role twice beside a call": `{"message":{"role":"assistant","role":"tool","tool_calls":[` + fine + `]}}`,
+		"duplicate tool_calls":       `{"message":{"tool_calls":[` + fine + `],"tool_calls":[]}}`,
+		"message in other case":      `{"message":{"tool_calls":[` + fine + `]},"Message":{}}`,
+		"duplicate message":          `{"message":{},"message":{"tool_calls":[` + fine + `]}}`,
+		"tool_calls in other case":   `{"message":{"TOOL_CALLS":[],"tool_calls":[` + fine + `]}}`,
+		"duplicate role with a call": `{"message":{"role":"assistant","role":"tool","tool_calls":[` + fine + `]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := streamed(t, l+"\n"+last(""))
@@ -68,15 +68,15 @@ func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
 			}
 			resp, _, err := codec.DecodeResponse([]byte(l), dialect.DecodeOptions{})
 			if err == nil && resp.Native != nil {
-				t.Error("the native form is kept")
+				t.Error("the native form was kept")
 			}
 		})
 	}
 }
 
-func TestAReasonAfterWhichNothingRunsSticks(t *testing.T) {
+func TestForbiddingStopReasonIsNotReplaced(t *testing.T) {
 	const call = `{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{}}}]}`
-	resp, _ := decodeResponse(t, answer(call, `,"done_reason":"length","done_reason":"stop"`))
+	resp, _ := decodeResponse(t, wholeResponse(call, `,"done_reason":"length","done_reason":"stop"`))
 	d := streamed(t, line(call)+`{"message":{},"done_reason":"length"}`+"\n"+last(`,"done_reason":"stop"`))
 	for _, r := range []*dragoman.Response{resp, d.resp} {
 		if r.Stop.Reason != dragoman.StopLength || r.ToolCalls()[0].Problem == nil {
@@ -92,10 +92,10 @@ func TestAReasonAfterWhichNothingRunsSticks(t *testing.T) {
 	}
 }
 
-func TestACallThatNobodyCanReadIsNotPassedOn(t *testing.T) {
+func TestMalformedCallIsNotForwarded(t *testing.T) {
 	for _, call := range []string{`"f"`, `5`, `[]`, `true`} {
 		msg := `{"content":"x","tool_calls":[` + call + `]}`
-		resp, rep := decodeResponse(t, answer(msg, ""))
+		resp, rep := decodeResponse(t, wholeResponse(msg, ""))
 		if len(resp.ToolCalls()) != 0 || resp.Native != nil || len(rep.Losses) == 0 {
 			t.Errorf("%s: %+v\n%s", call, resp.Output, rep)
 		}
@@ -108,18 +108,18 @@ func TestACallThatNobodyCanReadIsNotPassedOn(t *testing.T) {
 		if strings.Contains(strings.Join(lines, ""), "tool_calls") {
 			t.Errorf("%s: %q", call, lines)
 		}
-		lost(t, rep, dragoman.Dropped, "/output", "cannot be read")
-		// In a history it goes back to where it came from.
+		lost(t, rep, dragoman.Dropped, "/output", "malformed call")
+		// In a request to Ollama it is sent back unchanged.
 		req := &dragoman.Request{Model: "m", Messages: resp.Output}
 		m, _ := encode(t, req, dialect.EncodeOptions{})
 		sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","tool_calls":[`+call+`]}`)
 	}
-	unnamed, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
+	unnamed, _ := decodeResponse(t, wholeResponse(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
 	problem(t, calls(unnamed)[0], codes.ProblemNoName)
 }
 
-// What was changed is said, and what was said before it is not said again.
-func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
+// The encoder writes the changed text, and does not repeat the text before it.
+func TestChangedDeltaIsEncoded(t *testing.T) {
 	d := streamed(t, aStream)
 	for i, ev := range d.events {
 		delta, ok := ev.(*dragoman.PartDelta)
@@ -141,11 +141,11 @@ func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	if !strings.HasPrefix(aStream, strings.Join(lines[:3], "\n")+"\n") {
-		t.Errorf("what came before is another: %q", lines)
+		t.Errorf("the lines before the change differ: %q", lines)
 	}
 }
 
-// Hostile input takes time in proportion to its length.
+// Decoding time is linear in the length of the input.
 func TestHostileInputTakesLinearTime(t *testing.T) {
 	bodies := map[string]func(n int) error{
 		"calls without ids, then results": func(n int) error {
@@ -156,12 +156,12 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 			}
 			return err
 		},
-		"results that name no tool": func(n int) error {
+		"results without a tool name": func(n int) error {
 			body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` + strings.Repeat(`{"id":"a","function":{"name":"f"}},`, n) + `null]}` + strings.Repeat(`,{"role":"tool"}`, n) + `]}`
 			_, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 			return err
 		},
-		"members nobody knows": func(n int) error {
+		"unknown fields": func(n int) error {
 			var b strings.Builder
 			for i := range n {
 				b.WriteString(`"k` + strings.Repeat("x", i%7) + time.Duration(i).String() + `":1,`)
@@ -176,13 +176,13 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 			d := decodeStream(t, dialect.DecodeOptions{}, strings.Repeat("\n", 20*n)+last(""))
 			return d.feed
 		},
-		"one long line in small pieces": func(n int) error {
+		"one long line in small chunks": func(n int) error {
 			body := line(`{"content":"`+strings.Repeat("a", 40*n)+`"}`) + last("")
-			var pieces []string
+			var chunks []string
 			for len(body) > 16 {
-				pieces, body = append(pieces, body[:16]), body[16:]
+				chunks, body = append(chunks, body[:16]), body[16:]
 			}
-			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, append(pieces, body)...)
+			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, append(chunks, body)...)
 			return d.feed
 		},
 	}

@@ -15,19 +15,20 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// messageDecoder reads messages, one wire element to one message.
+// messageDecoder decodes messages. Each wire element becomes one message.
 type messageDecoder struct {
 	reg    *interop.Registry
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// answer: what is read is a model's answer, whoever it says that it is.
-	answer bool
-	turn   turn
-	// unclear: two readers could read what was decoded so far as two.
+	// isResponse is set while a response is decoded. Its role is assistant, whatever the role
+	// field contains.
+	isResponse bool
+	turn       turn
+	// unclear is set if readers could interpret the decoded bytes in different ways.
 	unclear bool
-	// twice is unclear for the message at hand.
-	twice bool
+	// messageUnclear is unclear for the current message.
+	messageUnclear bool
 }
 
 func newMessageDecoder(c Codec, o dialect.DecodeOptions) messageDecoder {
@@ -37,39 +38,39 @@ func newMessageDecoder(c Codec, o dialect.DecodeOptions) messageDecoder {
 	}
 }
 
-// ambiguous reports that what was read has two meanings. Its native form is
-// not passed on: written anew it has one.
+// ambiguous reports that the input has two interpretations. Its native form is not kept, so
+// encoding writes an unambiguous form.
 func (d *messageDecoder) ambiguous(at, detail string) {
-	d.unclear, d.twice = true, true
-	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; its native form is not kept")
+	d.unclear, d.messageUnclear = true, true
+	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; the native form is not kept")
 }
 
-// message reads the message at a place; pos is its position, from which ids
-// are made for calls that have none.
+// message decodes the message at the given path. pos is its position, which determines the ids of
+// calls without one.
 func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin, Role: dragoman.RoleAssistant}
-	if !d.answer {
+	if !d.isResponse {
 		m.Role = roleOf(raw)
 	}
-	d.twice = false
+	d.messageUnclear = false
 	rewritten := d.reg.Rewritten()
-	var asItCame bool
+	var unchanged bool
 	var err error
 	if m.Role == dragoman.RoleTool {
-		asItCame, err = d.result(raw, &m, at, pos)
+		unchanged, err = d.result(raw, &m, at, pos)
 	} else {
-		asItCame, err = d.plain(raw, &m, at, pos)
+		unchanged, err = d.plain(raw, &m, at, pos)
 	}
 	if err != nil {
 		return m, err
 	}
 	for _, c := range m.ToolCalls() {
 		if ambiguousCall(c) {
-			d.ambiguous(at.String(), fmt.Sprintf("call %.64q says something twice", c.ID))
+			d.ambiguous(at.String(), fmt.Sprintf("call %.64q has a duplicate field", c.ID))
 			break
 		}
 	}
-	if !d.o.NoNative && asItCame && !d.twice && d.reg.Rewritten() == rewritten {
+	if !d.o.NoNative && unchanged && !d.messageUnclear && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -79,8 +80,8 @@ func ambiguousCall(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey
 }
 
-// roleOf reads who speaks; who does not say so is the user. The server ignores
-// the case of a role.
+// roleOf reads the role; a message without one is from the user. The server ignores the case of a
+// role.
 func roleOf(raw []byte) dragoman.Role {
 	r := jsonwire.NewReader(raw)
 	role := ""
@@ -101,8 +102,8 @@ func roleOf(raw []byte) dragoman.Role {
 	return dragoman.Role(role)
 }
 
-// result reads a tool message; same reports whether it names the call it
-// answers by the id that call has on the wire.
+// result decodes a tool message. same reports whether it names its call by the id that the call
+// has on the wire.
 func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path, pos int) (same bool, err error) {
 	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 	if err != nil {
@@ -110,30 +111,30 @@ func (d *messageDecoder) result(raw []byte, m *dragoman.Message, at extra.Path, 
 	}
 	m.Parts = []dragoman.Part{res}
 	d.turn.answered = true
-	said := res.CallID
-	call := d.turn.pair(said, toolName{res.Namespace, res.Name})
+	wireID := res.CallID
+	call := d.turn.pair(wireID, toolName{res.Namespace, res.Name})
 	switch {
 	case call != nil:
 		res.CallID, res.Payload = call.part.ID, call.part.Payload
 		if res.Name == "" {
 			res.Namespace, res.Name = call.part.Namespace, call.part.Name
 		}
-		if said == "" || said == call.id {
+		if wireID == "" || wireID == call.id {
 			return true, nil
 		}
-		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "the result names a call %.64q, which there is none of; it answers the one of %.80q", said, call.part.Name)
+		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "the result names the unknown call id %.64q; it is matched with the call of %.80q", wireID, call.part.Name)
 		return false, nil
-	case said == "":
+	case wireID == "":
 		res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
-		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for a result that answers no call", res.CallID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "generated call id %q for a result that matches no call", res.CallID)
 	}
 	return true, nil
 }
 
-// plain reads a message of any role but tool; same reports whether its calls
-// have the ids they came with, or came with none.
+// plain decodes a message of any role but tool. same reports whether its calls keep their wire
+// ids, or had none.
 func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, pos int) (same bool, err error) {
-	d.turn.speaks(m.Role)
+	d.turn.observe(m.Role)
 	var b body
 	b.read(d, jsonwire.NewReader(raw), m, at, pos)
 	if b.err != nil {
@@ -146,32 +147,32 @@ func (d *messageDecoder) plain(raw []byte, m *dragoman.Message, at extra.Path, p
 	return d.settle(m, at, pos), nil
 }
 
-// body is what a message says, by member.
+// body holds the fields of a message.
 type body struct {
 	content  string
-	blank    bool // content is there and empty
+	blank    bool // content is present and empty
 	thinking string
 	images   []dragoman.Part
 	calls    []dragoman.Part
 	err      error
 }
 
-// telling are the members of a message that readers would take differently,
-// should they stand twice or in letters of another case.
-var telling = []string{"role", "content", "thinking", "images", "tool_calls"}
+// messageKeys are the fields of a message that readers interpret differently if they occur twice
+// or differ in case.
+var messageKeys = []string{"role", "content", "thinking", "images", "tool_calls"}
 
 func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, at extra.Path, pos int) {
 	var seen wirekit.Members
 	for key := range r.Object() {
-		if seen.Twice(telling, key) && !d.twice {
-			d.ambiguous(at.String(), fmt.Sprintf("the message has its %.40s twice", key))
+		if seen.Twice(messageKeys, key) && !d.messageUnclear {
+			d.ambiguous(at.String(), fmt.Sprintf("the message has a duplicate field %.40q", key))
 		}
 		switch string(key) {
 		case "role":
-			if d.answer || r.Kind() == 'n' {
+			if d.isResponse || r.Kind() == 'n' {
 				r.Skip()
 			} else {
-				_ = r.String() // roleOf has read it, unless it is none
+				_ = r.String() // roleOf has read it; this reports a role that is not a string
 			}
 		case "content":
 			null := r.Kind() == 'n'
@@ -191,13 +192,13 @@ func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, 
 			again := len(b.calls) > 0
 			b.readCalls(d, r, m, at, pos)
 			if again {
-				b.spoilCalls()
+				b.markDuplicateCalls()
 			}
 		default:
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
-	wirekit.DropTwins(&m.Extra, "", telling)
+	wirekit.DropTwins(&m.Extra, "", messageKeys)
 	b.err = r.End()
 }
 
@@ -234,8 +235,8 @@ func (b *body) readCalls(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Mess
 	}
 }
 
-// spoilCalls marks the calls of a message that has its list of them twice.
-func (b *body) spoilCalls() {
+// markDuplicateCalls marks the calls of a message whose tool_calls field occurs twice.
+func (b *body) markDuplicateCalls() {
 	for _, p := range b.calls {
 		if c, ok := p.(*dragoman.ToolCall); ok {
 			c.Problem = wirekit.RepeatedMember("tool_calls")
@@ -254,25 +255,25 @@ func (b *body) parts(role dragoman.Role) []dragoman.Part {
 	return append(append(parts, b.images...), b.calls...)
 }
 
-// call reads one call. One that cannot be read at all is kept as opaque: a
-// strange call must not cost the message.
+// call decodes one call. A call that cannot be read is kept as an opaque part, so that it does
+// not fail the whole message.
 func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dragoman.Part {
 	if len(obj) == 0 || obj[0] == 'n' {
 		return nil
 	}
 	c, err := d.reg.ReadCall(obj, at, d.rep)
 	if err != nil {
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept unchanged: %v", err)
 		return &dragoman.Opaque{Dialect: name, Type: typeCall, JSON: obj}
 	}
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
-		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "generated call id %q", c.ID)
 	}
 	return c
 }
 
-// typeCall marks an opaque part that stands in a list of calls.
+// typeCall marks an opaque part that comes from a list of calls.
 const typeCall = "tool_call"
 
 func hasOpaqueCall(m *dragoman.Message) bool {
@@ -282,9 +283,8 @@ func hasOpaqueCall(m *dragoman.Message) bool {
 	})
 }
 
-// settle settles calls that share an id within one message: an exact repeat is
-// one call, another call gets an id of its own (quirk B11). same reports whether
-// nothing of that kind was to do.
+// settle resolves calls that share an id within one message: an exact repeat is dropped, another
+// call gets a new id (quirk B11). same reports whether there was nothing to resolve.
 func (d *messageDecoder) settle(m *dragoman.Message, at extra.Path, pos int) (same bool) {
 	same = true
 	seen := make(map[string]*dragoman.ToolCall, len(m.Parts))
@@ -300,13 +300,13 @@ func (d *messageDecoder) settle(m *dragoman.Message, at extra.Path, pos int) (sa
 			wire = ""
 		}
 		if first, dup := seen[c.ID]; dup {
-			same, d.unclear = false, true // a client would run it twice, or take it for another
+			same, d.unclear = false, true // a client would run it twice, or confuse it with another call
 			if sameCall(first, c) {
-				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
+				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "exact repeat of call %.64q", c.ID)
 				continue
 			}
 			c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, pos, len(seen)), true
-			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call is %q", wire, c.ID)
+			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call gets the id %q", wire, c.ID)
 		}
 		seen[c.ID] = c
 		d.turn.add(c, wire)

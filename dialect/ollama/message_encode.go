@@ -16,28 +16,27 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// messageEncoder writes a conversation as Ollama messages.
+// messageEncoder encodes a conversation as Ollama messages.
 type messageEncoder struct {
 	w      jsonwire.Writer
-	list   string // where the messages stand in the canonical source
+	list   string // JSON pointer of the messages in the canonical value
 	reg    *interop.Registry
 	limits targets.Limits
 	target targets.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
-	// calls are those of the latest turn, by id: what a result says of the call
-	// it answers is looked up here (quirk D15).
+	// calls are the calls of the latest turn, by id. A result finds its call here (quirk D15).
 	calls map[string]writtenCall
-	// spilled is media of results that is still to be written.
+	// spilled holds media of results that is still to be written.
 	spilled []dragoman.Part
-	// halted: an answer ended in a way after which none of its calls may run.
-	halted bool
+	// callsBlocked is set if the stop reason of the response forbids its calls to run.
+	callsBlocked bool
 }
 
-// writtenCall is a call as it stands on the wire.
+// writtenCall is a call in the form that was written.
 type writtenCall struct {
 	part *dragoman.ToolCall
-	// bare: it has no id there.
+	// bare is set if the call was written without an id.
 	bare     bool
 	position int
 }
@@ -49,8 +48,8 @@ func (e *messageEncoder) instructions(parts []dragoman.Part) {
 	}
 }
 
-// messages writes the list. A run of assistant messages that did not come from
-// this dialect is one turn and becomes one message (quirk D20).
+// messages writes the list. Consecutive assistant messages that did not come from this dialect
+// are one turn and become one message (quirk D20).
 func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	for i := 0; i < len(ms); {
 		n := 1
@@ -83,8 +82,7 @@ func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	return nil
 }
 
-// ownElement reports whether a message was an element of an Ollama list
-// already.
+// ownElement reports whether a message was decoded from an Ollama message list.
 func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
 
 func hasResults(m *dragoman.Message) bool {
@@ -93,23 +91,22 @@ func hasResults(m *dragoman.Message) bool {
 
 func isResult(p dragoman.Part) bool { return p.Kind() == codes.KindToolResult }
 
-// replay writes a message as it came, where it was not changed and the target
-// may see it.
+// replay writes the native bytes of a message, if it is unchanged and the target accepts them.
 func (e *messageEncoder) replay(m *dragoman.Message) bool {
 	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
-	if !ok || !e.suits(m) {
+	if !ok || !e.canReplay(m) {
 		return false
 	}
 	for _, c := range m.ToolCalls() {
-		e.note(c, c.Synthetic)
+		e.recordCall(c, c.Synthetic)
 	}
 	e.w.Raw(raw)
 	return true
 }
 
-// suits reports whether the target's deviations and the registry leave a native
-// message alone.
-func (e *messageEncoder) suits(m *dragoman.Message) bool {
+// canReplay reports whether the target's capabilities and the registry require no change to a
+// native message.
+func (e *messageEncoder) canReplay(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
@@ -117,7 +114,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.Reasoning:
-			if !e.thinks(m, p) {
+			if !e.takesReasoning(m, p) {
 				return false
 			}
 		case *dragoman.ToolCall:
@@ -128,7 +125,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 			if e.target.Caps.NoResultMedia && slices.ContainsFunc(p.Content, isMedia) || wirekit.RefusesAny(&e.target.Caps, p.Content) || e.reg.WireID(p.CallID) != p.CallID {
 				return false
 			}
-			// Of an id that we wrote or left out, the native result knows nothing.
+			// The native result does not match if we added or removed the id of its call.
 			if c, known := e.calls[p.CallID]; known && c.bare != c.part.Synthetic {
 				return false
 			}
@@ -139,30 +136,30 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 
 func isMedia(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }
 
-// thinks reports whether the target takes a message's thinking back.
-func (e *messageEncoder) thinks(m *dragoman.Message, p *dragoman.Reasoning) bool {
+// takesReasoning reports whether the target accepts the reasoning of an earlier message.
+func (e *messageEncoder) takesReasoning(m *dragoman.Message, p *dragoman.Reasoning) bool {
 	return !e.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, p, &e.limits, &e.target)
 }
 
-// note remembers a call that was written.
-func (e *messageEncoder) note(c *dragoman.ToolCall, bare bool) {
+// recordCall records a call that was written.
+func (e *messageEncoder) recordCall(c *dragoman.ToolCall, bare bool) {
 	if e.calls == nil {
 		e.calls = map[string]writtenCall{}
 	}
 	e.calls[c.ID] = writtenCall{part: c, bare: bare, position: len(e.calls)}
 }
 
-// plain writes a message that holds neither calls nor results.
+// plain writes a message that has neither calls nor results.
 func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path) {
 	role := string(m.Role)
 	switch m.Role {
 	case dragoman.RoleDeveloper:
 		role = string(dragoman.RoleSystem)
-		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "a developer message written as a system message")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message is written as a system message")
 	case dragoman.RoleSystem, dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool:
 	default:
 		if !ownElement(m) {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/role", "Ollama has no role %.40q; written as a user message", role)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/role", "Ollama has no role %.40q; it is written as a user message", role)
 			role = string(dragoman.RoleUser)
 		}
 	}
@@ -171,7 +168,7 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path) {
 		content.add(e.reg.View(), p, at.Elem("parts", i), e.rep)
 	}
 	if content.empty() && !ownElement(m) {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "message has no content")
 		return
 	}
 	e.w.BeginObject()
@@ -179,26 +176,25 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path) {
 	content.write(&e.w, blankLine, at, e.rep)
 	e.extras([]dragoman.Message{*m}, len(content.images) > 0)
 	e.w.EndObject()
-	e.unsaidOf(m, at)
+	e.reportMessageLosses(m, at)
 }
 
-// unsaidOf reports what a message says that Ollama has no member for.
-func (e *messageEncoder) unsaidOf(m *dragoman.Message, at extra.Path) {
+// reportMessageLosses reports the fields of a message that Ollama does not have.
+func (e *messageEncoder) reportMessageLosses(m *dragoman.Message, at extra.Path) {
 	extra.Report(e.rep, m.Extra, name, at)
 	if m.Name != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "the participant's name %.40q", m.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "Ollama has no participant names; %.40q is dropped", m.Name)
 	}
 	if m.Phase != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %.40q", m.Phase)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "Ollama has no phases; %.40q is dropped", m.Phase)
 	}
 	if m.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: Ollama caches by itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: Ollama caches automatically")
 	}
 }
 
-// extras writes the members of a run of messages, which becomes one, that are
-// not modelled. What was kept to say that a member was null or empty is left
-// out once it is not.
+// extras writes the unknown fields of a run of messages, which becomes one message. A field that
+// was stored only because it was null or empty is omitted if it now has a value.
 func (e *messageEncoder) extras(ms []dragoman.Message, images bool) {
 	var kept *dragoman.Extra
 	have := map[string]bool{}
@@ -217,7 +213,7 @@ func (e *messageEncoder) extras(ms []dragoman.Message, images bool) {
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a member that was put aside is written by now.
+// filled reports whether a stored null or empty field now has a value.
 func filled(ms []dragoman.Message, f dragoman.Field, images bool) bool {
 	has := func(k string) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool {
@@ -236,13 +232,13 @@ func filled(ms []dragoman.Message, f dragoman.Field, images bool) bool {
 	}
 }
 
-// results writes one tool message per result, then what else the messages held.
+// results writes one tool message per result, then the other parts of the messages.
 func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	type placed struct {
 		m    *dragoman.Message
 		res  *dragoman.ToolResult
 		at   extra.Path
-		rank int // the position of the call that it answers
+		rank int // the position of its call
 	}
 	var all []placed
 	answered := map[string]bool{}
@@ -250,8 +246,8 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 		for j, p := range ms[i].Parts {
 			if res, ok := p.(*dragoman.ToolResult); ok {
 				here := placed{&ms[i], res, extra.Elem(e.list, first+i).Elem("parts", j), len(e.calls)}
-				// One that answers no call, or a call again, stays where it was
-				// appended.
+				// A result that matches no call, or a call that has a result already, stays where
+				// it was appended.
 				if c, ok := e.calls[res.CallID]; ok && !answered[res.CallID] {
 					here.rank = c.position
 				}
@@ -260,8 +256,8 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 		}
 	}
-	if e.mayArrange(ms) && resultorder.Sort(all, func(p placed) int { return p.rank }) {
-		e.rep.Add(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "results stand in the order of their calls")
+	if e.mayReorder(ms) && resultorder.Sort(all, func(p placed) int { return p.rank }) {
+		e.rep.Add(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "results are reordered to match their calls")
 	}
 	for _, p := range all {
 		if len(p.m.Parts) == 1 && e.replay(p.m) {
@@ -279,7 +275,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 		rest := slices.DeleteFunc(slices.Clone(ms[i].Parts), isResult)
 		at := extra.Elem(e.list, first+i)
 		if len(rest) == 0 {
-			e.unsaidOf(&ms[i], at)
+			e.reportMessageLosses(&ms[i], at)
 			continue
 		}
 		m := ms[i]
@@ -289,10 +285,10 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	return nil
 }
 
-// mayArrange reports whether results are put in the order of their calls, which
-// is what models are used to (quirk D4). Those that came from this dialect stay
-// as they came, unless nothing but the order says which call they answer.
-func (e *messageEncoder) mayArrange(ms []dragoman.Message) bool {
+// mayReorder reports whether results are written in the order of their calls, which models expect
+// (quirk D4). Results from this dialect keep their order, unless only the order determines which
+// call they belong to.
+func (e *messageEncoder) mayReorder(ms []dragoman.Message) bool {
 	if !slices.ContainsFunc(ms, func(m dragoman.Message) bool { return ownElement(&m) }) {
 		return true
 	}
@@ -317,7 +313,7 @@ func (e *messageEncoder) result(res *dragoman.ToolResult, at extra.Path) error {
 		res = &named
 	}
 	if res.Name == "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "nothing says which tool a result came from; models read it by its place")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "the result does not name its tool; the model can only infer it from the order")
 	}
 	if e.target.Caps.NoResultMedia {
 		res = e.spill(res, at)
@@ -328,35 +324,35 @@ func (e *messageEncoder) result(res *dragoman.ToolResult, at extra.Path) error {
 	return nil
 }
 
-// spill returns a result without its media, which goes to a user message behind
-// the results (quirk D13).
+// spill returns a result without its media, which moves to a user message after the results
+// (quirk D13).
 func (e *messageEncoder) spill(res *dragoman.ToolResult, at extra.Path) *dragoman.ToolResult {
 	if !slices.ContainsFunc(res.Content, isMedia) {
 		return res
 	}
 	e.spilled = append(e.spilled, &dragoman.Text{Text: "Attached to the result of " + e.reg.WireName(res.Namespace, res.Name) + ":"})
-	words := *res
-	words.Content = nil
+	rest := *res
+	rest.Content = nil
 	for _, p := range res.Content {
 		if isMedia(p) {
 			e.spilled = append(e.spilled, p)
 		} else {
-			words.Content = append(words.Content, p)
+			rest.Content = append(rest.Content, p)
 		}
 	}
-	words.Content = append(words.Content, &dragoman.Text{Text: "(see what is attached below)"})
-	e.rep.Add(dragoman.Moved, dragoman.Warn, at.String(), "media of a result moved to a user message behind the results")
-	return &words
+	rest.Content = append(rest.Content, &dragoman.Text{Text: "(see what is attached below)"})
+	e.rep.Add(dragoman.Moved, dragoman.Warn, at.String(), "media of a result is moved to a user message after the results")
+	return &rest
 }
 
 // assistant writes a run of assistant messages as one.
 func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
-	var t speech
+	var t assistantContent
 	for i := range ms {
 		t.add(e, &ms[i], extra.Elem(e.list, first+i), i)
 	}
-	if t.silent() && !ownElement(&ms[0]) {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "an assistant message with neither content nor calls")
+	if t.empty() && !ownElement(&ms[0]) {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "assistant message has neither content nor calls")
 		return nil
 	}
 	e.w.BeginObject()
@@ -368,8 +364,8 @@ func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 	return nil
 }
 
-// speech is a run of assistant messages, sorted by where Ollama wants things.
-type speech struct {
+// assistantContent is a run of assistant messages, sorted by Ollama field.
+type assistantContent struct {
 	content  messageContent
 	thinking []string
 	calls    []placedPart
@@ -381,15 +377,15 @@ type placedPart struct {
 	at   extra.Path
 }
 
-func (t *speech) silent() bool {
+func (t *assistantContent) empty() bool {
 	return t.content.empty() && len(t.thinking) == 0 && len(t.calls) == 0
 }
 
-func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int) {
-	if n > 0 && !t.content.empty() && slices.ContainsFunc(m.Parts, speaks) {
-		// Parts of one message run on, messages are set apart.
+func (t *assistantContent) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int) {
+	if n > 0 && !t.content.empty() && slices.ContainsFunc(m.Parts, becomesText) {
+		// Parts of one message are concatenated; messages are separated.
 		t.content.add(e.reg.View(), &dragoman.Text{Text: blankLine}, at, e.rep)
-		e.rep.Add(dragoman.Moved, dragoman.Info, at.String(), "written as one with the assistant message before it")
+		e.rep.Add(dragoman.Moved, dragoman.Info, at.String(), "merged with the previous assistant message")
 	}
 	for i, p := range m.Parts {
 		here := placedPart{p, m, at.Elem("parts", i)}
@@ -401,8 +397,8 @@ func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n in
 			case p.Dialect == name && p.Type == typeCall && e.list == "/messages":
 				t.calls = append(t.calls, here)
 			case p.Dialect == name && p.Type == typeCall:
-				// A client could find a call in it to run.
-				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
+				// A client might find a call in it and run it.
+				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a malformed call is not forwarded")
 			default:
 				t.content.add(e.reg.View(), p, here.at, e.rep)
 			}
@@ -414,8 +410,8 @@ func (t *speech) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n in
 	}
 }
 
-// speaks reports whether a part becomes text of the content.
-func speaks(p dragoman.Part) bool {
+// becomesText reports whether a part is written to the content string.
+func becomesText(p dragoman.Part) bool {
 	switch p.Kind() {
 	case codes.KindText, codes.KindRefusal, codes.KindData:
 		return true
@@ -424,31 +420,31 @@ func speaks(p dragoman.Part) bool {
 	}
 }
 
-func (t *speech) addCall(e *messageEncoder, c *dragoman.ToolCall, here placedPart) {
+func (t *assistantContent) addCall(e *messageEncoder, c *dragoman.ToolCall, here placedPart) {
 	switch {
 	case c.Hosted:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q was run by its provider", c.Name)
-	case e.list == "/output" && (e.halted || barred(c)):
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q must not run, and clients of Ollama run every call they get", c.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q was run by its provider; Ollama has no hosted calls", c.Name)
+	case e.list == "/output" && (e.callsBlocked || blocked(c)):
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %.80q must not run; it is not sent because Ollama clients run every call", c.Name)
 	default:
 		t.calls = append(t.calls, here)
 	}
 }
 
-// addThinking takes the visible text of reasoning: the wire has a member for
-// it, which nobody signs. What is opaque belongs to its own provider.
-func (t *speech) addThinking(e *messageEncoder, p *dragoman.Reasoning, at extra.Path) {
+// addThinking adds the visible text of reasoning. The wire has an unsigned field for it. Opaque
+// reasoning is only valid for its own provider.
+func (t *assistantContent) addThinking(e *messageEncoder, p *dragoman.Reasoning, at extra.Path) {
 	if e.list == "/messages" && e.target.Caps.NoReasoning {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the target takes no reasoning back")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the target does not accept earlier reasoning")
 		return
 	}
-	e.unsaidOfThinking(p, at)
+	e.reportReasoningLosses(p, at)
 	if text := visible(p); text != "" {
 		t.thinking = append(t.thinking, text)
 	}
 }
 
-func (e *messageEncoder) unsaidOfThinking(p *dragoman.Reasoning, at extra.Path) {
+func (e *messageEncoder) reportReasoningLosses(p *dragoman.Reasoning, at extra.Path) {
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
@@ -463,8 +459,8 @@ func visible(p *dragoman.Reasoning) string {
 	return strings.Join(p.Summary, blankLine)
 }
 
-// write writes the members of an assistant message but its role.
-func (t *speech) write(e *messageEncoder, ms []dragoman.Message, first int) error {
+// write writes the fields of an assistant message except its role.
+func (t *assistantContent) write(e *messageEncoder, ms []dragoman.Message, first int) error {
 	t.content.write(&e.w, "", extra.Elem(e.list, first), e.rep)
 	if len(t.thinking) > 0 {
 		e.w.StringField("thinking", strings.Join(t.thinking, blankLine))
@@ -481,13 +477,13 @@ func (t *speech) write(e *messageEncoder, ms []dragoman.Message, first int) erro
 	}
 	e.extras(ms, len(t.content.images) > 0)
 	for i := range ms {
-		e.unsaidOf(&ms[i], extra.Elem(e.list, first+i))
+		e.reportMessageLosses(&ms[i], extra.Elem(e.list, first+i))
 	}
 	return nil
 }
 
-// call writes one call. An id that we made for a call of an older server, which
-// had none, is nothing that such a server wants to see.
+// call writes one call. An id that we generated for a call of an older server is omitted, because
+// such servers do not expect ids.
 func (e *messageEncoder) call(p placedPart) error {
 	if o, ok := p.part.(*dragoman.Opaque); ok {
 		e.w.Raw(o.JSON)
@@ -495,11 +491,11 @@ func (e *messageEncoder) call(p placedPart) error {
 	}
 	c := p.part.(*dragoman.ToolCall)
 	bare := c.Synthetic && ownElement(p.m) || e.target.Caps.NoCallIDs
-	e.note(c, bare)
+	e.recordCall(c, bare)
 	if bare {
-		anonymous := *c
-		anonymous.ID = ""
-		c = &anonymous
+		withoutID := *c
+		withoutID.ID = ""
+		c = &withoutID
 	}
 	if err := e.reg.WriteCall(&e.w, c, p.at, e.rep); err != nil {
 		return fmt.Errorf("ollama: %s: %w", p.at, err)

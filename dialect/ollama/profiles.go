@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// toolProfile is a function's parameters. The server drops every other keyword
-	// silently (quirk A47).
+	// toolProfile describes the parameters of a function. The server silently drops every other
+	// keyword (quirk A47).
 	toolProfile = schema.NewProfile(schemarules.Rules{
 		Name:         "ollama.tool",
 		Keywords:     []string{"anyOf", "type", "items", "description", "enum", "properties", "required"},
@@ -28,7 +28,8 @@ var (
 			Keywords: []string{"anyOf", "type", "items", "description", "enum", "properties", "required"},
 		},
 	})
-	// formatProfile is the schema in format, which is compiled to a grammar.
+	// formatProfile describes the schema in the format field, which the server compiles to a
+	// grammar.
 	formatProfile = func() schema.Profile {
 		r := schemarules.Grammar("ollama.format")
 		r.Answers = true

@@ -19,9 +19,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dealings lists what a conversation says that must survive any wire: who
-// said which words, the calls with their ids, and what answered them.
-func dealings(req *dragoman.Request) []string {
+// callsAndResults lists what must survive encoding: the calls with their ids, and their results.
+func callsAndResults(req *dragoman.Request) []string {
 	var out []string
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
@@ -40,11 +39,10 @@ func dealings(req *dragoman.Request) []string {
 	return out
 }
 
-func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
+func TestProperty_CallsAndResultsRoundTrip(t *testing.T) {
 	draw := func(t *rapid.T) *dragoman.Request {
 		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
-		// A fence around a whole freeform input is taken off on purpose: there is
-		// none here.
+		// The encoder removes a code fence around a whole freeform input, so the test avoids it.
 		for i := range req.Messages {
 			for _, c := range req.Messages[i].ToolCalls() {
 				if strings.HasPrefix(strings.TrimSpace(c.Arguments), "```") {
@@ -54,7 +52,7 @@ func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 		}
 		return req
 	}
-	codectest.KeepsMeaning(t, codec, draw, dealings, func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded) {
+	codectest.KeepsMeaning(t, codec, draw, callsAndResults, func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded) {
 		if back.Stream != req.Stream || back.Model != req.Model {
 			t.Fatalf("settings differ\n%s", enc.Body)
 		}
@@ -69,17 +67,17 @@ func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 	})
 }
 
-func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
+func TestProperty_RebuildGivesTheSameBytes(t *testing.T) {
 	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{}, gen.Options{Dialect: dialectname.Ollama})
 }
 
-func TestProperty_EncodingIsDeterministicSoundAndChangesNothing(t *testing.T) {
+func TestProperty_EncodingIsDeterministicAndPure(t *testing.T) {
 	for _, o := range []gen.Options{{}, {Dialect: dialectname.Ollama}} {
 		codectest.Deterministic(t, codec, dialect.EncodeOptions{Rebuild: true}, func(t *rapid.T) *dragoman.Request { return o.Request().Draw(t, "request") })
 	}
 }
 
-func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
+func TestProperty_ConversationGrowsOnlyAtItsEnd(t *testing.T) {
 	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: dialectname.Ollama}} {
 		draw := func(t *rapid.T) *dragoman.Request {
 			req := o.Request().Draw(t, "request")
@@ -90,14 +88,14 @@ func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
 	}
 }
 
-// hostileStream has multi-byte text, CRLF, blank lines, a BOM and no last line
-// end, so that a cut at any byte hits something that matters.
+// hostileStream has multi-byte text, CRLF, blank lines, a BOM and no final line break, so that a
+// cut at any byte hits a special case.
 const hostileStream = "\ufeff" + `{"message":{"thinking":"日本","content":"é👩‍👩‍👧"},"model":"m"}` + "\r\n\r\n \n" +
 	`{"model":"m","message":{"content":"\ud83d\ude00","tool_calls":[{"function":{"name":"f","arguments":{"ü":1}}},null]},"done":false}` + "\n" +
 	`{"model":"m","message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"g","arguments":"{}"}}]}}` + "\n" +
 	` {"model":"m","done":true,"done_reason":"stop","eval_count":3} `
 
-func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_AnySplitGivesTheSameEvents(t *testing.T) {
 	whole := decodeStream(t, dialect.DecodeOptions{}, hostileStream)
 	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` || len(whole.resp.ToolCalls()) != 2 {
 		t.Fatalf("%+v, %v", whole.resp, whole.feed)
@@ -112,8 +110,8 @@ func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 	})
 }
 
-// said is what an answer says: words, thinking, and the calls a client gets.
-func said(ms []dragoman.Message) (text, thinking string, calls []string) {
+// contentOf returns the content of a response: text, thinking, and the calls that a client gets.
+func contentOf(ms []dragoman.Message) (text, thinking string, calls []string) {
 	reg := all.Registry(interop.Options{Target: targets.Target{Dialect: dialectname.Ollama}, Limits: codec.Limits()})
 	for i := range ms {
 		for _, p := range ms[i].Parts {
@@ -131,30 +129,30 @@ func said(ms []dragoman.Message) (text, thinking string, calls []string) {
 					continue
 				}
 				args, _ := p.Object()
-				args = bytes.ReplaceAll(args, []byte("\n"), []byte(" ")) // a line has no line ends
+				args = bytes.ReplaceAll(args, []byte("\n"), []byte(" ")) // a line contains no line breaks
 				calls = append(calls, p.ID+" "+reg.WireName(p.Namespace, p.Name)+" "+string(args))
 			}
 		}
 	}
-	apart := strings.NewReplacer("\n", "")
-	return apart.Replace(text), apart.Replace(thinking), calls
+	lineBreaks := strings.NewReplacer("\n", "")
+	return lineBreaks.Replace(text), lineBreaks.Replace(thinking), calls
 }
 
-func sameSaid(rt *rapid.T, want, got []dragoman.Message, body string, rep dragoman.Report) {
-	wt, wh, wc := said(want)
-	gt, gh, gc := said(got)
+func sameContent(rt *rapid.T, want, got []dragoman.Message, body string, rep dragoman.Report) {
+	wt, wh, wc := contentOf(want)
+	gt, gh, gc := contentOf(got)
 	if gt != wt || gh != wh && rep.Err(dragoman.Warn) == nil {
-		rt.Fatalf("says %q (%q), want %q (%q)\n%s", gt, gh, wt, wh, body)
+		rt.Fatalf("got %q (%q), want %q (%q)\n%s", gt, gh, wt, wh, body)
 	}
-	// Calls that must not run are not shown to who runs everything.
+	// Calls that must not run are not sent, because clients run every call.
 	if !slices.Equal(wc, gc) && rep.Err(dragoman.Serious) == nil {
 		rt.Fatalf("calls %q, want %q\n%s", gc, wc, body)
 	}
 }
 
-// An answer that is written and read again says the same, whole and streamed,
-// or the report says what is missing.
-func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T) {
+// A response that is encoded and decoded again has the same content, both whole and streamed, or
+// the report lists the difference.
+func TestProperty_ResponseRoundTripsOrReportsLosses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := gen.Options{Tidy: true, Plain: true}
 		resp := o.Response().Draw(rt, "response")
@@ -167,7 +165,7 @@ func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T
 		if err != nil {
 			rt.Fatalf("%v\n%s", err, enc.Body)
 		}
-		sameSaid(rt, resp.Output, back.Output, string(enc.Body), enc.Report)
+		sameContent(rt, resp.Output, back.Output, string(enc.Body), enc.Report)
 		if back.Stop.Reason != resp.Stop.Reason && enc.Report.Err(dragoman.Warn) == nil {
 			rt.Fatalf("stopped with %q, want %q\n%s", back.Stop.Reason, resp.Stop.Reason, enc.Body)
 		}
@@ -182,12 +180,12 @@ func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T
 		if d.feed != nil || d.err != nil {
 			rt.Fatalf("%v, %v\n%s", d.feed, d.err, body)
 		}
-		sameSaid(rt, resp.Output, d.resp.Output, body, rep)
+		sameContent(rt, resp.Output, d.resp.Output, body, rep)
 		if d.resp.Stop.Reason != resp.Stop.Reason && rep.Err(dragoman.Warn) == nil {
 			rt.Fatalf("stopped with %q, want %q\n%s", d.resp.Stop.Reason, resp.Stop.Reason, body)
 		}
 		want := resp.Usage
-		if want.Input.Known { // it has all that was read from a cache
+		if want.Input.Known { // it includes the tokens read from a cache
 			want.CacheRead.N = min(want.CacheRead.N, want.Input.N)
 		}
 		for _, r := range []*dragoman.Response{back, d.resp} {
@@ -198,15 +196,14 @@ func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T
 	})
 }
 
-// Whoever changes something in the middle of a stream gets a stream that is
-// still one, and that says the change.
-func TestProperty_AStreamIsSoundWhereverItsChunksEnd(t *testing.T) {
+// A stream stays valid, and keeps its content, if a chunk in the middle is replaced.
+func TestProperty_StreamStaysValidWithoutAChunk(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := gen.Options{Tidy: true}
 		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, o.Stream(rt, o.Response().Draw(rt, "response")))
 		body := strings.Join(lines, "\n") + "\n"
 		d := decodeStream(t, dialect.DecodeOptions{}, body)
-		want, thinking, calls := said(d.resp.Output)
+		want, thinking, calls := contentOf(d.resp.Output)
 		chunk := rapid.IntRange(0, len(lines)-1).Draw(rt, "emptied")
 		for i, ev := range d.events {
 			if ev.Type() == "chunk" {
@@ -218,9 +215,9 @@ func TestProperty_AStreamIsSoundWhereverItsChunksEnd(t *testing.T) {
 		}
 		again, _ := written(t, dialect.EncodeOptions{}, d.events)
 		back := decodeStream(t, dialect.DecodeOptions{}, strings.Join(again, "\n"))
-		got, gh, gc := said(back.resp.Output)
+		got, gh, gc := contentOf(back.resp.Output)
 		if got != want || gh != thinking || !slices.Equal(gc, calls) && d.resp.Stop.Reason.Runs() || back.resp.Stop != d.resp.Stop {
-			rt.Fatalf("says %q (%q) %q %v, want %q (%q) %q %v\n%s\n%s", got, gh, gc, back.resp.Stop, want, thinking, calls, d.resp.Stop, body, strings.Join(again, "\n"))
+			rt.Fatalf("got %q (%q) %q %v, want %q (%q) %q %v\n%s\n%s", got, gh, gc, back.resp.Stop, want, thinking, calls, d.resp.Stop, body, strings.Join(again, "\n"))
 		}
 	})
 }

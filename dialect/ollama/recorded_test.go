@@ -9,10 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit"
 )
 
-// That recorded traffic keeps its meaning is tested for all dialects in one
-// place, in the package above. Here is what only this dialect promises: its
-// whole answers are rebuilt with every member that they had.
-func TestARecordedResponseIsRebuiltWithAllItsMembers(t *testing.T) {
+// Recorded traffic of all dialects is tested in dialect/internal/recorded. This test covers what
+// only this dialect guarantees: whole responses are rebuilt with all their fields.
+func TestRecordedResponseIsRebuiltWithAllFields(t *testing.T) {
 	n := 0
 	for _, x := range testkit.Recordings(t, "ollama_chat") {
 		body, err := x.Response()

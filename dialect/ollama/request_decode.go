@@ -9,19 +9,19 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards.
+// DecodeRequest implements [dialect.Codec]. The request retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{
 		messageDecoder: newMessageDecoder(c, o),
-		// A stream is what a request asks for unless it says otherwise.
+		// Requests ask for a stream by default.
 		req: &dragoman.Request{Stream: true},
 	}
 	err := wirekit.DecodeRequest(name, messagesAt, body, o, literal.With(settings.Known()), d.req, d.rep, d.read)
 	return d.req, *d.rep, err
 }
 
-// literal are the members that are read as they stand.
+// literal lists the fields whose raw JSON is kept.
 var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "format"}}
 
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
@@ -32,7 +32,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	if err = r.End(); err == nil {
 		err = d.lists.Err
 	}
-	// The last line of a stream always tells what it cost.
+	// The last line of a stream always contains usage.
 	d.req.StreamUsage = d.req.Stream
 	return true, err
 }
@@ -56,9 +56,8 @@ func (d *requestDecoder) tools() {
 	d.lists.Tools(d.r, d.reg, name, d.req, d.rep)
 }
 
-// format reads what an answer must look like: any JSON, or JSON of a schema, to
-// which the sampler is then bound. An empty string is what some clients write
-// for neither.
+// format reads the output format: any JSON, or JSON that follows a schema, which the server
+// enforces in the sampler. Some clients write an empty string for no format.
 func (d *requestDecoder) format() {
 	raw := d.r.Raw()
 	switch {
@@ -71,7 +70,7 @@ func (d *requestDecoder) format() {
 	}
 }
 
-// think reads whether, or how much, to think.
+// think reads whether to think, or how much.
 func (d *requestDecoder) think() {
 	r, req := d.r, d.req
 	switch r.Kind() {
@@ -85,15 +84,15 @@ func (d *requestDecoder) think() {
 		raw := r.Raw()
 		if level := jsonwire.NewReader(raw).String(); knownLevel(level) {
 			req.Reasoning = &dragoman.ReasoningSettings{Effort: level}
-		} else { // a word that only its model knows
+		} else { // a level that only some models know
 			extra.Add(&req.Extra, name, "", []byte("think"), raw)
 		}
 	default:
-		_ = r.Bool() // which says what is wrong
+		_ = r.Bool() // reports the error
 	}
 }
 
-// knownLevel reports whether every model that takes levels takes this one.
+// knownLevel reports whether every model with thinking levels accepts this one.
 func knownLevel(s string) bool {
 	switch s {
 	case "low", "medium", "high", "max":

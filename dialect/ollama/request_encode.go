@@ -13,9 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/schema"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request that came from this
-// dialect and was not changed is written byte for byte, with at most another
-// model; so is every message and tool that was not changed.
+// EncodeRequest implements [dialect.Codec]. An unchanged request from this dialect keeps its
+// bytes, except for the model. The same is true for each unchanged message and tool.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
@@ -25,7 +24,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
-		w := e.w // the encoder is large, and stays behind
+		w := e.w // copied, so that the large encoder can be freed
 		return &w, err
 	})
 }
@@ -33,7 +32,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	messageEncoder
 	req *dragoman.Request
-	// written counts the tools.
+	// written counts the written tools.
 	written int
 }
 
@@ -49,7 +48,7 @@ func (e *requestEncoder) encode() error {
 	return nil
 }
 
-// conversation writes instructions and messages, which are one list.
+// conversation writes instructions and messages, which share one list.
 func (e *requestEncoder) conversation() error {
 	e.w.Key("messages")
 	e.w.BeginArray()
@@ -61,8 +60,8 @@ func (e *requestEncoder) conversation() error {
 	return nil
 }
 
-// tools writes the definitions that the choice leaves. The wire has no choice (quirk E1): the
-// tools are narrowed to what it allows (quirks E2, E9), and the registry remembers that.
+// tools writes the definitions that the tool choice allows. The wire has no tool choice (quirk
+// E1): only the allowed tools are sent (quirks E2, E9), and the registry stores them.
 func (e *requestEncoder) tools() error {
 	allowed, err := e.allowed()
 	if err != nil {
@@ -81,29 +80,29 @@ func (e *requestEncoder) tools() error {
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
-	told := len(e.rep.Losses)
+	before := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
-	wirekit.PlaceTools(e.rep.Losses[told:], places)
+	wirekit.PlaceTools(e.rep.Losses[before:], places)
 	e.w.EndArray()
 	if err == nil {
 		err = wirekit.ChoosesUnsent("ollama", e.req, e.reg, e.w.Buf[start:])
 	}
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
-		e.choiceOfNothing()
+		e.reportUnusableChoice()
 	}
 	e.written = n
 	return err
 }
 
-// allowed returns the tools that the choice leaves to the model; nil means all.
+// allowed returns the tools that the tool choice allows; nil means all.
 func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 	c := e.req.ToolChoice
 	if c == nil {
 		return nil, nil
 	}
 	if !wirekit.KnownChoice(c.Mode) {
-		return nil, fmt.Errorf("ollama: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
+		return nil, fmt.Errorf("ollama: %w: at /tool_choice: unknown mode %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	wirekit.ReportChoice(e.rep, c, name)
 	if len(e.req.Tools) == 0 {
@@ -111,27 +110,27 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 	}
 	switch c.Mode {
 	case dragoman.ChoiceNone:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "Ollama has no choice of none; no tools are sent")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "Ollama has no tool choice \"none\"; no tools are sent")
 		return []dragoman.ToolRef{}, nil
 	case dragoman.ChoiceTool:
 		if len(c.Tools) != 1 {
-			return nil, fmt.Errorf("ollama: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+			return nil, fmt.Errorf("ollama: at /tool_choice: a forced choice names %d tools, want exactly one: %w", len(c.Tools), dragoman.ErrUnsupported)
 		}
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the one tool is sent, and the model may answer without it")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; only this tool is sent, and the model may answer without calling it")
 	case dragoman.ChoiceRequired:
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the model may answer without one")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the model may answer without calling a tool")
 	case codes.ChoiceOpaque:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "this tool choice is only valid for its own provider")
 		return nil, nil
 	}
 	if c.Tools != nil && c.Mode != dragoman.ChoiceTool {
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama knows no allowed tools; the others are not sent")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama has no list of allowed tools; the other tools are not sent")
 	}
 	return c.Tools, nil
 }
 
-// choiceOfNothing reports a choice among tools where none is sent (quirk E3).
-func (e *requestEncoder) choiceOfNothing() {
+// reportUnusableChoice reports a tool choice that has no tools to choose from (quirk E3).
+func (e *requestEncoder) reportUnusableChoice() {
 	c := e.req.ToolChoice
 	if c != nil && len(e.req.Tools) == 0 && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
@@ -144,12 +143,12 @@ func (e *requestEncoder) output() {
 		return
 	}
 	if e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target does not accept an output format")
 		return
 	}
 	kind := f.Kind
 	if kind == "" && len(f.Schema) > 0 {
-		kind = codes.OutputSchema // what else would it be for
+		kind = codes.OutputSchema // a schema implies the kind
 	}
 	switch kind {
 	case codes.OutputJSON:
@@ -163,13 +162,13 @@ func (e *requestEncoder) output() {
 		return
 	}
 	if e.written > 0 && f.Dialect != name { // quirk F9
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "Ollama holds every answer to the format, so that a model may call no tool")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "Ollama enforces the format on every response, so the model may not call tools")
 	}
 	if f.Name != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "the format has no name")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "Ollama output formats have no name")
 	}
 	if f.Description != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/description", "the format has no description")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/description", "Ollama output formats have no description")
 	}
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
 }
@@ -177,7 +176,7 @@ func (e *requestEncoder) output() {
 func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	if len(f.Schema) == 0 {
 		e.w.StringField("format", "json")
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none; any JSON will do")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "the output kind is schema, but there is no schema; any JSON is accepted")
 		return
 	}
 	out := []byte(f.Schema)
@@ -185,7 +184,7 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 		lowered, err := schema.Lower(f.Schema, formatProfile)
 		e.rep.Merge("/output/schema", lowered.Report)
 		if err != nil {
-			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent unchanged: %v", err)
 		} else {
 			out = lowered.Schema
 		}
@@ -193,7 +192,7 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
 	e.w.RawField("format", out)
 }
 
-// think writes whether, or how much, to think.
+// think writes whether to think, or how much.
 func (e *requestEncoder) think() {
 	s := e.req.Reasoning
 	if s == nil {
@@ -203,8 +202,8 @@ func (e *requestEncoder) think() {
 	case s.Mode == codes.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)
 	case level != "" && e.target.Caps.NoThinkLevels && !e.own():
-		// Servers before levels, and models without them, refuse a string.
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "%s written as true: the model is not known to take levels", level)
+		// Older servers, and models without levels, refuse a string.
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s is written as true: the model is not known to accept levels", level)
 		e.w.BoolField("think", true)
 	case level != "":
 		e.w.StringField("think", level)
@@ -212,29 +211,29 @@ func (e *requestEncoder) think() {
 		e.w.BoolField("think", true)
 	}
 	if s.Summary != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Ollama shows the thinking itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Ollama returns the thinking itself, not a summary")
 	}
 	if s.Encrypted != nil && *s.Encrypted {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Ollama encrypts no thinking")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Ollama does not encrypt thinking")
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
 
-// own reports whether the request came from a client of this dialect.
+// own reports whether the request came from an Ollama client.
 func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
-// level is how much to think, in Ollama's words; empty where nothing says so.
+// level returns the thinking level in Ollama's terms; empty if unspecified.
 func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
 	off := s.Mode == codes.ReasoningOff || s.Effort == "none"
 	budget := s.BudgetTokens
 	switch {
 	case off && s.Effort != "" && s.Effort != "none":
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %.40q contradicts mode off, which wins", s.Effort)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %.40q contradicts mode off; mode off is used", s.Effort)
 	case budget == nil && s.Mode == codes.ReasoningBudget:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode is budget, but no budget is set")
 	}
 	if budget != nil && (off || s.Effort != "" || s.Mode == codes.ReasoningAdaptive) {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "Ollama has no budget of %d tokens", *budget)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "Ollama has no token budgets; the budget of %d is dropped", *budget)
 		budget = nil
 	}
 	switch effort := s.Effort; {
@@ -242,7 +241,7 @@ func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
 		return ""
 	case budget != nil:
 		level := wirekit.EffortOf(*budget)
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as %q", *budget, level)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "budget of %d tokens is written as effort %q", *budget, level)
 		return level
 	case effort == "", knownLevel(effort):
 		return effort
@@ -252,7 +251,7 @@ func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
 		if level == "" {
 			written = "true"
 		}
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %.40q written as %s", effort, written)
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %.40q is written as %s", effort, written)
 		return level
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// oddRequest has a member of every kind that is modelled, and some that are not.
+// oddRequest has every known field, and some unknown ones.
 const oddRequest = `{"model":"m","keep_alive":"10m","think":"high","format":{"type":"object","properties":{"a":{"type":"string"}}},
  "messages":[{"role":"System","content":"be brief"},{"role":"user","content":"what is it?","images":["iVBORw0KGgo="],"x":1},
  {"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"index":0,"name":"f","arguments":{"b":1, "a":[2]}}},{"id":"call_2","type":"function","function":{"name":"f","arguments":{}}}]},
@@ -23,7 +23,7 @@ const oddRequest = `{"model":"m","keep_alive":"10m","think":"high","format":{"ty
  "tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{}},"strict":true}}],
  "options":{"num_ctx":8192,"temperature":0.20,"num_predict":256,"stop":["a","b"],"seed":7,"top_k":40,"top_p":1.0,"mirostat":null},"truncate":false}`
 
-func TestARequestIsReadWholeAndWrittenAnew(t *testing.T) {
+func TestRequestRoundTrip(t *testing.T) {
 	req, rep := decodeRequest(t, oddRequest)
 	if rep.Err(dragoman.Warn) != nil {
 		t.Error(rep)
@@ -47,7 +47,7 @@ func TestARequestIsReadWholeAndWrittenAnew(t *testing.T) {
 	}
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != oddRequest {
-		t.Errorf("unchanged it went out as %s, %v", enc.Body, err)
+		t.Errorf("the unchanged request was encoded as %s, %v", enc.Body, err)
 	}
 	other := *req
 	other.Model = "another/model"
@@ -67,7 +67,7 @@ func TestARequestIsReadWholeAndWrittenAnew(t *testing.T) {
 
 func result(m dragoman.Message) *dragoman.ToolResult { return m.Parts[0].(*dragoman.ToolResult) }
 
-func TestAnAbsentStreamMeansAStream(t *testing.T) {
+func TestStreamIsTheDefault(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"model":"m","messages":[]}`:                true,
 		`{"model":"m","messages":[],"stream":null}`:  true,
@@ -85,7 +85,7 @@ func TestAnAbsentStreamMeansAStream(t *testing.T) {
 	}
 }
 
-func TestThinkingIsSaidInOllamasWords(t *testing.T) {
+func TestReasoningSettingsAreMapped(t *testing.T) {
 	budget := int64(20000)
 	for _, c := range []struct {
 		s    dragoman.ReasoningSettings
@@ -120,7 +120,7 @@ func TestThinkingIsSaidInOllamasWords(t *testing.T) {
 	for _, think := range []string{`true`, `false`, `"low"`, `"medium"`, `"high"`, `"max"`, `"turbo"`, `null`, `""`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[],"think":`+think+`}`)
 		if m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true}); string(m["think"]) != think {
-			t.Errorf("think %s came back as %s\n%s", think, m["think"], rep)
+			t.Errorf("think %s is re-encoded as %s\n%s", think, m["think"], rep)
 		}
 	}
 	if _, _, err := codec.DecodeRequest([]byte(`{"think":3}`), dialect.DecodeOptions{}); decodeError(t, err).Pointer != "/think" {
@@ -128,11 +128,11 @@ func TestThinkingIsSaidInOllamasWords(t *testing.T) {
 	}
 }
 
-func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
+func TestQuirkF5_FormatIsJSONOrSchema(t *testing.T) {
 	for _, format := range []string{`"json"`, `{"type":"array","items":{"type":"string"}}`, `""`, `null`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[],"format":`+format+`}`)
 		if m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true}); string(m["format"]) != format || len(rep.Losses) > 0 {
-			t.Errorf("format %s came back as %s\n%s", format, m["format"], rep)
+			t.Errorf("format %s is re-encoded as %s\n%s", format, m["format"], rep)
 		}
 	}
 	f := &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: codes.StrictOn}
@@ -140,7 +140,7 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 	sameJSON(t, string(m["format"]), `{"type":"object"}`)
 	lost(t, rep, dragoman.Dropped, "/output/name", "")
 	lost(t, rep, dragoman.Dropped, "/output/description", "")
-	lost(t, rep, dragoman.Lowered, "/output", "may call no tool") // quirk F9
+	lost(t, rep, dragoman.Lowered, "/output", "may not call tools") // quirk F9
 	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f}, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoStructuredOutput: true}}})
 	if m["format"] != nil {
 		t.Errorf("%s", m["format"])
@@ -155,7 +155,7 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 	}
 }
 
-func TestOptionsThatAreNotModelledStay(t *testing.T) {
+func TestUnknownOptionsAreKept(t *testing.T) {
 	for _, options := range []string{`{}`, `{"num_predict":-1}`, `{"stop":[]}`, `{"temperature":null,"repeat_penalty":1.1,"seed":3}`, `{"stop":["x"],"min_p":0.05}`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"}],"options":`+options+`}`)
 		m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
@@ -168,7 +168,7 @@ func TestOptionsThatAreNotModelledStay(t *testing.T) {
 	sameJSON(t, string(m["options"]), `{"temperature":0.5,"num_predict":9,"stop":["x"]}`)
 }
 
-func TestWhatTheWireCannotSayIsReported(t *testing.T) {
+func TestUnsupportedSettingsAreReported(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), Cache: &dragoman.CacheHint{},
 		ParallelToolCalls: ptr(false), Metadata: []dragoman.KeyValue{{Key: "a", Value: "b"}}, Sampling: dragoman.Sampling{Candidates: ptr(int64(3))},
@@ -185,12 +185,12 @@ func TestWhatTheWireCannotSayIsReported(t *testing.T) {
 	_, rep = encode(t, req, dialect.EncodeOptions{})
 	for _, l := range rep.Losses {
 		if l.Path == "/store" || l.Path == "/sampling/candidates" || l.Path == "/parallel_tool_calls" {
-			t.Errorf("nothing was lost: %s", l)
+			t.Errorf("unexpected loss: %s", l)
 		}
 	}
 }
 
-func TestQuirkB1_ArgumentsAreAnObjectOnTheWireAndReadInEitherShape(t *testing.T) {
+func TestQuirkB1_ArgumentsAreAnObject(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"b":1,"a":2}`:       `{"b":1,"a":2}`,
 		`"{\"b\":1,\"a\":2}"`: `{"b":1,"a":2}`,
@@ -215,20 +215,20 @@ func TestQuirkB1_ArgumentsAreAnObjectOnTheWireAndReadInEitherShape(t *testing.T)
 	lost(t, rep, dragoman.Lowered, "/messages/0/parts/2", "freeform")
 }
 
-func TestQuirkD15_AResultFindsItsCallByIDThenByNameThenByPlace(t *testing.T) {
+func TestQuirkD15_ResultMatchesCallByIDNameOrOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls, results string
-		want           []int // the call that each result answers; -1 for none
+		want           []int // the call of each result; -1 for no call
 	}{
-		"by id, in any order":           {`[{"id":"x","function":{"name":"f"}},{"id":"y","function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"y"},{"role":"tool","tool_call_id":"x"}`, []int{1, 0}},
-		"by name":                       {`[{"function":{"name":"f"}},{"function":{"name":"g"}},{"function":{"name":"f"}}]`, `{"role":"tool","tool_name":"g"},{"role":"tool","tool_name":"f"},{"role":"tool","tool_name":"f"}`, []int{1, 0, 2}},
-		"by place":                      {`[{"function":{"name":"f"}},{"function":{"name":"g"}}]`, `{"role":"tool"},{"role":"tool"},{"role":"tool"}`, []int{0, 1, -1}},
-		"a name before a place":         {`[{"function":{"name":"f"}},{"function":{"name":"g"}}]`, `{"role":"tool","tool_name":"g"},{"role":"tool"}`, []int{1, 0}},
-		"an id that nobody has":         {`[{"id":"x","function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"z","tool_name":"f"}`, []int{-1}},
-		"a name that nobody has":        {`[{"id":"x","function":{"name":"f"}}]`, `{"role":"tool","tool_name":"g"}`, []int{-1}},
-		"an id where calls have none":   {`[{"function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"z","tool_name":"f"}`, []int{0}},
-		"no id where one call has none": {`[{"id":"x","function":{"name":"f"}},{"function":{"name":"f"}}]`, `{"role":"tool","tool_name":"f"},{"role":"tool","tool_call_id":"x"}`, []int{1, 0}},
-		"no id where all calls have":    {`[{"id":"x","function":{"name":"f"}},{"id":"y","function":{"name":"f"}}]`, `{"role":"tool","tool_name":"f"},{"role":"tool"}`, []int{0, 1}},
+		"by id, in any order":        {`[{"id":"x","function":{"name":"f"}},{"id":"y","function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"y"},{"role":"tool","tool_call_id":"x"}`, []int{1, 0}},
+		"by name":                    {`[{"function":{"name":"f"}},{"function":{"name":"g"}},{"function":{"name":"f"}}]`, `{"role":"tool","tool_name":"g"},{"role":"tool","tool_name":"f"},{"role":"tool","tool_name":"f"}`, []int{1, 0, 2}},
+		"by order":                   {`[{"function":{"name":"f"}},{"function":{"name":"g"}}]`, `{"role":"tool"},{"role":"tool"},{"role":"tool"}`, []int{0, 1, -1}},
+		"name before order":          {`[{"function":{"name":"f"}},{"function":{"name":"g"}}]`, `{"role":"tool","tool_name":"g"},{"role":"tool"}`, []int{1, 0}},
+		"unknown id":                 {`[{"id":"x","function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"z","tool_name":"f"}`, []int{-1}},
+		"unknown name":               {`[{"id":"x","function":{"name":"f"}}]`, `{"role":"tool","tool_name":"g"}`, []int{-1}},
+		"id, calls without ids":      {`[{"function":{"name":"f"}}]`, `{"role":"tool","tool_call_id":"z","tool_name":"f"}`, []int{0}},
+		"no id, one call without id": {`[{"id":"x","function":{"name":"f"}},{"function":{"name":"f"}}]`, `{"role":"tool","tool_name":"f"},{"role":"tool","tool_call_id":"x"}`, []int{1, 0}},
+		"no id, all calls with ids":  {`[{"id":"x","function":{"name":"f"}},{"id":"y","function":{"name":"f"}}]`, `{"role":"tool","tool_name":"f"},{"role":"tool"}`, []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":`+c.calls+`},`+c.results+`]}`)
@@ -238,20 +238,20 @@ func TestQuirkD15_AResultFindsItsCallByIDThenByNameThenByPlace(t *testing.T) {
 				if want < 0 {
 					for _, c := range calls {
 						if res.CallID == c.ID || res.CallID == "" {
-							t.Errorf("result %d answers %q", i, res.CallID)
+							t.Errorf("result %d has call id %q", i, res.CallID)
 						}
 					}
 					continue
 				}
 				if res.CallID != calls[want].ID || res.Name != calls[want].Name {
-					t.Errorf("result %d answers %q of %q, want %q", i, res.CallID, res.Name, calls[want].ID)
+					t.Errorf("result %d has call id %q and name %q, want id %q", i, res.CallID, res.Name, calls[want].ID)
 				}
 			}
 		})
 	}
 }
 
-func TestQuirkB12_ResultsPairWithinTheirTurn(t *testing.T) {
+func TestQuirkB12_ResultsMatchWithinTheirTurn(t *testing.T) {
 	turn := `{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_name":"f","content":"%"}`
 	body := `{"model":"m","messages":[` + strings.ReplaceAll(turn, "%", "1") + `,{"role":"user","content":"again"},` + strings.ReplaceAll(turn, "%", "2") + `]}`
 	req, rep := decodeRequest(t, body)
@@ -260,26 +260,26 @@ func TestQuirkB12_ResultsPairWithinTheirTurn(t *testing.T) {
 		t.Errorf("%q %q", one.ID, two.ID)
 	}
 	lost(t, rep, dragoman.Synthesized, "/messages/0", one.ID)
-	// A call that was never answered does not take the result of a later one.
+	// A call without a result does not take the result of a later call.
 	open, _ := decodeRequest(t, strings.Replace(body, `,{"role":"tool","tool_name":"f","content":"1"}`, "", 1))
 	if res := result(open.Messages[3]); res.CallID != open.Messages[2].ToolCalls()[0].ID {
-		t.Errorf("the result answers %q", res.CallID)
+		t.Errorf("the result has call id %q", res.CallID)
 	}
 	again, _ := decodeRequest(t, body)
 	if again.Messages[0].ToolCalls()[0].ID != one.ID {
-		t.Error("the same history got another id")
+		t.Error("the same history got a different id")
 	}
 	seeded, _, _ := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{Seed: "run 7"})
 	if seeded.Messages[0].ToolCalls()[0].ID == one.ID {
-		t.Error("the seed makes no difference")
+		t.Error("the seed had no effect")
 	}
 }
 
-func TestQuirkB10_AnIDThatWeMadeStaysWithUs(t *testing.T) {
-	resp, _ := decodeResponse(t, answer(`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"f","arguments":{"a":1}}}]}`, `,"done_reason":"stop"`))
+func TestQuirkB10_GeneratedIDIsNotSent(t *testing.T) {
+	resp, _ := decodeResponse(t, wholeResponse(`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"f","arguments":{"a":1}}}]}`, `,"done_reason":"stop"`))
 	one, two := resp.ToolCalls()[0], resp.ToolCalls()[1]
 	for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
-		// Without ids the order is all there is, so results get that of the calls.
+		// Without ids only the order matters, so results are sorted like the calls.
 		req := &dragoman.Request{Model: "m", Messages: append(slices.Clone(resp.Output), dragoman.ToolResults(two.ResultText("2"), one.ResultText("1")))}
 		m, _ := encode(t, req, o)
 		els := elements(t, m["messages"])
@@ -291,14 +291,14 @@ func TestQuirkB10_AnIDThatWeMadeStaysWithUs(t *testing.T) {
 			t.Errorf("%v %q", err, els)
 		}
 	}
-	// An id that another API's edge made is the only one there is.
+	// An id that was generated for another API is sent: it is the only one.
 	els, _ := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{one}}, dragoman.ToolResults(one.ResultText("1")))
 	if !strings.Contains(els[0], one.ID) || !strings.Contains(els[1], `"tool_call_id":"`+one.ID+`"`) {
 		t.Errorf("%q", els)
 	}
 }
 
-func TestQuirkB11_TwoCallsWithOneIDAreTwo(t *testing.T) {
+func TestQuirkB11_DuplicateCallID(t *testing.T) {
 	req, rep := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"a","function":{"name":"g","arguments":{}}},{"id":"a","function":{"name":"f","arguments":{}}}]},
 		{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"a","content":"2"}]}`)
 	calls := req.Messages[0].ToolCalls()
@@ -306,13 +306,13 @@ func TestQuirkB11_TwoCallsWithOneIDAreTwo(t *testing.T) {
 		t.Errorf("%+v %+v", calls, result(req.Messages[2]))
 	}
 	lost(t, rep, dragoman.Renamed, "/messages/0", "twice")
-	lost(t, rep, dragoman.Dropped, "/messages/0", "repeated exactly")
+	lost(t, rep, dragoman.Dropped, "/messages/0", "exact repeat")
 	if req.Messages[0].Native != nil {
-		t.Error("the native message does not know the other id")
+		t.Error("the native message lacks the new id")
 	}
 }
 
-func TestQuirkD12_AnErrorIsToldBeforeTheText(t *testing.T) {
+func TestQuirkD12_ErrorPrefix(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "f"}
 	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, dragoman.ToolResults(call.Fail("no such city")))
 	sameJSON(t, els[1], `{"role":"tool","content":"ERROR: no such city","tool_name":"f","tool_call_id":"a"}`)
@@ -328,21 +328,21 @@ func TestQuirkD12_AnErrorIsToldBeforeTheText(t *testing.T) {
 	}
 }
 
-func TestQuirkD13_ImagesOfAResultStandBesideItsText(t *testing.T) {
+func TestQuirkD13_ResultImages(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "shot"}
 	png := dragoman.Image("image/png", []byte("\x89PNG\r\n\x1a\n1234"))
 	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}},
 		dragoman.ToolResults(call.Result(png, text("one"), &dragoman.Data{JSON: json.RawMessage(`{"n":2}`)}, &dragoman.Media{Media: codes.MediaImage, URL: "https://example.com/x.png"})))
 	sameJSON(t, els[1], `{"role":"tool","content":"one\n\n{\"n\":2}\n\n[image https://example.com/x.png not shown]","images":["`+png.Base64+`"],"tool_name":"shot","tool_call_id":"a"}`)
 	lost(t, rep, dragoman.Dropped, "/messages/1/parts/0", "by reference")
-	lost(t, rep, dragoman.Lowered, "/messages/1/parts/0", "texts written as one")
+	lost(t, rep, dragoman.Lowered, "/messages/1/parts/0", "texts are joined")
 	back, _ := decodeRequest(t, `{"model":"m","messages":[`+els[0]+`,`+els[1]+`]}`)
 	if m := result(back.Messages[1]).Content[1].(*dragoman.Media); *m != *png {
 		t.Errorf("%+v", m)
 	}
 }
 
-func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
+func TestResultMediaMovesToUserMessage(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "a", Name: "shot"}
 	png := dragoman.Image("image/png", []byte("\x89PNG\r\n\x1a\n1234"))
 	els, rep := messages(t, targets.Target{Caps: targets.Capabilities{NoResultMedia: true, NoCallIDs: true}},
@@ -355,8 +355,8 @@ func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
 	if !slices.Equal(els, want) {
 		t.Errorf("%q", els)
 	}
-	lost(t, rep, dragoman.Moved, "/messages/1/parts/0", "behind the results")
-	// What came with ids, or with media, is not passed on as it came.
+	lost(t, rep, dragoman.Moved, "/messages/1/parts/0", "after the results")
+	// Native messages with ids or media are re-encoded.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 	m, _ := encode(t, req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCallIDs: true}}})
 	if strings.Contains(string(m["messages"]), `"a"`) {
@@ -364,7 +364,7 @@ func TestAServerThatTakesNoMediaInResultsGetsItBehindThem(t *testing.T) {
 	}
 }
 
-func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
+func TestMediaIsBareBase64(t *testing.T) {
 	for begin, want := range map[string]dragoman.Media{
 		"\x89PNG\r\n\x1a\nxxxx":    {Media: codes.MediaImage, MIME: "image/png"},
 		"\xff\xd8\xff\xe0":         {Media: codes.MediaImage, MIME: "image/jpeg"},
@@ -399,14 +399,14 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 		{png, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
 		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "image/heic"},
 		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "image/png"},
-		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, "finds out by itself"},
+		{&dragoman.Media{Media: codes.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, "from its content"},
 		{&dragoman.Media{Media: codes.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, targets.Capabilities{}, ""},
 		{&dragoman.Media{Media: codes.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, targets.Capabilities{}, "/parts/0/media"},
-		{png, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{NoImages: true}, "takes no image"},
-		{&dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, targets.Capabilities{}, "takes no file"},
+		{png, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{NoImages: true}, "does not accept image"},
+		{&dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, targets.Capabilities{}, "does not accept file"},
 		{&dragoman.Media{Media: codes.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, targets.Capabilities{}, "text document"},
 		{&dragoman.Media{Media: codes.MediaImage, FileID: "f1"}, `{"role":"user","content":"[image f1 not shown]"}`, targets.Capabilities{}, "by reference"},
-		{&dragoman.Media{Media: codes.MediaImage}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "without content"},
+		{&dragoman.Media{Media: codes.MediaImage}, `{"role":"user","content":"[image not shown]"}`, targets.Capabilities{}, "has no content"},
 		{&dragoman.Media{Media: codes.MediaImage, Base64: "data:image/png;base64,iVBORw0KGgo="}, `{"role":"user","content":"","images":["iVBORw0KGgo="]}`, targets.Capabilities{}, ""},
 	} {
 		els, rep := messages(t, targets.Target{Caps: c.caps}, user(c.part))
@@ -417,8 +417,8 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 			t.Errorf("%s: %s", c.want, rep)
 		}
 	}
-	_, rep := messages(t, targets.Target{}, user(png, text("behind it")))
-	lost(t, rep, dragoman.Moved, "/messages/0", "images stand behind the text")
+	_, rep := messages(t, targets.Target{}, user(png, text("after it")))
+	lost(t, rep, dragoman.Moved, "/messages/0", "images are moved after the text")
 }
 
 func TestQuirkD34_ContentIsOneString(t *testing.T) {
@@ -444,17 +444,17 @@ func TestQuirkD34_ContentIsOneString(t *testing.T) {
 		{dragoman.Lowered, "/messages/0/role", "developer"},
 		{dragoman.Lowered, "/messages/1", "2 texts"},
 		{dragoman.Dropped, "/messages/1/name", "ada"},
-		{dragoman.Moved, "/messages/3", "one with"},
+		{dragoman.Moved, "/messages/3", "merged"},
 		{dragoman.Dropped, "/messages/3/phase", ""},
 		{dragoman.Lowered, "/messages/3/parts/1", "refusal"},
-		{dragoman.Dropped, "/messages/4", "without content"},
+		{dragoman.Dropped, "/messages/4", "no content"},
 		{dragoman.Lowered, "/messages/5/role", "critic"},
 	} {
 		lost(t, rep, l.kind, l.path, l.detail)
 	}
 }
 
-func TestThinkingGoesBackInItsMember(t *testing.T) {
+func TestThinkingIsSentBack(t *testing.T) {
 	els, rep := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.Reasoning{Text: "hm", Signature: "s"}, text("so"), &dragoman.Reasoning{Encrypted: "e", Redacted: true}, &dragoman.Reasoning{Summary: []string{"one", "two"}},
 	}})
@@ -466,10 +466,10 @@ func TestThinkingGoesBackInItsMember(t *testing.T) {
 	if els := elements(t, m["messages"]); strings.Contains(els[0], "hm") {
 		t.Errorf("%q", els)
 	}
-	lost(t, rep, dragoman.Dropped, "/messages/0/parts/0", "takes no reasoning")
+	lost(t, rep, dragoman.Dropped, "/messages/0/parts/0", "does not accept earlier reasoning")
 }
 
-func TestAMessageThatWasNotChangedKeepsItsBytes(t *testing.T) {
+func TestUnchangedMessageKeepsItsBytes(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)
 	req.Messages = append(req.Messages, dragoman.UserText("go on"))
 	m, rep := encode(t, req, dialect.EncodeOptions{})
@@ -483,7 +483,7 @@ func TestAMessageThatWasNotChangedKeepsItsBytes(t *testing.T) {
 			t.Errorf("message %d became %s", i, el)
 		}
 	}
-	// What was changed says the change.
+	// A changed message is re-encoded.
 	result(req.Messages[3]).Content[0].(*dragoman.Text).Text = "redacted"
 	m, _ = encode(t, req, dialect.EncodeOptions{})
 	sameJSON(t, elements(t, m["messages"])[3], `{"role":"tool","tool_name":"f","content":"redacted"}`)
@@ -501,7 +501,7 @@ func TestQuirkA47_ToolsKeepTheirNestedSchemas(t *testing.T) {
 	lost(t, rep, dragoman.Renamed, "/tools/2", "fs__grep")
 }
 
-func TestBadRequestsAreErrorsWithTheirPlace(t *testing.T) {
+func TestInvalidRequestErrorsHavePointers(t *testing.T) {
 	for body, pointer := range map[string]string{
 		`[]`:                            "",
 		`{"model":1}`:                   "/model",

@@ -11,15 +11,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// answerMembers are the members of an answer, or of a line of one, that readers
-// would take differently, should they stand twice or in letters of another case.
-var answerMembers = []string{"message", "done", "done_reason", "error", "model", "created_at", "prompt_eval_count", "eval_count"}
+// responseKeys are the fields of a response, or of a stream line, that readers interpret
+// differently if they occur twice or differ in case.
+var responseKeys = []string{"message", "done", "done_reason", "error", "model", "created_at", "prompt_eval_count", "eval_count"}
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of
-// body, which must not change afterwards.
+// DecodeResponse implements [dialect.Codec]. The response retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := responseDecoder{messageDecoder: newMessageDecoder(c, o), done: true}
-	d.answer = true
+	d.isResponse = true
 	resp := &d.resp
 	resp.Origin = d.origin
 	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
@@ -31,12 +31,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members
 	for key := range r.Object() {
-		if seen.Twice(answerMembers, key) {
-			d.ambiguous("/"+extra.Escape(string(key)), "the response says this twice")
+		if seen.Twice(responseKeys, key) {
+			d.ambiguous("/"+extra.Escape(string(key)), "the response has this field twice")
 		}
-		d.member(key)
+		d.decodeField(key)
 	}
-	wirekit.DropTwins(&resp.Extra, "", answerMembers)
+	wirekit.DropTwins(&resp.Extra, "", responseKeys)
 	if err = r.End(); err == nil {
 		err = d.err
 	}
@@ -46,7 +46,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", err)
 	}
-	d.settleAnswer()
+	d.finish()
 	if resp.Error != nil {
 		resp.Error.Native = &dragoman.Native{Format: formatError, JSON: body}
 	}
@@ -56,19 +56,19 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	return resp, *d.rep, nil
 }
 
-var errNoMessage = errors.New("no message: is this a response of Ollama's chat API?")
+var errNoMessage = errors.New("no message field: check that this is a response of the Ollama chat API")
 
 type responseDecoder struct {
 	messageDecoder
 	r    *jsonwire.Reader
 	resp dragoman.Response
-	msg  []byte // the message, nil where there was none
+	msg  []byte // nil if there is no message
 	done bool
 	word string
 	err  error
 }
 
-func (d *responseDecoder) member(key []byte) {
+func (d *responseDecoder) decodeField(key []byte) {
 	r, resp := d.r, &d.resp
 	switch string(key) {
 	case "model":
@@ -76,7 +76,7 @@ func (d *responseDecoder) member(key []byte) {
 	case "created_at":
 		raw := r.Raw()
 		resp.Created = readTime(raw)
-		if !spelled(resp.Created, raw) {
+		if !roundTrips(resp.Created, raw) {
 			extra.Add(&resp.Extra, name, "", key, raw)
 		}
 	case "message":
@@ -92,7 +92,7 @@ func (d *responseDecoder) member(key []byte) {
 		if word == "" {
 			extra.Add(&resp.Extra, name, "", []byte("done_reason"), []byte(`""`))
 		}
-		d.word = laterWord(d.word, word)
+		d.word = combineReasons(d.word, word)
 	case "error":
 		if r.Null() {
 			return
@@ -107,7 +107,7 @@ func (d *responseDecoder) member(key []byte) {
 	}
 }
 
-// message reads what the model said; nothing at all is no message.
+// message decodes the message of the response; null means no message.
 func (d *responseDecoder) message(raw []byte) {
 	if len(raw) == 0 || raw[0] == 'n' || d.err != nil {
 		return
@@ -119,7 +119,7 @@ func (d *responseDecoder) message(raw []byte) {
 		d.err = jsonwire.PlaceAt(at.String(), d.r.Offset()-int64(len(raw)), err)
 		return
 	}
-	if hasOpaqueCall(&m) { // clients must not be given what nobody can read
+	if hasOpaqueCall(&m) { // do not forward a malformed call to clients
 		m.Native, d.unclear = nil, true
 	}
 	d.resp.Output = nil
@@ -128,8 +128,8 @@ func (d *responseDecoder) message(raw []byte) {
 	}
 }
 
-// settleAnswer derives why the answer ended. Nothing of one that failed runs.
-func (d *responseDecoder) settleAnswer() {
+// finish derives the stop reason. No call of a failed response may run.
+func (d *responseDecoder) finish() {
 	resp := &d.resp
 	calls := resp.ToolCalls()
 	if resp.Error != nil {
@@ -139,13 +139,13 @@ func (d *responseDecoder) settleAnswer() {
 	}
 	resp.Stop = settleStop(d.reg, d.word, d.done, calls)
 	for _, c := range calls {
-		// A client that is passed the bytes would run it.
+		// A client that gets the original bytes would run it.
 		d.unclear = d.reg.Forbid(c) || d.unclear
 	}
 }
 
-// readTime reads a time stamp; zero where it is none, or the epoch, which
-// stands for none.
+// readTime reads a timestamp. It returns zero for an invalid time and for the epoch, which means
+// no time.
 func readTime(raw []byte) time.Time {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '"' {
@@ -158,16 +158,16 @@ func readTime(raw []byte) time.Time {
 	return t.UTC()
 }
 
-// spelled reports whether a time is written as it came.
-func spelled(t time.Time, raw []byte) bool {
+// roundTrips reports whether encoding t gives raw.
+func roundTrips(t time.Time, raw []byte) bool {
 	var w jsonwire.Writer
-	w.String(stamp(t))
+	w.String(timestamp(t))
 	return string(w.Buf) == string(raw)
 }
 
-// stamp is a time as this wire writes it. Strict clients want one, so that no
-// time is the epoch.
-func stamp(t time.Time) string {
+// timestamp formats a time for the wire. Strict clients require one, so the zero time is written
+// as the epoch.
+func timestamp(t time.Time) string {
 	if t = t.UTC(); t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		t = time.Unix(0, 0).UTC()
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/wirekit"
 )
 
-// EncodeResponse implements [dialect.Codec]. All messages of the output become
-// one; a response that came from this dialect and was not changed is written
-// byte for byte.
+// EncodeResponse implements [dialect.Codec]. All messages of the output become one. An unchanged
+// response from this dialect keeps its bytes.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -24,29 +23,29 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !overtaken(resp) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasUnsafeCall(resp) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{
-		list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), halted: halts(resp.Stop),
+		list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), callsBlocked: blocksCalls(resp.Stop),
 	}
 	if resp.Error != nil {
 		wirekit.ReportFailed(e.rep, resp, name)
 		_, body, lost := c.EncodeError(resp.Error)
 		e.rep.Merge("/error", lost)
-		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
+		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // the error is the encoded value
 	}
 	w := &e.w
 	w.BeginObject()
 	e.head(resp)
 	w.Key("message")
-	if err := e.answer(resp); err != nil {
+	if err := e.responseMessage(resp); err != nil {
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
-	e.tail(resp.Stop, ownAnswer(resp), countCalls(resp.Output), resp.Usage, resp)
+	e.tail(resp.Stop, ownResponse(resp), countCalls(resp.Output), resp.Usage, resp)
 	w.EndObject()
 	oneLine(w.Buf)
-	e.unsaidResponse(resp)
+	e.reportResponseLosses(resp)
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
@@ -61,18 +60,18 @@ func oneLine(body []byte) {
 	}
 }
 
-// overtaken reports whether a call was marked since the response came, so that
-// its bytes would make a client run it.
-func overtaken(resp *dragoman.Response) bool {
+// hasUnsafeCall reports whether a call was blocked after decoding, so that a client would run it
+// if it got the original bytes.
+func hasUnsafeCall(resp *dragoman.Response) bool {
 	for _, c := range resp.ToolCalls() {
-		if marked(c) && resp.Stop.Reason.Runs() {
+		if unsafeToReplay(c) && resp.Stop.Reason.Runs() {
 			return true
 		}
 	}
 	return false
 }
 
-func ownAnswer(resp *dragoman.Response) bool {
+func ownResponse(resp *dragoman.Response) bool {
 	return resp.Origin != nil && resp.Origin.Dialect == name
 }
 
@@ -87,25 +86,25 @@ func countCalls(out []dragoman.Message) (n int) {
 	return n
 }
 
-// head writes the members that every answer and every line begins with.
+// head writes the first fields of a response or a stream line.
 func (e *messageEncoder) head(resp *dragoman.Response) {
 	e.w.StringField("model", cmp.Or(e.o.Model, resp.Model))
 	if raw, ok := extra.Get(resp.Extra, name, "/created_at"); ok && resp.Created.Equal(readTime(raw)) {
 		e.w.RawField("created_at", raw)
 	} else {
-		e.w.StringField("created_at", stamp(resp.Created))
+		e.w.StringField("created_at", timestamp(resp.Created))
 	}
 }
 
-// answer writes the message of an answer.
-func (e *messageEncoder) answer(resp *dragoman.Response) error {
+// responseMessage writes the message of a response.
+func (e *messageEncoder) responseMessage(resp *dragoman.Response) error {
 	out := resp.Output
-	if len(out) == 1 && !e.o.Rebuild && !hasOpaqueCall(&out[0]) && !e.bars(&out[0]) &&
+	if len(out) == 1 && !e.o.Rebuild && !hasOpaqueCall(&out[0]) && !e.hasBlockedCall(&out[0]) &&
 		out[0].Native.Current(name, out[0].Fingerprint) {
 		e.w.Raw(out[0].Native.Raw)
 		return nil
 	}
-	var t speech
+	var t assistantContent
 	for i := range out {
 		m := out[i]
 		if m.Origin == nil {
@@ -122,22 +121,22 @@ func (e *messageEncoder) answer(resp *dragoman.Response) error {
 	return nil
 }
 
-// bars reports whether a message holds a call that must not be shown.
-func (e *messageEncoder) bars(m *dragoman.Message) bool {
+// hasBlockedCall reports whether a message has a call that clients must not get.
+func (e *messageEncoder) hasBlockedCall(m *dragoman.Message) bool {
 	calls := m.ToolCalls()
-	return e.halted && len(calls) > 0 || slices.ContainsFunc(calls, marked)
+	return e.callsBlocked && len(calls) > 0 || slices.ContainsFunc(calls, unsafeToReplay)
 }
 
-// tail writes how an answer ended and what it cost.
+// tail writes the stop reason and the usage.
 func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dragoman.Usage, resp *dragoman.Response) {
 	w := &e.w
 	w.BoolField("done", true)
-	// A server that gave no reason goes on to give none.
+	// If the server sent no reason, none is written.
 	none := own && stop.Native == "" && stopreason.Derive(dragoman.StopNone, calls, true) == stop.Reason
 	if !none {
-		word, exact := wordOf(stop, own, calls)
+		word, exact := doneReasonOf(stop, own, calls)
 		if !exact {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s is written as %q", stop.Reason, word)
 		}
 		w.StringField("done_reason", word)
 	}
@@ -148,22 +147,22 @@ func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dra
 	})
 }
 
-func (e *messageEncoder) unsaidResponse(resp *dragoman.Response) {
+func (e *messageEncoder) reportResponseLosses(resp *dragoman.Response) {
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); Ollama answers once", n)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s) are dropped; Ollama returns one", n)
 	}
 	if resp.ID != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "answers of Ollama have no id")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "Ollama responses have no id")
 	}
 	if resp.ServiceTier != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/service_tier", "Ollama has no service tiers")
 	}
 	wirekit.ReportDetails(e.rep, resp.Stop, "")
-	if resp.Created.IsZero() && !ownAnswer(resp) { // a server of Ollama's said so itself
+	if resp.Created.IsZero() && !ownResponse(resp) { // the Ollama server sent no time itself
 		wirekit.ReportNoTime(e.rep)
 	}
-	if t := resp.Created; !t.IsZero() && stamp(t) == stamp(time.Time{}) {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "a time that the wire cannot write")
+	if t := resp.Created; !t.IsZero() && timestamp(t) == timestamp(time.Time{}) {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "the time is outside the years 1 to 9999")
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// oddResponse has every member that is modelled, and some that are not.
+// oddResponse has every known field, and some unknown ones.
 const oddResponse = `{"model":"qwen3:8b","created_at":"2026-11-15T10:00:00.123456+02:00","remote_model":"r","message":{"role":"assistant","content":"so","thinking":"hm","x":[1],
  "tool_calls":[{"id":"call_ab12cd34","function":{"index":0,"name":"f","arguments":{"b":1, "a":2}}}],"images":["iVBORw0KGgo="]},
  "done":true,"done_reason":"stop","total_duration":9,"load_duration":1,"prompt_eval_count":170,"prompt_eval_cached_count":128,"prompt_eval_duration":2,"eval_count":24,"eval_duration":3}`
 
-func TestAResponseIsReadWholeAndWrittenAnew(t *testing.T) {
+func TestResponseRoundTrip(t *testing.T) {
 	resp, rep := decodeResponse(t, oddResponse)
 	lossless(t, rep)
 	u := resp.Usage
@@ -34,7 +34,7 @@ func TestAResponseIsReadWholeAndWrittenAnew(t *testing.T) {
 	}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != oddResponse {
-		t.Errorf("unchanged it went out as %s, %v", enc.Body, err)
+		t.Errorf("the unchanged response was encoded as %s, %v", enc.Body, err)
 	}
 	enc, err = codec.EncodeResponse(resp, dialect.EncodeOptions{Model: "alias"})
 	if err != nil || string(enc.Body) != strings.Replace(oddResponse, "qwen3:8b", "alias", 1) {
@@ -47,7 +47,7 @@ func TestAResponseIsReadWholeAndWrittenAnew(t *testing.T) {
 	sameJSON(t, string(enc.Body), oddResponse)
 }
 
-func TestQuirkB18_CallsAreFoundInTheContentAndEveryWordHasAMeaning(t *testing.T) {
+func TestQuirkB18_StopReasonFromCallsAndDoneReason(t *testing.T) {
 	const call = `"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]`
 	for word, want := range map[string][2]dragoman.StopReason{ // without and with a call
 		`,"done_reason":"stop"`:           {dragoman.StopEnd, dragoman.StopToolCalls},
@@ -62,7 +62,7 @@ func TestQuirkB18_CallsAreFoundInTheContentAndEveryWordHasAMeaning(t *testing.T)
 		`,"done_reason":"eclipse"`:        {dragoman.StopUnknown, dragoman.StopUnknown}, // quirk B20
 	} {
 		for i, msg := range []string{`{"role":"assistant","content":"x"}`, `{"role":"assistant","content":"",` + call + `}`} {
-			body := answer(msg, word)
+			body := wholeResponse(msg, word)
 			resp, _ := decodeResponse(t, body)
 			if resp.Stop.Reason != want[i] {
 				t.Errorf("%s: %s, want %s", body, resp.Stop.Reason, want[i])
@@ -82,26 +82,25 @@ func TestQuirkB18_CallsAreFoundInTheContentAndEveryWordHasAMeaning(t *testing.T)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if i == 0 { // a word goes back as it came
+			if i == 0 { // the native value is written back
 				sameJSON(t, string(enc.Body), body)
 			}
-			// Clients run every call they get, so those that must not run are not
-			// among them.
+			// Clients run every call they get, so calls that must not run are not sent.
 			if got := strings.Contains(string(enc.Body), "tool_calls"); got != (i == 1 && want[i].Runs()) {
 				t.Errorf("%s became %s", body, enc.Body)
 			}
 		}
 	}
-	cut, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"b","function":{"name":"f","arguments":{}}}]}`, `,"done_reason":"length"`))
+	cut, _ := decodeResponse(t, wholeResponse(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"id":"b","function":{"name":"f","arguments":{}}}]}`, `,"done_reason":"length"`))
 	problem(t, calls(cut)[0], codes.ProblemStopped)
 	problem(t, calls(cut)[1], codes.ProblemTruncated) // quirk C34
 	open, _ := decodeResponse(t, `{"model":"m","message":{"tool_calls":[{"id":"a","function":{"name":"f"}}]},"done":false}`)
 	if open.Stop.Reason != dragoman.StopError || open.ToolCalls()[0].Problem == nil {
-		t.Errorf("an answer that is not done: %+v", open.Stop)
+		t.Errorf("response without done: %+v", open.Stop)
 	}
 }
 
-func TestStopsOfOtherAPIsAreWrittenInTheNearestWord(t *testing.T) {
+func TestStopReasonsAreMappedToTheNearest(t *testing.T) {
 	for reason, want := range map[dragoman.StopReason]string{
 		dragoman.StopNone: "stop", dragoman.StopEnd: "stop", dragoman.StopToolCalls: "stop", dragoman.StopLength: "length", dragoman.StopSequence: "stop",
 		dragoman.StopContentFilter: "content_filter", dragoman.StopRefusal: "content_filter", dragoman.StopError: "error", dragoman.StopCancelled: "error",
@@ -124,7 +123,7 @@ func TestStopsOfOtherAPIsAreWrittenInTheNearestWord(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAnotherAPIIsWritten(t *testing.T) {
+func TestResponseFromAnotherAPI(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "r1", Model: "m", ServiceTier: "flex", Created: time.Unix(1794708826, 0),
 		Output: []dragoman.Message{
@@ -154,7 +153,7 @@ func TestAnAnswerOfAnotherAPIIsWritten(t *testing.T) {
 		{"/usage/reasoning", ""},
 		{"/usage/cache_write", ""},
 		{"/output/0/parts/0", "opaque"},
-		{"/output/2/parts/1", "no place"},
+		{"/output/2/parts/1", "cannot contain"},
 		{"/output/3/parts/1", "run by its provider"},
 	} {
 		lost(t, enc.Report, dragoman.Dropped, l.path, l.detail)
@@ -170,7 +169,7 @@ func TestAnAnswerOfAnotherAPIIsWritten(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatOnlyLoadedTheModelSaysNothing(t *testing.T) {
+func TestLoadResponseIsEmpty(t *testing.T) {
 	body := `{"model":"m","created_at":"2026-11-15T10:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}`
 	resp, _ := decodeResponse(t, body)
 	if len(resp.Output) != 0 || resp.Stop != (dragoman.Stop{Reason: dragoman.StopEnd, Native: "load"}) || resp.Usage.Input.Known {
@@ -182,7 +181,7 @@ func TestAnAnswerThatOnlyLoadedTheModelSaysNothing(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReadAndWritten(t *testing.T) {
+func TestErrorsRoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		body    string
@@ -213,11 +212,11 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 			continue
 		}
 		if _, body, _ := codec.EncodeError(e); string(body) != c.body {
-			t.Errorf("%s went out as %s", c.body, body)
+			t.Errorf("%s was encoded as %s", c.body, body)
 		}
 	}
 	status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorQuota, Message: "no credit", Type: "their type", Native: &dragoman.Native{Format: "openai.chat_completions", JSON: json.RawMessage(`{"error":{"message":"no credit"}}`)}})
-	if status != 429 || string(body) != `{"error":"no credit"}` { // quirk J3: no words of another API
+	if status != 429 || string(body) != `{"error":"no credit"}` { // quirk J3: no fields of another API
 		t.Errorf("%d %s", status, body)
 	}
 	if status, body, _ := codec.EncodeError(nil); status != 500 || string(body) != `{"error":"server"}` {
@@ -225,7 +224,7 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkC14_AnErrorInsteadOfAnAnswerIsNoAnswer(t *testing.T) {
+func TestQuirkC14_ErrorInsteadOfResponse(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"error":"boom"}`)
 	if resp.Error == nil || resp.Error.Message != "boom" || resp.Stop.Reason != dragoman.StopError {
 		t.Errorf("%+v", resp)
@@ -240,7 +239,7 @@ func TestQuirkC14_AnErrorInsteadOfAnAnswerIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestBadResponsesAreErrorsWithTheirPlace(t *testing.T) {
+func TestInvalidResponseErrorsHavePointers(t *testing.T) {
 	for body, pointer := range map[string]string{
 		`{}`: "", `null`: "", `[]`: "", `{"message":null}`: "", `{"model":"m"`: "",
 		`{"message":5}`:                         "/message",
@@ -265,7 +264,7 @@ func TestBadResponsesAreErrorsWithTheirPlace(t *testing.T) {
 	}
 }
 
-// The Ollama client reads a whole response line by line, as it reads a stream.
+// The Ollama client reads a whole response line by line, like a stream.
 func TestWholeResponseIsOneLine(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: "{\n  \"city\": \"Oslo\",\r\n  \"days\": [1,\n 2]\n}"}
 	resp := &dragoman.Response{Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}

@@ -10,7 +10,7 @@ import (
 type setting = wirekit.Setting[*requestDecoder, *requestEncoder]
 
 // settings are the fields of a request, in the order in which they are written. The server is
-// written in Go and ignores their case.
+// written in Go and ignores the case of field names.
 var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: true}, []setting{
 	{Field: "model", Canonical: wirekit.Model, Encode: (*requestEncoder).model, Superseded: always},
 	{Field: "messages", Canonical: wirekit.Messages, Known: messageFields, Null: true, Decode: (*requestDecoder).messages, EncodeOrFail: (*requestEncoder).conversation},
@@ -30,18 +30,18 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: 
 		{Field: "num_predict", Canonical: wirekit.MaxOutputTokens, Decode: (*requestDecoder).numPredict},
 		{Field: "stop", Canonical: wirekit.Stop, Decode: (*requestDecoder).stop},
 	}},
-	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: Ollama caches by itself")},
+	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: Ollama caches automatically")},
 	{Canonical: wirekit.CacheKey, Lost: wirekit.LostInfo("Ollama has no cache key")},
-	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("Ollama takes no metadata")},
-	{Canonical: wirekit.User, Lost: wirekit.LostInfo("Ollama knows no users")},
+	{Canonical: wirekit.Metadata, Lost: wirekit.LostInfo("Ollama does not accept metadata")},
+	{Canonical: wirekit.User, Lost: wirekit.LostInfo("Ollama has no user ids")},
 	{Canonical: wirekit.ServiceTier, Lost: wirekit.LostInfo("Ollama has no service tiers")},
-	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("Ollama has no verbosity")},
-	{Canonical: wirekit.Store, Lost: wirekit.LostWarn("Ollama keeps no responses")},
+	{Canonical: wirekit.Verbosity, Lost: wirekit.LostWarn("Ollama has no verbosity setting")},
+	{Canonical: wirekit.Store, Lost: wirekit.LostWarn("Ollama does not store responses")},
 })
 
 func always(*requestEncoder, []byte) bool { return true }
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	messageFields = jsonwire.Known{
 		"role": nil, "content": nil, "thinking": nil, "images": nil, "tool_name": nil, "tool_call_id": nil,
@@ -52,13 +52,13 @@ var (
 
 func (e *requestEncoder) model() { e.w.StringField("model", e.req.Model) }
 
-// stream reads whether to stream, which is the default.
+// stream reads the stream flag; null means the default, which is true.
 func (d *requestDecoder) stream() { d.req.Stream = d.r.Null() || d.r.Bool() }
 
-// stream writes the flag in any case, because a stream is this wire's default.
+// stream always writes the flag, because the default of this wire is to stream.
 func (e *requestEncoder) stream() { e.w.BoolField("stream", e.req.Stream) }
 
-// numPredict reads the limit of the output. A negative one means no limit.
+// numPredict reads the limit of output tokens. A negative value means no limit.
 func (d *requestDecoder) numPredict() {
 	raw := d.r.Raw()
 	in := jsonwire.NewReader(raw)
@@ -72,7 +72,7 @@ func (d *requestDecoder) numPredict() {
 	}
 }
 
-// stop reads one stop sequence or a list.
+// stop reads one stop sequence or a list of them.
 func (d *requestDecoder) stop() {
 	r, s := d.r, &d.req.Sampling
 	if r.Kind() == '"' {
@@ -89,20 +89,20 @@ func (d *requestDecoder) stop() {
 
 func (e *requestEncoder) candidates() {
 	if n := e.req.Sampling.Candidates; n != nil && *n != 1 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/candidates", "Ollama answers once, not %d times", *n)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/candidates", "Ollama returns one candidate, not %d", *n)
 	}
 }
 
-// optionsSuperseded reports whether there is an option, so that an empty object is not
-// written again.
+// optionsSuperseded reports whether there is an option to write, so that a stored empty object is
+// omitted.
 func (e *requestEncoder) optionsSuperseded([]byte) bool {
 	req, s := e.req, &e.req.Sampling
 	return req.MaxOutputTokens != nil || len(s.Stop) > 0 || s.Seed != nil || s.TopK != nil || s.Temperature != nil || s.TopP != nil ||
 		s.FrequencyPenalty != nil || s.PresencePenalty != nil || extra.Has(req.Extra, name, "/options")
 }
 
-// parallel reports the loss of the parallel flag. A flag that is true loses little, because
-// it is the default.
+// parallel reports the loss of the parallel flag. The loss of the value true is minor, because
+// true is the default.
 func (e *requestEncoder) parallel() {
 	p := e.req.ParallelToolCalls
 	if p == nil {
@@ -112,5 +112,5 @@ func (e *requestEncoder) parallel() {
 	if !*p {
 		severity = dragoman.Warn
 	}
-	e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Ollama has no such flag; a model may call several tools at once")
+	e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Ollama has no parallel flag; a model may call several tools at once")
 }

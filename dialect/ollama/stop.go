@@ -9,11 +9,10 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// stopOf reads a done_reason. The server has four words: stop, also for calls;
-// length; and load and unload, for a request that only did that. The member is
-// an open string, so that an answer of another API keeps its reason in it. The
-// mapping is total: a word in no table is StopUnknown, after which nothing runs
-// (quirk B20).
+// stopOf maps a done_reason. The server sends four values: stop (also after calls), length, and
+// load and unload for requests that only did that. The field is an open string, so a response
+// from another API keeps its reason in it. The mapping is total: any other value is StopUnknown,
+// after which no call runs (quirk B20).
 func stopOf(word string) dragoman.StopReason {
 	switch word {
 	case "":
@@ -33,28 +32,27 @@ func stopOf(word string) dragoman.StopReason {
 	}
 }
 
-// forbids reports whether a word is one after which nothing runs.
+// forbids reports whether no call may run after a done_reason.
 func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 
-// laterWord settles a reason that comes twice: one after which nothing runs
-// stays, whatever a later one says.
-func laterWord(have, next string) string {
+// combineReasons combines two values of done_reason: one that forbids calls is never replaced by one
+// that allows them.
+func combineReasons(have, next string) string {
 	if next == "" || forbids(have) && !forbids(next) {
 		return have
 	}
 	return next
 }
 
-// settleStop derives why an answer ended and marks the calls that must not run.
+// settleStop derives the stop reason and marks the calls that must not run.
 func settleStop(reg *interop.Registry, word string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	return dragoman.Stop{Reason: wirekit.SettleStop(reg, stopOf(word), terminal, calls), Native: word}
 }
 
-// barred reports whether a call must not run though a client that reads it
-// would: its arguments look sound, and clients of this wire do not look at the
-// reason for which an answer ended. Arguments that are told in an object are no
-// such ones.
-func barred(c *dragoman.ToolCall) bool {
+// blocked reports whether a call must not run, although a client would run it: its arguments are
+// valid, and Ollama clients ignore the stop reason. Calls whose invalid arguments are wrapped in
+// an error object are not blocked.
+func blocked(c *dragoman.ToolCall) bool {
 	switch {
 	case c.Problem == nil || c.Hosted || wirekit.Nameless(c):
 		return false
@@ -66,18 +64,18 @@ func barred(c *dragoman.ToolCall) bool {
 	}
 }
 
-// marked reports whether a call must not run of which the bytes it came in would
-// make a client run it.
-func marked(c *dragoman.ToolCall) bool {
-	return barred(c) || c.Problem != nil && !c.Hosted && !wirekit.Nameless(c) && dragoman.CheckArguments(c.Arguments) == nil
+// unsafeToReplay reports whether a call must not run, although a client that gets its original
+// bytes would run it.
+func unsafeToReplay(c *dragoman.ToolCall) bool {
+	return blocked(c) || c.Problem != nil && !c.Hosted && !wirekit.Nameless(c) && dragoman.CheckArguments(c.Arguments) == nil
 }
 
-// halts reports whether nothing of an answer runs after a stop.
-func halts(s dragoman.Stop) bool { return s.Reason != dragoman.StopNone && !s.Reason.Runs() }
+// blocksCalls reports whether no call may run after a stop.
+func blocksCalls(s dragoman.Stop) bool { return s.Reason != dragoman.StopNone && !s.Reason.Runs() }
 
-// wordOf writes a stop: in the word this dialect gave it where that still says
-// so, else in the nearest one there is.
-func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
+// doneReasonOf returns the done_reason for a stop: the native value if it still matches, otherwise the
+// nearest one.
+func doneReasonOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
 	if own && s.Native != "" && stopreason.Derive(stopOf(s.Native), calls, true) == s.Reason {
 		return s.Native, true
 	}
@@ -94,7 +92,7 @@ func wordOf(s dragoman.Stop, own bool, calls int) (word string, exact bool) {
 		return "error", true
 	case dragoman.StopCancelled, dragoman.StopMalformedCall:
 		return "error", false
-	default: // a stop sequence, a pause, a word we do not know
+	default: // a stop sequence, a pause, an unknown reason
 		return "stop", false
 	}
 }

@@ -19,9 +19,8 @@ import (
 
 // NewStreamDecoder implements [dialect.Codec].
 //
-// A call comes whole in one line, but its end is held back until the line that
-// says that the answer is done: only then is it known that the calls of this
-// answer may run (quirks C13, C32, C34).
+// A call is complete within one line, but its end is held back until the line with "done". Only
+// then is it known that the calls of this response may run (quirks C13, C32, C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
@@ -40,17 +39,17 @@ type streamDecoder struct {
 	wirekit.StreamReading
 	messageDecoder
 	lines  ndjson.Parser
-	place  linePlace
-	late   wirekit.Late // what comes behind the end
+	pos    linePosition
+	late   wirekit.Late // data after the end
 	reader jsonwire.Reader
 	emit   func(dragoman.Event) error
 
-	held   stream.Held // the events of the line at hand
+	held   stream.Held // the events of the current line
 	parts  stream.Parts
 	fields stream.Fields
 	line   lineState
 
-	resp           dragoman.Response // model, time, … as far as known
+	resp           dragoman.Response // model, time, … known so far
 	usage          dragoman.Usage
 	word           string // the done_reason so far
 	text, thinking *stream.Part
@@ -58,17 +57,17 @@ type streamDecoder struct {
 	seen           map[string]*dragoman.ToolCall // by id
 	again          map[*dragoman.ToolCall]bool   // reported as repeated
 	elements       int                           // of lists of calls
-	lost           map[string]bool               // members reported as not collected
+	lost           map[string]bool               // fields reported as not collected
 	started        bool
 	bound          stream.Bound
 }
 
-// lineState is what the line at hand says of the whole answer.
+// lineState collects what the current line states about the whole response.
 type lineState struct {
 	done   bool
 	failed *dragoman.APIError
-	// twice: it says something again, or another way.
-	twice bool
+	// duplicate is set if the line has a duplicate field.
+	duplicate bool
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -86,7 +85,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 
 func (d *streamDecoder) wrap(err error) error {
 	if errors.Is(err, ndjson.ErrTooLong) {
-		return d.place.beyond(fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
+		return d.pos.nextLineError(fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
 	}
 	return err
 }
@@ -100,7 +99,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	if d.Ended {
 		return nil
 	}
-	cut := d.Cut("a line", "the line that says that it is done")
+	cut := d.Cut("a line", `the line with "done": true`)
 	d.breakOff(cut)
 	if err := d.held.Release(nil, nil, emit); err != nil {
 		return err
@@ -108,10 +107,10 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	return wirekit.Incomplete(cut)
 }
 
-// take takes one line.
+// take decodes one line.
 func (d *streamDecoder) take(l ndjson.Line) error {
-	d.place.enter(l)
-	if d.Ended { // nothing counts after the end (quirk C12)
+	d.pos.enter(l)
+	if d.Ended { // everything after the end is ignored (quirk C12)
 		if len(l.Data) > 0 {
 			d.late.Bytes(d.rep)
 			return nil
@@ -137,20 +136,20 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 		return refused
 	}
 	if err != nil {
-		return d.place.error(l, err)
+		return d.pos.error(l, err)
 	}
 	return nil
 }
 
-// pass counts n bytes of a part that is told at once: who collects the stream
-// keeps them, and we do not.
-func (d *streamDecoder) pass(n int) {
+// countStreamed counts n bytes of a part that is emitted at once. We do not keep them, but a
+// caller that collects the stream does.
+func (d *streamDecoder) countStreamed(n int) {
 	if !d.o.DeltasOnly {
 		d.bound.Take(n)
 	}
 }
 
-// read takes what a line says.
+// read decodes the JSON of a line.
 func (d *streamDecoder) read(data []byte) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
@@ -160,18 +159,18 @@ func (d *streamDecoder) read(data []byte) error {
 	if r.Kind() != '{' && r.Err() == nil {
 		return &jsonwire.Error{Err: wirekit.ErrNotObject}
 	}
-	var msg []byte // read when the response was announced, with its model
+	var msg []byte // decoded after ResponseStart, which needs the model
 	var at int64
 	var seen wirekit.Members
 	for key := range r.Object() {
-		twice := seen.Twice(answerMembers, key)
-		d.line.twice = d.line.twice || twice
+		duplicate := seen.Twice(responseKeys, key)
+		d.line.duplicate = d.line.duplicate || duplicate
 		if string(key) == "message" {
 			msg = r.Raw()
 			at = r.Offset() - int64(len(msg))
 			continue
 		}
-		d.member(key, twice)
+		d.decodeField(key, duplicate)
 	}
 	if err := r.End(); err != nil {
 		return err
@@ -185,7 +184,7 @@ func (d *streamDecoder) read(data []byte) error {
 		}
 	}
 	switch {
-	case d.line.failed != nil: // an error inside a 200 (quirks C14, C32)
+	case d.line.failed != nil: // an error in a response with status 200 (quirks C14, C32)
 		d.line.failed.Class = classOf(d.line.failed)
 		d.line.failed.Native = &dragoman.Native{Format: formatError, JSON: bytes.Clone(data)}
 		d.breakOff(d.line.failed)
@@ -195,8 +194,8 @@ func (d *streamDecoder) read(data []byte) error {
 	return nil
 }
 
-// member takes a member of a line but its message.
-func (d *streamDecoder) member(key []byte, twice bool) {
+// decodeField decodes a field of a line except its message.
+func (d *streamDecoder) decodeField(key []byte, duplicate bool) {
 	r := &d.reader
 	switch string(key) {
 	case "model":
@@ -204,13 +203,13 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 			d.resp.Model = s
 		}
 	case "created_at":
-		if raw := r.Raw(); d.resp.Created.IsZero() { // the first one was announced
+		if raw := r.Raw(); d.resp.Created.IsZero() { // ResponseStart has the first one
 			d.resp.Created = readTime(raw)
 		}
 	case "done":
 		d.line.done = r.Bool() || d.line.done
 	case "done_reason":
-		d.word = laterWord(d.word, r.String())
+		d.word = combineReasons(d.word, r.String())
 	case "error":
 		if r.Null() {
 			return
@@ -225,7 +224,7 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 	default:
 		switch {
 		case readUsage(r, key, &d.usage, d.rep):
-		case twice, r.Kind() == 'n':
+		case duplicate, r.Kind() == 'n':
 			r.Skip()
 		default:
 			raw := r.Raw()
@@ -237,7 +236,7 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 	}
 }
 
-// replaced reports, once, that an earlier value of a message field is lost.
+// replaced reports, once, that a message field lost its earlier value.
 func (d *streamDecoder) replaced(field string) {
 	key := "replaced/" + field
 	if d.lost[key] || len(d.lost) > 64 {
@@ -247,22 +246,22 @@ func (d *streamDecoder) replaced(field string) {
 		d.lost = map[string]bool{}
 	}
 	d.lost[key] = true
-	d.rep.Addf(dragoman.Dropped, dragoman.Info, "/message", "the field %.60q of a streamed message changed; its last value is collected", field)
+	d.rep.Addf(dragoman.Dropped, dragoman.Info, "/message", "field %.60q of a streamed message changed; its last value is collected", field)
 }
 
 // dropped reports, once, a field that is not collected.
-func (d *streamDecoder) dropped(member string) {
-	if d.lost[member] || len(d.lost) > 64 {
+func (d *streamDecoder) dropped(field string) {
+	if d.lost[field] || len(d.lost) > 64 {
 		return
 	}
 	if d.lost == nil {
 		d.lost = map[string]bool{}
 	}
-	d.lost[member] = true
-	d.rep.Addf(dragoman.Dropped, dragoman.Info, "", "the member %.60q of a stream is not collected", member)
+	d.lost[field] = true
+	d.rep.Addf(dragoman.Dropped, dragoman.Info, "", "field %.60q of a stream is not collected", field)
 }
 
-// start announces the response when its first line shows.
+// start emits ResponseStart, once, with the first line.
 func (d *streamDecoder) start() {
 	if d.started {
 		return
@@ -273,16 +272,16 @@ func (d *streamDecoder) start() {
 	d.parts.Send(&dragoman.ResponseStart{Response: resp})
 }
 
-// message takes what a line adds to the message. Within one line thinking comes
-// before text, and text before calls (quirk C38).
+// message decodes the part of the message in one line. Within a line, thinking comes before text,
+// and text before calls (quirk C38).
 func (d *streamDecoder) message(r *jsonwire.Reader) {
 	var content, thinking string
 	var images []string
 	var calls [][]byte
 	var seen wirekit.Members
 	for key := range r.Object() {
-		twin := seen.Twice(telling, key)
-		d.line.twice = twin || d.line.twice
+		duplicate := seen.Twice(messageKeys, key)
+		d.line.duplicate = duplicate || d.line.duplicate
 		switch string(key) {
 		case "role":
 			r.Skip()
@@ -307,7 +306,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 				d.fields.Replaced = d.replaced
 			}
 			raw := r.Raw()
-			if !twin {
+			if !duplicate {
 				d.held.Field("/message", key, raw)
 			}
 			if !d.fields.Add(key, raw, &d.bound) {
@@ -322,10 +321,10 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 		r.Fail(fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts))
 		return
 	}
-	d.think(thinking)
-	d.speak(content)
+	d.addThinking(thinking)
+	d.addText(content)
 	for _, s := range images {
-		d.pass(len(s))
+		d.countStreamed(len(s))
 		d.parts.Whole(0, d.header(), readImage(s))
 	}
 	for _, raw := range calls {
@@ -333,7 +332,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	}
 }
 
-// header is that of the message, for its first part.
+// header returns the message header for the first part; nil for later parts.
 func (d *streamDecoder) header() *dragoman.Message {
 	if d.parts.Count() > 0 {
 		return nil
@@ -341,8 +340,8 @@ func (d *streamDecoder) header() *dragoman.Message {
 	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 }
 
-// think adds to the thinking. What comes behind text is another one.
-func (d *streamDecoder) think(text string) {
+// addThinking appends to the thinking. Thinking after text is a new part.
+func (d *streamDecoder) addThinking(text string) {
 	if text == "" {
 		return
 	}
@@ -352,7 +351,7 @@ func (d *streamDecoder) think(text string) {
 	d.thinking.Append(text)
 }
 
-func (d *streamDecoder) speak(text string) {
+func (d *streamDecoder) addText(text string) {
 	if text == "" {
 		return
 	}
@@ -363,32 +362,32 @@ func (d *streamDecoder) speak(text string) {
 	d.text.Append(text)
 }
 
-// streamCall takes a call, which comes whole (quirks C7, C32). One that was told
-// before, exactly, is the same one (quirk B11).
+// streamCall decodes a call, which arrives complete (quirks C7, C32). An exact repeat of an
+// earlier call is the same call (quirk B11).
 func (d *streamDecoder) streamCall(raw []byte) {
 	pos := d.elements
 	d.elements++
 	at := extra.At("/message").Elem("tool_calls", pos)
-	rep, told := d.rep, new(dragoman.Report)
-	d.rep = told
+	rep, losses := d.rep, new(dragoman.Report)
+	d.rep = losses
 	part := d.call(bytes.Clone(raw), at, 0, pos)
 	d.rep = rep
 	if p, ok := part.(*dragoman.ToolCall); ok && d.repeats(p, at) {
-		return // what there is to report of it was reported with the first
+		return // its losses were reported with the first one
 	}
-	rep.Merge("", *told)
+	rep.Merge("", *losses)
 	switch p := part.(type) {
 	case *dragoman.Opaque:
-		d.pass(len(raw))
+		d.countStreamed(len(raw))
 		d.thinking.End()
 		d.parts.Whole(0, d.header(), p)
 	case *dragoman.ToolCall:
 		d.bound.Take(len(raw))
 		d.distinct(p, at)
-		if d.line.twice && p.Problem == nil {
+		if d.line.duplicate && p.Problem == nil {
 			p.Problem = &dragoman.CallProblem{
 				Code: codes.ProblemDuplicateKey, Offset: -1,
-				Message: "the line with the call repeats a member, so its meaning is ambiguous",
+				Message: "the line with the call has a duplicate field, so its meaning is ambiguous",
 			}
 		}
 		if !ambiguousCall(p) {
@@ -401,8 +400,8 @@ func (d *streamDecoder) streamCall(raw []byte) {
 	}
 }
 
-// repeats reports whether a call is one that was told before, exactly, which is
-// reported once.
+// repeats reports whether a call exactly repeats an earlier one. It adds one loss per repeated
+// call.
 func (d *streamDecoder) repeats(c *dragoman.ToolCall, at extra.Path) bool {
 	first := d.seen[c.ID]
 	if first == nil || !sameCall(first, c) {
@@ -413,22 +412,22 @@ func (d *streamDecoder) repeats(c *dragoman.ToolCall, at extra.Path) bool {
 			d.again = map[*dragoman.ToolCall]bool{}
 		}
 		d.again[first] = true
-		d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
+		d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "exact repeat of call %.64q", c.ID)
 	}
 	return true
 }
 
-// distinct settles a call whose id another one has.
+// distinct gives a call a new id if an earlier call has the same one.
 func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) {
 	if d.seen[c.ID] != nil {
 		wire := c.ID
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, 0, len(d.calls)), true
-		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call is %q", wire, c.ID)
+		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call gets the id %q", wire, c.ID)
 	}
 	d.seen[c.ID] = c
 }
 
-// end closes a stream that had its terminal line.
+// end closes a stream after its terminal line.
 func (d *streamDecoder) end() {
 	d.Ended = true
 	d.start()
@@ -440,7 +439,7 @@ func (d *streamDecoder) end() {
 // endParts ends the open parts. The last ones carry the unknown fields of the message.
 func (d *streamDecoder) endParts() {
 	fields := d.fields.Extra(name)
-	wirekit.DropTwins(&fields, "", telling)
+	wirekit.DropTwins(&fields, "", messageKeys)
 	d.parts.Finish(fields, d.origin)
 	d.parts.EndAll()
 	if d.parts.Unfinished() {
@@ -450,8 +449,8 @@ func (d *streamDecoder) endParts() {
 	}
 }
 
-// breakOff closes a stream that failed: open parts end with what arrived, and
-// no call of it may run.
+// breakOff closes a failed stream: open parts end with the content that arrived, and none of its
+// calls may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()

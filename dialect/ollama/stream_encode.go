@@ -23,41 +23,40 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	return &streamEncoder{
 		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
 		parts:          map[int]*outPart{},
-		spoke:          -1,
+		lastText:       -1,
 	}
 }
 
-// streamEncoder writes lines. A client appends what it gets, so that of two
-// parts that grow at the same time the later one waits for the earlier.
+// streamEncoder writes lines. Clients append each line, so if two parts grow at the same time,
+// the later one waits for the earlier.
 type streamEncoder struct {
 	final wirekit.FinalFields
 	messageEncoder
-	first    dragoman.Response
-	fields   wirekit.PendingFields
-	parts    map[int]*outPart
-	places   extra.Places
-	texts    lane
-	thoughts lane
-	called   lane
-	whole    int // calls that were not cut
-	spoke    int // the message of the latest text; -1 before any
-	closed   bool
-	untold   wirekit.Untold
-	reported map[string]bool
+	first     dragoman.Response
+	fields    wirekit.PendingFields
+	parts     map[int]*outPart
+	places    extra.Places
+	texts     lane
+	thoughts  lane
+	called    lane
+	whole     int // calls that are complete
+	lastText  int // the message of the latest text; -1 before the first
+	closed    bool
+	unwritten wirekit.Untold
+	reported  map[string]bool
 }
 
-// lane holds the parts that grow one member of the message, in order of their
-// start.
+// lane holds the parts that append to one field of the message, in the order of their start.
 type lane []*outPart
 
-// outPart is what the client was told of a part.
+// outPart is the state of a part that is being written.
 type outPart struct {
 	begin   dragoman.Part
 	at      extra.Path
 	message int
-	sent    stream.Sent // of its text
-	waiting []byte      // what came of it and was not sent
-	summary int         // the latest summary that came, counted from 1
+	sent    stream.Sent // the text that was sent
+	waiting []byte      // text that arrived and was not sent yet
+	summary int         // number of the latest summary, from 1
 	final   dragoman.Part
 }
 
@@ -74,18 +73,18 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.untold.Chunk(ev, name, e.o, e.rep)
+		e.unwritten.Chunk(ev, name, e.o, e.rep)
 	case *dragoman.ResponseStart:
 		e.first = ev.Response
 		return e.take(dst, ev.Extra), nil
 	case *dragoman.PartStart:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			e.final.Start(ev)
 			e.partStart(ev)
 			return e.take(dst, ev.Extra), nil
 		}
 	case *dragoman.PartDelta:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			dst = e.take(dst, ev.Extra)
 			if ev.Text == "" && e.fields.Any() {
 				return e.fieldsAlone(dst), nil
@@ -93,7 +92,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 			return e.partDelta(dst, ev), nil
 		}
 	case *dragoman.PartEnd:
-		if e.only(ev.Choice) {
+		if e.firstChoice(ev.Choice) {
 			own, _ := e.final.Own(e.rep, name, ev)
 			dst, err := e.partEnd(e.take(dst, ev.Extra), ev)
 			return e.messageFields(dst, own), err
@@ -113,15 +112,16 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// only reports whether a part is of the one answer that the wire has.
-func (e *streamEncoder) only(choice int) bool {
+// firstChoice reports whether a part belongs to the first candidate, which is the only one on
+// this wire.
+func (e *streamEncoder) firstChoice(choice int) bool {
 	if choice != 0 {
-		e.once(dragoman.Serious, "/alternatives", "further candidates; Ollama answers once")
+		e.once(dragoman.Serious, "/alternatives", "further candidates are dropped; Ollama returns one")
 	}
 	return choice == 0
 }
 
-// once reports something that many parts have in common.
+// once reports a loss that many parts share, once.
 func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
 	if e.reported[detail] {
 		return
@@ -133,8 +133,8 @@ func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
 	e.rep.Add(dragoman.Dropped, severity, path, detail)
 }
 
-// take takes the unknown fields of an event. One that waits at the same path goes
-// into a line of its own.
+// take queues the unknown fields of an event. If a field with the same path is already queued,
+// the queued fields get their own line first.
 func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
@@ -145,12 +145,12 @@ func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	return dst
 }
 
-// fieldsAlone writes a line that has unknown fields and nothing else.
+// fieldsAlone writes a line that has only unknown fields.
 func (e *streamEncoder) fieldsAlone(dst []byte) []byte {
 	return e.message(dst, func(w *jsonwire.Writer) { w.StringField("content", "") })
 }
 
-// messageFields writes unknown fields of a message that no event brought.
+// messageFields writes unknown message fields that no event carried.
 func (e *streamEncoder) messageFields(dst []byte, fields []dragoman.Field) []byte {
 	fresh := false
 	for _, f := range fields {
@@ -170,7 +170,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	e.parts[ev.Index] = p
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil {
-		e.unsaidOf(ev.Header, message)
+		e.reportMessageLosses(ev.Header, message)
 	}
 	switch ev.Part.(type) {
 	case *dragoman.Text, *dragoman.Refusal:
@@ -185,9 +185,9 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[ev.Index]
 	if p == nil || p.final != nil || p.begin.Kind() == codes.KindToolCall {
-		return dst // a call is written at its end, which has all of it
+		return dst // a call is written when it ends
 	}
-	if !p.grows(ev) {
+	if !p.appendDelta(ev) {
 		return dst
 	}
 	switch p.begin.Kind() {
@@ -195,14 +195,14 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 		return e.advance(dst, &e.texts)
 	case codes.KindReasoning:
 		return e.advance(dst, &e.thoughts)
-	default: // a call is written at its end
+	default: // other parts are written when they end
 		return dst
 	}
 }
 
-// grows takes a fragment. Thinking that is told as it is, and in summaries too,
-// is shown in the way that came first; summaries are set apart.
-func (p *outPart) grows(ev *dragoman.PartDelta) bool {
+// appendDelta appends a fragment. If thinking arrives both in full and as summaries, only the
+// form that came first is written. Summaries are separated by blank lines.
+func (p *outPart) appendDelta(ev *dragoman.PartDelta) bool {
 	begun := p.sent.Len()+len(p.waiting) > 0
 	if begun && (ev.Summary > 0) != (p.summary > 0) {
 		return false
@@ -216,8 +216,8 @@ func (p *outPart) grows(ev *dragoman.PartDelta) bool {
 	return true
 }
 
-// advance writes what came of the first part of a lane, and of those behind it
-// as far as the ones before them ended.
+// advance writes the pending text of the first part of a lane, and of later parts while the ones
+// before them have ended.
 func (e *streamEncoder) advance(dst []byte, l *lane) []byte {
 	for len(*l) > 0 {
 		p := (*l)[0]
@@ -230,7 +230,7 @@ func (e *streamEncoder) advance(dst []byte, l *lane) []byte {
 	return dst
 }
 
-// text writes what waits of a part's text.
+// text writes the pending text of a part.
 func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 	if len(p.waiting) == 0 {
 		return dst
@@ -238,16 +238,16 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 	text := string(p.waiting)
 	p.sent.Add(text)
 	p.waiting = p.waiting[:0]
-	thinks := p.begin.Kind() == codes.KindReasoning
-	apart := !thinks && e.spoke >= 0 && e.spoke != p.message
-	if !thinks {
-		e.spoke = p.message
+	reasoning := p.begin.Kind() == codes.KindReasoning
+	separate := !reasoning && e.lastText >= 0 && e.lastText != p.message
+	if !reasoning {
+		e.lastText = p.message
 	}
-	if apart { // as in a whole response
+	if separate { // as in a non-streamed response
 		text = blankLine + text
 	}
 	return e.message(dst, func(w *jsonwire.Writer) {
-		if thinks {
+		if reasoning {
 			w.StringField("content", "")
 			w.StringField("thinking", text)
 		} else {
@@ -256,7 +256,7 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 	})
 }
 
-// message writes a line; fill writes the members of its message.
+// message writes a line; fill writes the fields of its message.
 func (e *streamEncoder) message(dst []byte, fill func(w *jsonwire.Writer)) []byte {
 	w := &e.w
 	w.Buf = w.Buf[:0]
@@ -274,7 +274,7 @@ func (e *streamEncoder) message(dst []byte, fill func(w *jsonwire.Writer)) []byt
 	return ndjson.Append(dst, e.w.Buf)
 }
 
-// partEnd writes what the deltas left out: parts may come whole.
+// partEnd writes the content that the deltas did not contain. Parts may arrive without deltas.
 func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
 	p := e.parts[ev.Index]
 	if p == nil || p.final != nil {
@@ -292,17 +292,17 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		e.rest(p, part.Text)
 		return e.advance(dst, &e.texts), nil
 	case *dragoman.Reasoning:
-		e.unsaidOfThinking(part, at)
+		e.reportReasoningLosses(part, at)
 		e.rest(p, visible(part))
 		return e.advance(dst, &e.thoughts), nil
 	case *dragoman.ToolCall:
-		if !wirekit.Cut(part) { // it is written when it is known that calls may run
+		if !wirekit.Cut(part) { // written at the end of the response, if calls may run
 			e.whole++
 		}
 		return dst, nil
 	case *dragoman.Opaque:
 		if part.Dialect == name && part.Type == typeCall {
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a call that cannot be read is not passed on")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a malformed call is not forwarded")
 			return dst, nil
 		}
 	}
@@ -313,15 +313,15 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 	return e.message(dst, func(w *jsonwire.Writer) { content.write(w, "", at, e.rep) }), nil
 }
 
-// content reports what a part says that the wire has no place for.
+// content reports the losses of a part and returns its content.
 func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *messageContent {
 	var c messageContent
 	c.add(e.reg.View(), p, at, e.rep)
 	return &c
 }
 
-// rest makes what the deltas left out of a part's text wait. A text that does
-// not go on from what was sent cannot be taken back.
+// rest queues the text that the deltas of a part did not contain. Text that was sent cannot be
+// taken back if the final text does not continue it.
 func (e *streamEncoder) rest(p *outPart, full string) {
 	rest, ok := p.sent.Rest(full)
 	if ok && full != "" {
@@ -330,25 +330,25 @@ func (e *streamEncoder) rest(p *outPart, full string) {
 	switch {
 	case ok:
 		p.waiting = append(p.waiting, rest...)
-	case p.sent.Len() == 0: // nobody saw the fragments
+	case p.sent.Len() == 0: // no fragment was sent
 		p.waiting = append(p.waiting[:0], full...)
 	case p.begin.Kind() == codes.KindReasoning:
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "the final reasoning differs from the streamed reasoning; the client keeps the streamed one")
 	default:
 		p.waiting = p.waiting[:0]
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "the final text differs from the streamed text; the client keeps the streamed one")
 	}
 }
 
-// writeCalls writes the calls, whole (quirk C32), in the order in which the
-// model began them. One that never ended is none.
+// writeCalls writes the calls, each complete (quirk C32), in the order in which the model started
+// them. A call without an end is not written.
 func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
-	var t speech
+	var t assistantContent
 	m := dragoman.Message{Origin: e.first.Origin}
 	for _, p := range e.called {
 		if c, ok := p.final.(*dragoman.ToolCall); ok {
 			if c.Payload == codes.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
-				e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String()+"/arguments", "line ends between the tokens of arguments are written as blanks")
+				e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String()+"/arguments", "line breaks between the tokens of arguments are written as spaces")
 			}
 			t.addCall(&e.messageEncoder, c, placedPart{c, &m, p.at})
 		}
@@ -368,7 +368,7 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	e.closed = true
-	e.halted = halts(ev.Stop)
+	e.callsBlocked = blocksCalls(ev.Stop)
 	dst, err := e.writeCalls(e.leftovers(dst))
 	if err != nil {
 		return dst, err
@@ -393,15 +393,15 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	w.EndObject()
 	e.fields.Write(w, "")
 	resp.Extra = e.fields.Unwritten(resp.Extra, name)
-	e.tail(ev.Stop, ownAnswer(&resp), e.whole, e.first.Usage.Merge(ev.Usage), &resp)
+	e.tail(ev.Stop, ownResponse(&resp), e.whole, e.first.Usage.Merge(ev.Usage), &resp)
 	w.EndObject()
 	resp.ID, resp.Stop = cmp.Or(resp.ID, e.first.ID), ev.Stop
 	resp.ServiceTier = cmp.Or(resp.ServiceTier, e.first.ServiceTier)
-	e.unsaidResponse(&resp)
+	e.reportResponseLosses(&resp)
 	return ndjson.Append(dst, e.w.Buf), nil
 }
 
-// leftovers writes what waits of parts that never ended.
+// leftovers writes the pending text of parts that never ended.
 func (e *streamEncoder) leftovers(dst []byte) []byte {
 	for _, l := range []lane{e.thoughts, e.texts} {
 		for _, p := range l {
@@ -412,13 +412,13 @@ func (e *streamEncoder) leftovers(dst []byte) []byte {
 	return dst
 }
 
-// failure writes an error after the stream began. It is the end, and there is
-// only one (quirk J3).
+// failure writes an error after the stream began. It ends the stream; only one is written (quirk
+// J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed = true
 	dst = e.leftovers(dst)
 	if len(e.called) > 0 {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of an answer that failed are not shown")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of a failed response are not sent")
 	}
 	if raw := ownError(err); raw != nil {
 		e.w.Buf = append(e.w.Buf[:0], raw...)

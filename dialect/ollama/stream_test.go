@@ -16,23 +16,23 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/gen"
 )
 
-// aStream is what a server sends that thinks, speaks and calls two tools.
+// aStream is a stream with thinking, text and two calls.
 var aStream = line(`{"role":"assistant","content":"","thinking":"Use "}`) + line(`{"role":"assistant","content":"","thinking":"the tool."}`) +
 	line(`{"role":"assistant","content":"I "}`) + line(`{"role":"assistant","content":"look."}`) +
 	line(`{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}}]}`) +
 	line(`{"role":"assistant","content":"","tool_calls":[{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`) +
 	last(`,"done_reason":"stop","total_duration":5,"prompt_eval_count":170,"eval_count":40`)
 
-func TestQuirkC32_LinesOfJSONAreAStream(t *testing.T) {
+func TestQuirkC32_StreamOfJSONLines(t *testing.T) {
 	d := streamed(t, aStream)
 	lossless(t, d.rep)
-	whole, _ := decodeResponse(t, answer(`{"role":"assistant","content":"I look.","thinking":"Use the tool.","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`,
+	whole, _ := decodeResponse(t, wholeResponse(`{"role":"assistant","content":"I look.","thinking":"Use the tool.","tool_calls":[{"id":"call_1","function":{"index":0,"name":"f","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"g","arguments":{}}}]}`,
 		`,"done_reason":"stop","total_duration":5,"prompt_eval_count":170,"eval_count":40`))
 	whole.Native, whole.Output[0].Native = nil, nil
 	if diff := gen.Diff(whole, d.resp); diff != "" {
 		t.Errorf("whole and streamed differ:\n%s", diff)
 	}
-	// A call is announced when it comes and may run when the stream is done.
+	// A call starts when it arrives and ends when the stream is done.
 	var order []string
 	for _, ev := range d.events {
 		switch ev := ev.(type) {
@@ -60,7 +60,7 @@ func TestQuirkC32_LinesOfJSONAreAStream(t *testing.T) {
 	}
 }
 
-func TestQuirkC8_WhatIsNullOrEmptySaysNothing(t *testing.T) {
+func TestQuirkC8_NullAndEmptyFieldsAreIgnored(t *testing.T) {
 	for _, l := range []string{
 		`{}`, `{"message":null}`, `{"message":{}}`, `{"message":{"role":"","content":null,"thinking":null,"tool_calls":null,"images":null}}`,
 		`{"message":{"content":"","thinking":"","tool_calls":[],"images":[]},"done":null,"error":null,"done_reason":""}`, `{"message":{"tool_calls":[null]}}`, ``, `  `,
@@ -72,7 +72,7 @@ func TestQuirkC8_WhatIsNullOrEmptySaysNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC38_EverythingOfALineIsTaken(t *testing.T) {
+func TestQuirkC38_LineWithSeveralParts(t *testing.T) {
 	d := streamed(t, `{"message":{"tool_calls":[{"function":{"name":"f"}}],"images":["iVBORw0KGgo="],"content":"c","thinking":"t"},"done":true,"model":"m","created_at":"2026-11-15T10:00:00Z"}`)
 	kinds := ""
 	for _, p := range d.resp.Output[0].Parts {
@@ -83,7 +83,7 @@ func TestQuirkC38_EverythingOfALineIsTaken(t *testing.T) {
 	}
 }
 
-func TestQuirkC13_AStreamWithoutItsLastLineIsIncomplete(t *testing.T) {
+func TestQuirkC13_StreamWithoutLastLineIsIncomplete(t *testing.T) {
 	whole := aStream[:strings.LastIndex(strings.TrimSuffix(aStream, "\n"), "\n")+1]
 	for name, body := range map[string]string{"cut between lines": whole, "cut in a line": whole + `{"model":"m","done":tr`, "empty": "", "blank": "\n\n"} {
 		d := decodeStream(t, dialect.DecodeOptions{}, body)
@@ -101,7 +101,7 @@ func TestQuirkC13_AStreamWithoutItsLastLineIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestQuirkC14_AnErrorLineEndsTheStream(t *testing.T) {
+func TestQuirkC14_ErrorLineEndsTheStream(t *testing.T) {
 	body := line(`{"content":"half"}`) + line(`{"tool_calls":[{"function":{"name":"f"}}]}`) + `{"error":"an error was encountered while running the model"}` + "\n" + last("")
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
 	var e *dragoman.APIError
@@ -109,19 +109,19 @@ func TestQuirkC14_AnErrorLineEndsTheStream(t *testing.T) {
 		t.Errorf("%v, %v", d.feed, d.err)
 	}
 	problem(t, calls(d.resp)[0], codes.ProblemStopped)
-	// What follows an error is nobody's (quirk C12), and it is told once.
+	// Data after an error is ignored (quirk C12), and the error is written once.
 	lines, rep := written(t, dialect.EncodeOptions{}, d.events)
 	if len(lines) != 2 || lines[1] != `{"error":"an error was encountered while running the model"}` {
 		t.Errorf("%q", lines)
 	}
-	lost(t, rep, dragoman.Dropped, "/output", "not shown")
+	lost(t, rep, dragoman.Dropped, "/output", "not sent")
 	d = decodeStream(t, dialect.DecodeOptions{}, `{"error":""}`)
 	if !errors.As(d.err, &e) || e.Message == "" {
 		t.Error(d.err)
 	}
 }
 
-func TestQuirkC12_NothingCountsAfterTheEnd(t *testing.T) {
+func TestQuirkC12_DataAfterTheEndIsIgnored(t *testing.T) {
 	d := streamed(t, aStream+"\n"+line(`{"content":"late"}`)+"not JSON\n")
 	if d.resp.Text() != "I look." {
 		t.Error(d.resp.Text())
@@ -132,7 +132,7 @@ func TestQuirkC12_NothingCountsAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestQuirkC18_ALastLineNeedsNoEnd(t *testing.T) {
+func TestQuirkC18_LastLineWithoutLineBreak(t *testing.T) {
 	body := strings.ReplaceAll(strings.TrimSuffix(aStream, "\n"), "\n", "\r\n")
 	d := streamed(t, body)
 	out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events)
@@ -141,7 +141,7 @@ func TestQuirkC18_ALastLineNeedsNoEnd(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsNoneIsAnErrorWithItsPlace(t *testing.T) {
+func TestInvalidStreamErrorsHavePositions(t *testing.T) {
 	for body, want := range map[string]struct {
 		offset  int64
 		pointer string
@@ -164,13 +164,13 @@ func TestAStreamThatIsNoneIsAnErrorWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestQuirkC4_PartsAreBoundedOverLinesAndWithinOne(t *testing.T) {
+func TestQuirkC4_PartCountIsBounded(t *testing.T) {
 	call := `{"function":{"name":"f"}}`
 	for name, body := range map[string]string{
-		"calls of one line":  line(`{"tool_calls":[` + strings.Repeat(call+",", stream.MaxParts) + call + `]}`),
-		"calls of many":      strings.Repeat(line(`{"tool_calls":[`+call+`]}`), stream.MaxParts+1),
-		"images of one line": line(`{"images":[` + strings.Repeat(`"",`, stream.MaxParts) + `""]}`),
-		"thoughts":           strings.Repeat(line(`{"thinking":"a"}`)+line(`{"content":"b","tool_calls":[`+call+`]}`), stream.MaxParts),
+		"calls of one line":   line(`{"tool_calls":[` + strings.Repeat(call+",", stream.MaxParts) + call + `]}`),
+		"calls of many lines": strings.Repeat(line(`{"tool_calls":[`+call+`]}`), stream.MaxParts+1),
+		"images of one line":  line(`{"images":[` + strings.Repeat(`"",`, stream.MaxParts) + `""]}`),
+		"thinking":            strings.Repeat(line(`{"thinking":"a"}`)+line(`{"content":"b","tool_calls":[`+call+`]}`), stream.MaxParts),
 	} {
 		d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, body)
 		if !errors.Is(d.feed, dragoman.ErrTooLarge) {
@@ -179,7 +179,7 @@ func TestQuirkC4_PartsAreBoundedOverLinesAndWithinOne(t *testing.T) {
 	}
 }
 
-func TestQuirkC35_AStreamIsReadInLinearMemory(t *testing.T) {
+func TestQuirkC35_StreamMemoryIsLinear(t *testing.T) {
 	took := func(n int) uint64 {
 		body := strings.Repeat(line(`{"content":"12345678"}`), n)
 		var before, after runtime.MemStats
@@ -193,7 +193,7 @@ func TestQuirkC35_AStreamIsReadInLinearMemory(t *testing.T) {
 	}
 }
 
-func TestMembersThatALineHasAndTheModelHasNotAreToldOnce(t *testing.T) {
+func TestUnknownLineFieldsAreReportedOnce(t *testing.T) {
 	body := strings.Repeat(`{"model":"m","message":{"content":"x","y":1},"logprobs":[{"token":"x"}],"remote_host":"h"}`+"\n", 3) + last("")
 	d := streamed(t, body)
 	if len(d.rep.Losses) != 1 || d.resp.Output[0].Extra.Fields[0].Path != "/y" {
@@ -204,7 +204,7 @@ func TestMembersThatALineHasAndTheModelHasNotAreToldOnce(t *testing.T) {
 	}
 }
 
-func TestALineOfOursBeginsBehindTheEndOfTheOneBefore(t *testing.T) {
+func TestErrorLineStartsOnItsOwnLine(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{}, line(`{"content":"a"}`), strings.TrimSuffix(line(`{"content":"b"}`), "\n"))
 	lines, _ := written(t, dialect.EncodeOptions{}, d.events)
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], `{"error"`) {
@@ -212,8 +212,8 @@ func TestALineOfOursBeginsBehindTheEndOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// A guardrail that ends an answer in another way keeps its calls from running.
-func TestCallsAreNotWrittenBeforeAnEndAfterWhichNothingRuns(t *testing.T) {
+// A guardrail that changes the stop reason of a response blocks its calls.
+func TestCallsAreNotWrittenAfterForbiddingStopReason(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopError} {
 		evs := codectest.Bare(streamed(t, aStream).events)
 		evs[len(evs)-1].(*dragoman.ResponseEnd).Stop.Reason = reason
@@ -225,7 +225,7 @@ func TestCallsAreNotWrittenBeforeAnEndAfterWhichNothingRuns(t *testing.T) {
 	}
 }
 
-func TestTextsOfTwoMessagesAreSetApartAndPartsThatOverlapAreNotMixed(t *testing.T) {
+func TestOverlappingPartsAreNotMixed(t *testing.T) {
 	start := func(i, message int, p dragoman.Part) dragoman.Event {
 		return &dragoman.PartStart{Index: i, Message: message, Part: p, Header: &dragoman.Message{Role: dragoman.RoleAssistant}}
 	}
@@ -254,7 +254,7 @@ func TestTextsOfTwoMessagesAreSetApartAndPartsThatOverlapAreNotMixed(t *testing.
 	}
 }
 
-func TestAnEncoderThatIsNotToldTheEndSaysSo(t *testing.T) {
+func TestStreamWithoutEndEndsWithError(t *testing.T) {
 	lines, _ := written(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Kind: codes.KindText, Text: "a"}})
 	if len(lines) != 2 || !strings.Contains(lines[1], `"error"`) {
 		t.Errorf("%q", lines)

@@ -12,11 +12,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// The tool objects of Ollama look like those of Chat, with four differences:
-// there are no freeform tools and no strict flag, arguments are an object, a
-// call may have no id, and a result is a string beside bare base64 images.
+// The tool objects of Ollama look like those of OpenAI Chat, with four differences: there are no
+// freeform tools and no strict flag, arguments are an object, a call may have no id, and a result
+// is a string with a separate list of bare base64 images.
 
-// toolCodec reads and writes the tool objects of Ollama's own API.
+// toolCodec reads and writes the tool objects of the native Ollama API.
 type toolCodec struct{}
 
 var toolTraits = toolwire.Traits{
@@ -31,7 +31,7 @@ var (
 	_ toolwire.Shaper     = toolCodec{}
 )
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs are the codecs of a registry that the dialect composes itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
 // ToolCodec returns the codec of the dialect's tool objects, for a registry.
@@ -39,18 +39,18 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
-// toolTypes are the formats of definitions by their type.
+// toolTypes maps the type of a definition to its format.
 var toolTypes = map[string]dragoman.Format{"": toolformat.OllamaFunction, "function": toolformat.OllamaFunction}
 
 func (toolCodec) ToolFormat(obj json.RawMessage) dragoman.Format {
 	return toolTraits.FormatByType(jsonwire.Value{Raw: obj}, toolTypes)
 }
 
-// CallFormat returns the only format: calls have no type (quirk B35).
+// CallFormat returns the only call format: calls have no type (quirk B35).
 func (toolCodec) CallFormat(jsonwire.Value) dragoman.Format { return toolformat.OllamaToolCall }
 
-// RecognizeCall tells calls from those of Chat by their arguments, which are an
-// object, and by the type, which they do not have. Newer servers add an id.
+// RecognizeCall distinguishes calls from those of OpenAI Chat: the arguments are an object, and
+// there is no type. Newer servers add an id.
 func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	if o.Kinds["function"] == '{' && o.Type == "" && o.FunctionArguments == '{' {
 		return toolformat.OllamaToolCall
@@ -73,7 +73,7 @@ func (toolCodec) ResultObject(obj json.RawMessage) (json.RawMessage, *dragoman.E
 	return obj, nil
 }
 
-// functionTool is the form of every tool.
+// functionTool is the format of every tool.
 var functionTool = toolwire.FunctionTool{Dialect: name}
 
 func (toolCodec) ReadTool(_ toolwire.View, format dragoman.Format, obj json.RawMessage, _ extra.Path, _ *dragoman.Report) ([]dragoman.ToolSpec, error) {
@@ -95,7 +95,7 @@ func (toolCodec) WriteTool(v toolwire.View, w *jsonwire.Writer, _ dragoman.Forma
 	return functionTool.Write(v, toolCodec{}, w, s, name, at, rep)
 }
 
-// The fields that say what a call runs.
+// The fields that determine what a call runs.
 var (
 	callFields     = []string{"id", "type", "function"}
 	functionFields = []string{"name", "arguments"}
@@ -108,7 +108,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 		switch cr.Field(callFields, &seen, "", key) {
 		case "id":
 			c.ID = toolwire.ReadID(rd)
-		case "type": // clients of another API write one (quirk B35)
+		case "type": // clients of other APIs write one (quirk B35)
 			extra.Add(&c.Extra, cr.Dialect, "", []byte("type"), rd.Raw())
 		case "function":
 			if cr.Object("", "function") {
@@ -177,7 +177,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	} else {
 		texts, _ := toolwire.TextParts(res)
 		toolwire.ReportErrorFlag(res, at, rep)
-		unsaidOfTexts(res.Content, at, rep)
+		reportTextPartLosses(res.Content, at, rep)
 		content := messageContent{texts: texts}
 		for i, p := range res.Content {
 			if k := p.Kind(); k != codes.KindText && k != codes.KindData {
@@ -191,18 +191,18 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	}
 	w.StringFieldIf("tool_call_id", id)
 	if res.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches automatically")
 	}
 	extra.Write(w, res.Extra, d, "")
 	w.EndObject()
 	return nil
 }
 
-// unsaidOfTexts reports what the texts of a result say beside their words.
-func unsaidOfTexts(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
+// reportTextPartLosses reports the losses of the text parts of a result.
+func reportTextPartLosses(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
 	for i, p := range parts {
 		if t, ok := p.(*dragoman.Text); ok {
-			unsaidOfText(t, at.Elem("content", i), rep)
+			reportTextLosses(t, at.Elem("content", i), rep)
 		}
 	}
 }

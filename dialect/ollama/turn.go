@@ -2,21 +2,19 @@ package ollama
 
 import dragoman "github.com/dragoman-go/dragoman"
 
-// turn holds the calls of the latest assistant turn that wait for their
-// results, which pair with those and no others (quirk B12). A result names its
-// call by id, else by the tool's name, else by nothing but its place in the
-// order (quirk D15).
+// turn holds the calls of the latest assistant turn that wait for results. Results only match
+// these calls (quirk B12). A result identifies its call by id, otherwise by tool name, otherwise
+// by order (quirk D15).
 type turn struct {
 	byID map[string][]*waiting
-	// bare are the calls without an id, all are those with one too: who could
-	// name an id and does not, does not mean a call that has one, as long as
-	// there is another.
+	// bare holds the calls without an id; all also holds those with one. A result without an id
+	// matches a call without an id first, because its sender could have named the id.
 	bare, all queues
-	// answered: a message came that is none of the turn's.
+	// answered is set after a message that is not part of the turn.
 	answered bool
 }
 
-// queues are calls in order, all of them and those of each tool.
+// queues holds calls in order: all of them, and those of each tool.
 type queues struct {
 	order  []*waiting
 	byName map[toolName][]*waiting
@@ -24,16 +22,16 @@ type queues struct {
 
 type toolName struct{ namespace, name string }
 
-// waiting is a call and the id it has on the wire, empty where it has none.
+// waiting is a call with its wire id, which may be empty.
 type waiting struct {
 	part *dragoman.ToolCall
 	id   string
 	done bool
 }
 
-// speaks takes note of who speaks next: calls behind another's words begin a
-// new turn.
-func (t *turn) speaks(role dragoman.Role) {
+// observe records the role of the next message. Assistant messages after another role start a new
+// turn.
+func (t *turn) observe(role dragoman.Role) {
 	switch {
 	case role != dragoman.RoleAssistant:
 		t.answered = true
@@ -64,9 +62,9 @@ func (q *queues) add(w *waiting) {
 	q.byName[n] = append(q.byName[n], w)
 }
 
-// pair finds the call that a result answers and takes it; nil where there is
-// none. An id that a call has beats everything; one that no call has may be
-// that of a call without an id, which its sender gave one.
+// pair finds the call that a result belongs to and takes it; nil if there is none. A matching id
+// has priority. An unknown id may belong to a call without one, if the sender of the result
+// generated the id.
 func (t *turn) pair(id string, tool toolName) *waiting {
 	if id != "" {
 		if w := first(t.byID, id); w != nil {
@@ -80,7 +78,7 @@ func (t *turn) pair(id string, tool toolName) *waiting {
 	return t.all.take(tool)
 }
 
-// take takes the oldest open call of a tool, or of any where it has no name.
+// take takes the oldest open call of a tool, or of any tool if the name is empty.
 func (q *queues) take(tool toolName) *waiting {
 	if tool.name != "" {
 		return first(q.byName, tool)
@@ -97,7 +95,7 @@ func first[K comparable](queues map[K][]*waiting, key K) *waiting {
 	return done(q)
 }
 
-// open drops the calls at the head of a queue that were answered.
+// open drops the answered calls at the head of a queue.
 func open(q []*waiting) []*waiting {
 	for len(q) > 0 && q[0].done {
 		q = q[1:]

@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readUsage reads a member of an answer that counts something; false means that
-// it is none. Counters that are zero are left out by the server: what is absent
-// is unknown. Durations are kept, in nanoseconds as they come.
+// readUsage reads a usage field of a response and reports whether key is one. The server omits
+// counters that are zero, so an absent count is unknown. Durations are kept in nanoseconds.
 func readUsage(r *jsonwire.Reader, key []byte, u *dragoman.Usage, rep *dragoman.Report) bool {
 	switch string(key) {
 	case "prompt_eval_count":
@@ -40,10 +39,10 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	count("prompt_eval_cached_count", u.CacheRead)
 	count("eval_count", u.Output)
 	if u.CacheWrite.Known {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "Ollama does not count what is written to a cache")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "Ollama does not report tokens written to a cache")
 	}
 	if u.Reasoning.Known {
-		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "Ollama does not count thinking apart")
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "Ollama does not report thinking tokens separately")
 	}
 	extra.ReportEcho(rep, u.Extra, name, extra.At("/usage"))
 }

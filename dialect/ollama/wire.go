@@ -11,12 +11,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// Wire describes the API: paths, headers, framing, and the places of its messages.
+// Wire describes the API: paths, headers, framing, and the location of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt describes where a request holds its messages.
 var messagesAt = wirekit.Conversation{Field: "messages", Continues: func(req *dragoman.Request) bool {
-	return req.Native.Current(name, req.Fingerprint) // it loads the model
+	return req.Native.Current(name, req.Fingerprint) // a request without messages loads the model
 }}
 
 // version is the version of Ollama whose API is served. Clients compare it: an editor may
@@ -86,7 +86,7 @@ func completeBase(s string) string {
 	}
 	name = strings.Trim(name, "[]")
 	switch {
-	case name == "" || name == "0.0.0.0" || name == "::": // where it listens, not where it is
+	case name == "" || name == "0.0.0.0" || name == "::": // a listen address; connect to the local host
 		name = "127.0.0.1"
 	case strings.Contains(name, ":"):
 		name = "[" + name + "]"
@@ -158,7 +158,7 @@ func detailsOf(m wire.Model) details {
 	return details{Format: m.Owner, Family: m.Owner, Families: []string{m.Owner}, Size: "0B", Quantization: "none"}
 }
 
-// capabilities returns the capabilities of a model in Ollama's words. An unknown model has
+// capabilities returns the capabilities of a model in Ollama's terms. An unknown model has
 // all of them, because clients hide what is not listed.
 func capabilities(m wire.Model) []string {
 	out := []string{"completion"}
@@ -204,7 +204,7 @@ func showModel(m wire.Model) any {
 	}
 }
 
-// sameModel returns the other spellings of a name: servers ignore case, and the tag "latest"
+// sameModel returns the other forms of a name: servers ignore case, and the tag "latest"
 // is the default.
 func sameModel(model string) []string {
 	plain := strings.TrimSuffix(strings.ToLower(model), defaultTag)

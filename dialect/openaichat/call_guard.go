@@ -13,10 +13,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// callGuard changes responses that a proxy passes through. A choice with a call whose
-// arguments are not valid JSON gets the finish reason content_filter, as in
-// [Codec.EncodeResponse] (quirk B9). Nothing else changes. The input of a custom tool is
-// text and never invalid.
+// callGuard changes responses that a proxy passes through. A choice with a call whose arguments
+// are not valid JSON gets the finish reason content_filter, as in [Codec.EncodeResponse] (quirk
+// B9). Nothing else changes. The input of a custom tool is text and never invalid.
 //
 // A guard serves one response: call Response, or call Pass for the events of a stream and then
 // Close. A stream without calls is not parsed. It is not safe for concurrent use.

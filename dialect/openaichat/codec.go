@@ -1,13 +1,13 @@
-// Package openaichat is the wire language of OpenAI Chat Completions and of the
-// many servers that speak it with an accent.
+// Package openaichat implements the wire dialect of OpenAI Chat Completions, including the
+// variations of the many compatible servers.
 //
 //	codec := openaichat.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// send enc.Body, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// What one server needs and another rejects is never guessed from names: it is
-// data in [targets.Capabilities].
+// Differences between servers are never guessed from names. They are data in
+// [targets.Capabilities].
 package openaichat
 
 import (
@@ -50,7 +50,7 @@ func (Codec) Limits() targets.Limits {
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",
-			"a user message with the media of tool results moves behind results that are appended to the same batch",
+			"a user message with the media of tool results moves after results that are appended to the same batch",
 		},
 	}
 }

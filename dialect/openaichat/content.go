@@ -5,9 +5,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether the data of a stream's event carries something of the answer.
-// A chunk that only begins it, that repeats the role or an empty text, or that has neither
-// a choice nor usage is a heartbeat. What cannot be read counts as content.
+// hasContent reports whether the data of a stream event carries part of the response. A chunk
+// that only starts the response, repeats the role or an empty text, or has neither a choice nor
+// usage is a heartbeat. Data that cannot be parsed counts as content.
 func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()
@@ -39,7 +39,7 @@ func hasContent(data []byte) bool {
 	return content || usage && !choices || r.End() != nil
 }
 
-// choiceHasContent consumes a choice.
+// choiceHasContent consumes a choice and reports whether it has content.
 func choiceHasContent(r *jsonwire.Reader) (content bool) {
 	if r.Kind() != '{' {
 		r.Skip()

@@ -12,8 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readPart reads one content part of a Chat message. A type it does not
-// know is opaque.
+// readPart reads one content part of a Chat message. A part of an unknown type is opaque.
 func readPart(raw json.RawMessage) dragoman.Part {
 	const d = dialectname.OpenAIChat
 	typ := toolwire.TypeOf(raw)
@@ -25,7 +24,7 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	case "refusal":
 		part = toolwire.ReadRefusal(rd, d)
 	case "image_url", "input_audio", "file", "video_url":
-		// One without content is nothing we know, and goes back as it came.
+		// Media without content is kept as an opaque part, so that it is sent back unchanged.
 		if m := readMedia(rd, typ); !toolwire.EmptyMedia(m) {
 			part = m
 		}
@@ -48,7 +47,7 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 		case "type":
 			rd.Skip()
 		case typ:
-			if rd.Kind() == '"' { // Mistral writes the URL, or the sound, itself
+			if rd.Kind() == '"' { // Mistral writes the URL or the audio data directly
 				if s := rd.String(); typ == "input_audio" {
 					m.Base64 = s
 				} else {
@@ -72,7 +71,7 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 				case "file_data":
 					if s := rd.String(); strings.Contains(s, ":") {
 						toolwire.SplitDataURI(m, s)
-					} else { // base64 without the data: around it
+					} else { // bare base64
 						m.Base64 = s
 					}
 				case "file_id":
@@ -90,10 +89,9 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	return m
 }
 
-// contentString returns the text of content that one string says as well as a
-// list of parts would, which is what compatible servers want (quirk D34). What
-// the string cannot say and the target would not take is reported at the place
-// of the one part.
+// contentString returns the text of content that can be written as one string, which compatible
+// servers prefer over a list of parts (quirk D34). It reports the properties of the part that the
+// string cannot express and the target would not accept.
 func contentString(v toolwire.View, parts []dragoman.Part, at extra.Path, rep *dragoman.Report) (string, bool) {
 	if len(parts) != 1 {
 		return "", false
@@ -103,15 +101,15 @@ func contentString(v toolwire.View, parts []dragoman.Part, at extra.Path, rep *d
 		return "", false
 	}
 	if t.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches automatically")
 	}
 	extra.ReportState(rep, t.Signature, at)
 	extra.Report(rep, t.Extra, dialectname.OpenAIChat, at)
 	return t.Text, true
 }
 
-// writePart writes a part as content of a Chat message. It reports what
-// the target cannot carry and returns false when nothing was written.
+// writePart writes a part as content of a Chat message. It reports losses, and returns false if
+// nothing was written.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra.Path, rep *dragoman.Report) bool {
 	const d = dialectname.OpenAIChat
 	switch p := part.(type) {
@@ -133,12 +131,12 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 		return writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Chat message", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Chat message", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Chat message cannot contain %s part", extra.A(part.Kind()))
 		return false
 	}
 	return true
@@ -146,7 +144,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, at extra
 
 func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
 	const d = dialectname.OpenAIChat
-	if toolwire.IsDataURI(m.Base64) { // a whole URI where its content belongs
+	if toolwire.IsDataURI(m.Base64) { // a whole data URI in the base64 field
 		m = toolwire.SettledMedia(m)
 	}
 	typ := ""
@@ -164,19 +162,19 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	switch {
 	case toolwire.EmptyMedia(m):
 		text = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no content; it is replaced with a text note", m.Media)
 	case m.Text != "":
 		text = m.Text
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document is written as text")
 	case !v.Caps().TakesMedia(m.Media):
 		text = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", m.Media)
 	case typ == "file" && m.URL != "":
 		text = toolwire.Placeholder(m)
-		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "a file by URL has no place in Chat; only its URL is written")
+		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "Chat does not accept files by URL; only the URL is written, as text")
 	case typ == "image_url" && m.FileID != "", typ == "input_audio" && m.Base64 == "":
 		text = toolwire.Placeholder(m)
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s given by reference cannot be sent in Chat", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat does not accept %s input by reference; it is replaced with a text note", m.Media)
 	}
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")
@@ -201,18 +199,18 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 		w.BeginObject()
 		switch typ {
 		case "image_url", "video_url":
-			if m.Base64 != "" && m.MIME == "" { // a type is not ours to guess, but a URI has one
+			if m.Base64 != "" && m.MIME == "" { // do not guess the type, but a data URI needs one
 				typed := *m
 				typed.MIME = "application/octet-stream"
 				m = &typed
-				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
+				rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "content type %s is generated, because the %s has no type", m.MIME, m.Media)
 			}
 			w.StringField("url", toolwire.DataURI(m))
 			w.StringFieldIf("detail", m.Detail)
 		case "input_audio":
 			w.StringField("data", m.Base64)
 			if m.MIME == "" {
-				rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the wire wants the format of a sound, and the audio has no content type")
+				rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "Chat requires an audio format, but the audio has no content type")
 			} else {
 				w.StringField("format", audioFormat(m.MIME))
 			}
@@ -244,8 +242,8 @@ func audioFormat(mime string) string {
 	}
 }
 
-// readCache reads OpenAI's cache breakpoint, and that of compatible servers,
-// whose spelling is kept.
+// readCache reads the cache breakpoint of OpenAI, or that of compatible servers, whose original
+// form is kept.
 func readCache(rd *jsonwire.Reader, key []byte, hint **dragoman.CacheHint, e **dragoman.Extra) bool {
 	if string(key) != "cache_control" {
 		return toolwire.ReadBreakpoint(rd, key, hint, e)

@@ -33,16 +33,16 @@ func TestPartsRoundTrip(t *testing.T) {
 	)
 }
 
-func TestPartsThatChatCannotCarryBecomeNotes(t *testing.T) {
+func TestUnsupportedPartsBecomeNotes(t *testing.T) {
 	png := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "iVBORw0="}
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a file by URL", Part: &dragoman.Media{Media: codes.MediaFile, URL: "https://x/a.pdf"}, Want: `{"type":"text","text":"[file https://x/a.pdf not shown]"}`, Severity: dragoman.Serious},
-		{Name: "an image by id", Part: &dragoman.Media{Media: codes.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
-		{Name: "sound by URL", Part: &dragoman.Media{Media: codes.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
-		{Name: "a text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
-		{Name: "an image for a blind model", Part: png, Caps: targets.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
-		{Name: "mp3 by its other name", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
-		{Name: "a breakpoint if the model takes one", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: targets.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
+		{Name: "file by URL", Part: &dragoman.Media{Media: codes.MediaFile, URL: "https://x/a.pdf"}, Want: `{"type":"text","text":"[file https://x/a.pdf not shown]"}`, Severity: dragoman.Serious},
+		{Name: "image by id", Part: &dragoman.Media{Media: codes.MediaImage, FileID: "f"}, Want: `{"type":"text","text":"[image f not shown]"}`, Severity: dragoman.Serious},
+		{Name: "audio by URL", Part: &dragoman.Media{Media: codes.MediaAudio, URL: "https://x/a.wav", Name: "a.wav"}, Want: `{"type":"text","text":"[audio a.wav not shown]"}`, Severity: dragoman.Serious},
+		{Name: "text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "image for a model without vision", Part: png, Caps: targets.Capabilities{NoImages: true}, Want: `{"type":"text","text":"[image not shown]"}`, Severity: dragoman.Serious},
+		{Name: "mp3 as audio/mpeg", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/mpeg", Base64: "AA=="}, Want: `{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`, Severity: -1},
+		{Name: "cache breakpoint", Part: &dragoman.Text{Text: "x", Cache: &dragoman.CacheHint{TTL: "1h"}}, Caps: targets.Capabilities{CacheBreakpoints: true}, Want: `{"type":"text","text":"x","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}`, Severity: dragoman.Info},
 	})
 	parts.Drops(t, &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
 }
@@ -50,6 +50,6 @@ func TestPartsThatChatCannotCarryBecomeNotes(t *testing.T) {
 func TestPartsReadCacheBreakpoints(t *testing.T) {
 	for _, part := range []string{`{"type":"text","text":"x",`, `{"type":"image_url","image_url":{"url":"https://x"},`} {
 		parts.ReadsCache(t, part, `"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}`, true, false)
-		parts.ReadsCache(t, part, `"cache_control":{"type":"ephemeral","ttl":"12h"}`, true, true) // of a compatible server
+		parts.ReadsCache(t, part, `"cache_control":{"type":"ephemeral","ttl":"12h"}`, true, true) // from a compatible server
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. Compatible servers write the code as
-// a number, the error as a bare string, or leave the envelope out.
+// DecodeError implements [dialect.Codec]. Compatible servers send the code as a number, the error
+// as a bare string, or no envelope.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	e.Class = classOf(e)
@@ -38,11 +38,11 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 			readErrorObject(r, e)
 			continue
 		}
-		readErrorMember(r, string(key), e)
+		readErrorField(r, string(key), e)
 	}
 }
 
-// errorEnvelope puts an error object where clients look for it.
+// errorEnvelope wraps an error object in the field that clients read.
 func errorEnvelope(raw []byte) []byte {
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -51,21 +51,21 @@ func errorEnvelope(raw []byte) []byte {
 	return w.Buf
 }
 
-// readErrorObject reads the value of an "error" member: an object or a string.
+// readErrorObject reads the value of an "error" field: an object or a string.
 func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	switch r.Kind() {
 	case '"':
 		e.Message = r.String()
 	case '{':
 		for key := range r.Object() {
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	default:
 		r.Skip()
 	}
 }
 
-func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
+func readErrorField(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	switch key {
 	case "message", "detail":
 		if s := wirekit.Text(r, ""); e.Message == "" {
@@ -119,7 +119,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorTimeout
 	case "server_error", "api_error":
 		if e.Status >= 400 && e.Status < 500 {
-			break // Ollama's one word for whatever went wrong
+			break // Ollama uses this type for every error
 		}
 		return dragoman.ErrorServer
 	case "overloaded_error":
@@ -153,23 +153,23 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	w.BeginObject()
 	w.Key("error")
 	var rep dragoman.Report
-	said := writeErrorObject(&w, e)
+	written := writeErrorObject(&w, e)
 	w.EndObject()
-	said.Status = status
-	wirekit.ReportError(&rep, e, said, "")
+	written.Status = status
+	wirekit.ReportError(&rep, e, written, "")
 	return status, w.Buf, rep
 }
 
 func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSaid {
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	wirekit.WriteOpenAIError(w, e, typ, code)
 	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
 }
 
-// wordsOf are OpenAI's type and code for an error: its own where it has them and
-// they tell its class, else those of its class. Words of another API never leak
+// errorTypeAndCode returns the OpenAI type and code of an error: the native ones if they match
+// its class, otherwise those of its class. Types and codes of another API are never written
 // (quirk J3).
-func wordsOf(e *dragoman.APIError) (typ, code string) {
+func errorTypeAndCode(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) && classOf(e) == e.Class {
 		return orElse(e.Type, typ), e.Code
@@ -184,13 +184,14 @@ func orElse(s, other string) string {
 	return s
 }
 
-// ownError is an error as it came from this dialect; nil for one of another.
+// ownError returns an error that came from this dialect as its original bytes; nil for other
+// errors.
 func ownError(e *dragoman.APIError) []byte {
 	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
 	return own.JSON(e)
 }
 
-// enveloped reports whether raw is an object that holds an error as an object.
+// enveloped reports whether raw is an object whose error field is an object.
 func enveloped(raw []byte) (found bool) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 )
 
-func TestAnErrorThatOllamaCallsAnAPIErrorIsOfItsStatus(t *testing.T) {
+func TestOllamaAPIErrorIsClassifiedByStatus(t *testing.T) {
 	body := []byte(`{"error":{"message":"model \"x\" not found, try pulling it first","type":"api_error","param":null,"code":null}}`)
 	for status, want := range map[int]dragoman.ErrorClass{404: dragoman.ErrorNotFound, 400: dragoman.ErrorBadRequest, 429: dragoman.ErrorRateLimit, 500: dragoman.ErrorServer, 0: dragoman.ErrorServer} {
 		if got := (openaichat.Codec{}).DecodeError(status, nil, body); got.Class != want {

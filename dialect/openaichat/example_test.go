@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 )
 
-// A client encodes a request, and decodes the answer with the registry that
-// came with it: names that the wire does not allow are aliased on the way out
-// and restored on the way in.
+// A client encodes a request and decodes the response with the registry that the encoder
+// returned. Names that the wire does not allow are aliased in the request and restored in the
+// response.
 func Example() {
 	codec := openaichat.Codec{}
 	enc, err := codec.EncodeRequest(&dragoman.Request{
@@ -40,15 +40,15 @@ func Example() {
 	for _, c := range resp.ToolCalls() {
 		fmt.Println(c.ID, c.Name, c.Arguments)
 	}
-	fmt.Println(resp.Stop.Reason) // the server said "stop"
+	fmt.Println(resp.Stop.Reason) // the server sent "stop"
 	// Output:
 	// renamed (info) /tools/0: tool "weather.now" written as "weather_now_07bafeeb"
 	// call_1 weather.now {"city":"Oslo"}
 	// tool_calls
 }
 
-// A server does the same from the other end: it decodes a request and encodes
-// what a model of any other kind answered.
+// A server does the reverse: it decodes a request, and encodes the response of a model of any
+// provider.
 func ExampleCodec_EncodeResponse() {
 	codec := openaichat.Codec{}
 	req, _, err := codec.DecodeRequest([]byte(`{"model":"fast","messages":[{"role":"user","content":"hi"}]}`), dialect.DecodeOptions{})
@@ -70,10 +70,9 @@ func ExampleCodec_EncodeResponse() {
 	// {"id":"r1","object":"chat.completion","created":0,"model":"fast","choices":[{"index":0,"message":{"role":"assistant","content":"hello","refusal":null},"finish_reason":"stop","logprobs":null}]}
 }
 
-// Bytes may be fed as they come. A call is complete with its PartEnd, and with
-// nothing before that.
+// Bytes may be fed in chunks of any size. A call is complete when its PartEnd arrives.
 func ExampleCodec_NewStreamDecoder() {
-	pieces := []string{
+	chunks := []string{
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"ping\",\"argu",
 		"ments\":\"{}\"}}]}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_re",
 		"ason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n",
@@ -89,7 +88,7 @@ func ExampleCodec_NewStreamDecoder() {
 		return nil
 	}
 	d := openaichat.Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
-	for _, p := range pieces {
+	for _, p := range chunks {
 		if err := d.Feed([]byte(p), show); err != nil {
 			fmt.Println(err)
 			return
@@ -103,7 +102,7 @@ func ExampleCodec_NewStreamDecoder() {
 	// stop: tool_calls
 }
 
-// Events of any origin become a stream that Chat clients read.
+// Events of any dialect become a stream for Chat clients.
 func ExampleCodec_NewStreamEncoder() {
 	e := openaichat.Codec{}.NewStreamEncoder(dialect.EncodeOptions{Model: "fast", Seed: "turn-1"})
 	var out []byte

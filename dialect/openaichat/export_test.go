@@ -1,5 +1,5 @@
 package openaichat
 
-// Names for the tests of the package.
+// Internal names for external tests.
 
 var LegacyFunctions = legacyFunctions

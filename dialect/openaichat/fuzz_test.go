@@ -21,7 +21,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if req, _ := codectest.AnyRequest(t, codec, body); req != nil && req.Native == nil && codectest.Untold(codec, body) {
-			t.Fatal("a request that is not passed on")
+			t.Fatal("the native request is lost")
 		}
 	})
 }
@@ -62,7 +62,7 @@ func FuzzDecodeError(f *testing.F) {
 		f.Add(i*100-100, []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		own := codec.DecodeError(status, nil, body).Native != nil // else it may be of another vendor's, and has a status of ours
+		own := codec.DecodeError(status, nil, body).Native != nil // otherwise it may come from another vendor and get one of our statuses
 		if code := codectest.AnyError(t, codec, status, body, "choices"); own && status >= 400 && status <= 599 && code != status {
 			t.Fatalf("status %d became %d", status, code)
 		}

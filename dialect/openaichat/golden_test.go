@@ -13,14 +13,13 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestGolden reads what a client or a server sent, and writes it anew.
+// TestGolden decodes the input of a client or a server, and encodes it again.
 //
-// Each file names the rule it pins, and holds one input: request.json,
-// response.json or stream.sse (a line is an event's data). The other sections
-// are made from it: canonical (stored JSON, or one event per line), rebuilt
-// (the wire form made from the canonical one alone) and losses of both ways.
-// Whatever the input, unchanged it must go out byte for byte, unless it is
-// reported why an answer does not.
+// Each file names the rule that it pins and has one input: request.json, response.json or
+// stream.sse (each line is the data of an event). The other sections are generated: canonical
+// (stored JSON, or one event per line), rebuilt (the wire form of the canonical value alone), and
+// the losses of both directions. Unchanged input must be encoded to the same bytes, unless a loss
+// reports why a response is not.
 func TestGolden(t *testing.T) {
 	codectest.Golden(t, func(t *testing.T, in txtar.File) (out []txtar.File) {
 		add := func(name, text string) { out = append(out, codectest.Section(name, text)) }
@@ -32,7 +31,7 @@ func TestGolden(t *testing.T) {
 		case "stream.sse":
 			goldenStream(t, in.Data, add)
 		default:
-			t.Fatalf("%s is no input", in.Name)
+			t.Fatalf("%s is not a known input", in.Name)
 		}
 		return out
 	})
@@ -45,14 +44,14 @@ func goldenRequest(t *testing.T, body []byte, add func(name, text string)) {
 	}
 	same, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil || !bytes.Equal(same.Body, body) {
-		t.Errorf("unchanged it went out as\n%s\n%v", same.Body, err)
+		t.Errorf("the unchanged request was encoded as\n%s\n%v", same.Body, err)
 	}
 	plain, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{NoNative: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range plain.Tools {
-		plain.Tools[i].Source = nil // its bytes are the input's
+		plain.Tools[i].Source = nil // it contains the bytes of the input
 	}
 	add("canonical", codectest.Indented(t, plain, " "))
 	enc, err := codec.EncodeRequest(plain, dialect.EncodeOptions{})
@@ -70,9 +69,9 @@ func goldenResponse(t *testing.T, body []byte, add func(name, text string)) {
 		t.Fatal(err)
 	}
 	same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
-	anew := strings.Contains(both(rep, dragoman.Report{}), "native form is not kept")
-	if err != nil || bytes.Equal(same.Body, body) == anew {
-		t.Errorf("unchanged it went out as\n%s\n%v", same.Body, err)
+	reencoded := strings.Contains(both(rep, dragoman.Report{}), "native form is not kept")
+	if err != nil || bytes.Equal(same.Body, body) == reencoded {
+		t.Errorf("the unchanged response was encoded as\n%s\n%v", same.Body, err)
 	}
 	plain, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 var codec openaichat.Codec
 
-// checked is the codec, whose errors fail the test.
+// checked is the codec; its errors fail the test.
 var checked = codectest.Codec{Codec: codec}
 
 var (
@@ -31,7 +31,7 @@ var (
 	lossless       = codectest.Lossless
 )
 
-// message decodes a response with one choice of this message.
+// message decodes a response with one choice that has the given message.
 func message(t testing.TB, msg, finish string) (*dragoman.Response, dragoman.Report) {
 	t.Helper()
 	return decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":`+msg+`,"finish_reason":`+finish+`}]}`)
@@ -40,7 +40,7 @@ func message(t testing.TB, msg, finish string) (*dragoman.Response, dragoman.Rep
 func object(t testing.TB, b []byte) map[string]json.RawMessage {
 	t.Helper()
 	if err := jsonwire.Check(b); err != nil {
-		t.Fatalf("unsound JSON: %v\n%s", err, b)
+		t.Fatalf("invalid JSON: %v\n%s", err, b)
 	}
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(b, &m); err != nil {
@@ -49,7 +49,7 @@ func object(t testing.TB, b []byte) map[string]json.RawMessage {
 	return m
 }
 
-// messages encodes a conversation and returns the elements of its list.
+// messages encodes a conversation and returns the elements of the messages list.
 func messages(t testing.TB, target targets.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
 	t.Helper()
 	m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{Target: target})
@@ -58,7 +58,7 @@ func messages(t testing.TB, target targets.Target, ms ...dragoman.Message) ([]st
 
 func caps(c targets.Capabilities) targets.Target { return targets.Target{Caps: c} }
 
-// sse frames chunks; a chunk that is no object stands as it is.
+// sse frames chunks as events.
 func sse(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range chunks {
@@ -67,7 +67,7 @@ func sse(chunks ...string) string {
 	return b.String()
 }
 
-// deltas are chunks of choice 0.
+// deltas returns chunks of choice 0.
 func deltas(ds ...string) []string {
 	out := make([]string, len(ds))
 	for i, d := range ds {
@@ -98,17 +98,17 @@ type decoded struct {
 	events []dragoman.Event
 	resp   *dragoman.Response
 	rep    dragoman.Report
-	err    error // the collector's
-	feed   error // the decoder's
+	err    error // from the collector
+	feed   error // from the decoder
 }
 
-// decodeStream feeds pieces and collects. It checks what every decoder
-// promises about the order of events.
-func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decoded {
+// decodeStream feeds chunks and collects the response. It checks the order of events, which every
+// decoder guarantees.
+func decodeStream(t testing.TB, o dialect.DecodeOptions, chunks ...string) decoded {
 	t.Helper()
 	var out decoded
-	raw := make([][]byte, len(pieces))
-	for i, p := range pieces {
+	raw := make([][]byte, len(chunks))
+	for i, p := range chunks {
 		raw[i] = []byte(p)
 	}
 	out.events, out.rep, out.feed = codectest.DecodeStream(codec, o, raw...)
@@ -126,7 +126,7 @@ func streamed(t testing.TB, body string) *dragoman.Response {
 	return d.resp
 }
 
-// checkOrder checks what every decoder promises of its events, and this one.
+// checkOrder checks the guarantees of every decoder, and those of this one.
 func checkOrder(t testing.TB, evs []dragoman.Event) {
 	t.Helper()
 	if err := codectest.Order(evs); err != nil {
@@ -137,7 +137,7 @@ func checkOrder(t testing.TB, evs []dragoman.Event) {
 	}
 }
 
-// encodeStream writes events; every chunk is checked to be sound.
+// encodeStream encodes events and checks that every chunk is valid.
 func encodeStream(t testing.TB, o dialect.EncodeOptions, events []dragoman.Event) (string, dragoman.Report) {
 	t.Helper()
 	out, rep := codectest.EncodeStream(t, codec, o, events)
@@ -158,7 +158,7 @@ func chunksOf(t testing.TB, body string) []string {
 	return out
 }
 
-// sameCalls compares what a loop needs of calls: id, name, payload, arguments.
+// sameCalls compares id, name, payload and arguments of calls.
 func sameCalls(t testing.TB, got []dragoman.ToolCall, want ...dragoman.ToolCall) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -14,7 +14,7 @@ import (
 
 const aCall = `{"id":"a","type":"function","function":{"name":"rm","arguments":"{}"}}`
 
-// mustNotRun checks that a response has calls and none that may run.
+// mustNotRun checks that a response has calls and that none may run.
 func mustNotRun(t *testing.T, resp *dragoman.Response) {
 	t.Helper()
 	n := 0
@@ -47,7 +47,7 @@ func encodeResponse(t *testing.T, resp *dragoman.Response, o dialect.EncodeOptio
 	return string(enc.Body), enc.Report
 }
 
-func TestAnErrorBesideChoicesLeavesNoCallRunnable(t *testing.T) {
+func TestErrorWithChoicesBlocksCalls(t *testing.T) {
 	choices := `"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"tool_calls"},` +
 		`{"index":1,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"stop"}]`
 	for name, body := range map[string]string{
@@ -62,7 +62,7 @@ func TestAnErrorBesideChoicesLeavesNoCallRunnable(t *testing.T) {
 			}
 			out, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
 			if again, _ := decodeResponse(t, out); again.Error == nil || len(again.ToolCalls()) > 0 {
-				t.Errorf("what failed is passed on as %s", out)
+				t.Errorf("the failed response is encoded as %s", out)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestAnErrorBesideChoicesLeavesNoCallRunnable(t *testing.T) {
 	})
 }
 
-func TestAStopAfterWhichNothingRunsNeverBecomesAWordThatRuns(t *testing.T) {
+func TestForbiddingStopNeverAllowsCalls(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{
 		dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopError, dragoman.StopCancelled,
 		dragoman.StopMalformedCall, dragoman.StopUnknown, dragoman.StopSequence, dragoman.StopCompaction,
@@ -84,7 +84,7 @@ func TestAStopAfterWhichNothingRunsNeverBecomesAWordThatRuns(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
 				resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
-				resp.Stop.Reason = reason // a guardrail's edit
+				resp.Stop.Reason = reason // changed by a guardrail
 				out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
 				if !strings.Contains(out, `"finish_reason":"`+want+`"`) {
 					t.Errorf("%s: %s", word, out)
@@ -114,7 +114,7 @@ func TestAStopAfterWhichNothingRunsNeverBecomesAWordThatRuns(t *testing.T) {
 	})
 }
 
-func TestAFinishReasonAfterWhichNothingRunsSticks(t *testing.T) {
+func TestForbiddingFinishReasonIsNotReplaced(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(aCall)...), finish(`"length"`), finish(`"stop"`), "[DONE]")...))
 	mustNotRun(t, d.resp)
 	if d.resp.Stop.Reason != dragoman.StopLength {
@@ -129,7 +129,7 @@ func TestAFinishReasonAfterWhichNothingRunsSticks(t *testing.T) {
 	mustNotRun(t, d.resp)
 }
 
-func TestACallWhoseNameChangesWhileItIsStreamedDoesNotRun(t *testing.T) {
+func TestCallWithChangedNameDoesNotRun(t *testing.T) {
 	body := stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...)
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
@@ -146,7 +146,7 @@ func TestACallWhoseNameChangesWhileItIsStreamedDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestAPartThatEndsAsAnotherIsNotSplicedOntoWhatWasSent(t *testing.T) {
+func TestChangedFinalPartIsNotAppended(t *testing.T) {
 	events := func(start, end dragoman.Part, sent string, reason dragoman.StopReason) []dragoman.Event {
 		return []dragoman.Event{
 			&dragoman.ResponseStart{Response: dragoman.Response{ID: "r"}},
@@ -169,7 +169,7 @@ func TestAPartThatEndsAsAnotherIsNotSplicedOntoWhatWasSent(t *testing.T) {
 	if strings.Contains(out, "text") || !strings.Contains(out, `"finish_reason":"stop"`) || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s\n%s", out, rep)
 	}
-	// What only wraps the same arguments once more is the same (quirk B3).
+	// Arguments that are only encoded twice are the same (quirk B3).
 	final = &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: `{"a":1}`}
 	out, _ = encodeStream(t, dialect.EncodeOptions{}, events(call, final, `"{\"a\":1}"`, dragoman.StopToolCalls))
 	if !strings.Contains(out, `"finish_reason":"tool_calls"`) {
@@ -177,30 +177,30 @@ func TestAPartThatEndsAsAnotherIsNotSplicedOntoWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
+func TestAmbiguousInputIsReencoded(t *testing.T) {
 	for name, msg := range map[string]string{
-		"a name twice":            `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","name":"rm","arguments":"{}"}}]}`,
-		"a function twice":        `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"},"function":{"name":"rm","arguments":"{}"}}]}`,
-		"arguments twice":         `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"rm","arguments":"{\"a\":1,\"a\":2}"}}]}`,
-		"a legacy name twice":     `{"role":"assistant","function_call":{"name":"ls","name":"rm","arguments":"{}"}}`,
-		"content twice":           `{"role":"assistant","content":"a","content":"b"}`,
-		"a list of calls twice":   `{"role":"assistant","tool_calls":[` + aCall + `],"tool_calls":[]}`,
-		"content twice, one null": `{"role":"assistant","content":null,"content":"b"}`,
+		"duplicate name":              `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","name":"rm","arguments":"{}"}}]}`,
+		"duplicate function":          `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"},"function":{"name":"rm","arguments":"{}"}}]}`,
+		"duplicate key in arguments":  `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"rm","arguments":"{\"a\":1,\"a\":2}"}}]}`,
+		"duplicate legacy name":       `{"role":"assistant","function_call":{"name":"ls","name":"rm","arguments":"{}"}}`,
+		"duplicate content":           `{"role":"assistant","content":"a","content":"b"}`,
+		"duplicate tool_calls":        `{"role":"assistant","tool_calls":[` + aCall + `],"tool_calls":[]}`,
+		"duplicate content, one null": `{"role":"assistant","content":null,"content":"b"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, rep := message(t, msg, `"tool_calls"`)
 			if resp.Native != nil || resp.Output[0].Native != nil {
-				t.Error("the native form is kept")
+				t.Error("the native form was kept")
 			}
-			if !strings.Contains(rep.String(), "twice") {
+			if !strings.Contains(rep.String(), "duplicate") {
 				t.Errorf("not reported: %s", rep)
 			}
-			encodeResponse(t, resp, dialect.EncodeOptions{}) // no member twice
+			encodeResponse(t, resp, dialect.EncodeOptions{}) // checks for duplicate fields
 		})
 	}
 }
 
-func TestACallThatCannotBeReadIsNotPassedToClients(t *testing.T) {
+func TestMalformedCallIsNotForwarded(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":["rm -rf",`+aCall+`]}`, `"tool_calls"`)
 	out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
 	if strings.Contains(out, "rm -rf") || !strings.Contains(out, `"name":"rm"`) || rep.Err(dragoman.Serious) == nil {
@@ -214,16 +214,16 @@ func TestACallThatCannotBeReadIsNotPassedToClients(t *testing.T) {
 	}
 }
 
-func TestDecision28_ARepeatInFragmentsIsOneCall(t *testing.T) {
+func TestDecision28_RepeatInFragmentsIsOneCall(t *testing.T) {
 	first := `{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"p\":1}"}}`
 	again := []string{`{"index":1,"id":"a","function":{"name":"rm","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"p\""}}`}
 	for name, tc := range map[string]struct {
 		last string
 		want []string
 	}{
-		"exact":      {`:1}`, []string{`{"p":1}`}},
-		"another":    {`:2}`, []string{`{"p":1}`, `{"p":2}`}},
-		"it goes on": {`:1} `, []string{`{"p":1}`, `{"p":1} `}},
+		"exact":   {`:1}`, []string{`{"p":1}`}},
+		"another": {`:2}`, []string{`{"p":1}`, `{"p":2}`}},
+		"longer":  {`:1} `, []string{`{"p":1}`, `{"p":1} `}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := append([]string{first}, again...)
@@ -244,7 +244,7 @@ func TestDecision28_ARepeatInFragmentsIsOneCall(t *testing.T) {
 	}
 }
 
-func TestAnOutputFormatWithoutASchemaCanBeRebuilt(t *testing.T) {
+func TestOutputFormatWithoutSchemaIsRebuilt(t *testing.T) {
 	for _, format := range []string{`{"type":"json_schema"}`, `{"type":"json_schema","json_schema":{"name":"n"}}`, `{"type":"json_schema","json_schema":{"name":"n","strict":true}}`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":`+format+`}`)
 		req.Messages = append(req.Messages, dragoman.UserText("x"))
@@ -259,7 +259,7 @@ func TestAnOutputFormatWithoutASchemaCanBeRebuilt(t *testing.T) {
 	}
 }
 
-func TestNothingThatSaysSomethingFollowsTheTerminalEvent(t *testing.T) {
+func TestNoContentAfterTerminalEvent(t *testing.T) {
 	for name, body := range map[string]string{
 		"done":  stream(`"stop"`, `{"content":"x"}`) + ": after\n\n" + sse(deltas(`{"content":"late"}`)...),
 		"error": sse(`{"error":{"message":"boom"}}`) + sse(deltas(`{"content":"late"}`)...) + sse("[DONE]"),
@@ -286,25 +286,25 @@ func TestNothingThatSaysSomethingFollowsTheTerminalEvent(t *testing.T) {
 	}
 }
 
-func TestNoErrorIsStillAnError(t *testing.T) {
+func TestNilErrorIsServerError(t *testing.T) {
 	status, body, _ := codec.EncodeError(nil)
 	if status < 500 || !bytes.Contains(object(t, body)["error"], []byte("server_error")) {
 		t.Errorf("%d %s", status, body)
 	}
 }
 
-func TestChoicesWithoutAnIndexAreBoundedToo(t *testing.T) {
+func TestChoicesWithoutIndexAreBounded(t *testing.T) {
 	list := strings.Repeat(`,{"delta":{"content":"x"},"message":{"content":"x"}}`, 200)[1:]
 	d := decodeStream(t, dialect.DecodeOptions{}, sse(`{"choices":[`+list+`]}`, "[DONE]"))
 	if d.feed == nil {
-		t.Error("a stream of 200 choices")
+		t.Error("a stream of 200 choices was accepted")
 	}
 	if _, _, err := codec.DecodeResponse([]byte(`{"choices":[`+list+`]}`), dialect.DecodeOptions{}); err == nil {
-		t.Error("a response of 200 choices")
+		t.Error("a response of 200 choices was accepted")
 	}
 }
 
-// Each of these took time that grew with the square of its size.
+// Each of these once took quadratic time.
 func TestHostileInputCostsLinearTime(t *testing.T) {
 	many := func(n int, f func(i int) string) string {
 		var b strings.Builder
@@ -350,15 +350,15 @@ func TestHostileInputCostsLinearTime(t *testing.T) {
 	}{
 		{"messages of a streamed choice", feed(sse(`{"choices":[{"index":0,`+many(40_000, always(`"message":{}`))+`,"finish_reason":"stop"}]}`, "[DONE]"))},
 		{"messages before the index", feed(sse(`{"choices":[{`+many(40_000, always(`"message":{}`))+`,"index":0,"finish_reason":"stop"}]}`, "[DONE]"))},
-		{"texts of a reasoning", feed(stream(`"stop"`, `{"reasoning":{`+many(80_000, always(`"text":"xxxxxxxxxxxxxxxx"`))+`}}`))},
+		{"texts of reasoning", feed(stream(`"stop"`, `{"reasoning":{`+many(80_000, always(`"text":"xxxxxxxxxxxxxxxx"`))+`}}`))},
 		{"choices of a chunk", feed(sse(`{"choices":[`+many(40_000, always(`{"index":0,"delta":{"content":"x"}}`))+`]}`, finish(`"stop"`), "[DONE]"))},
 		{"choices of a chunk, one with reasoning", feed(sse(`{"choices":[`+many(40_000, always(`{"index":0,"delta":{"content":"x"}}`))+`,{"index":0,"delta":{"reasoning":"x"}}]}`, finish(`"stop"`), "[DONE]"))},
 		{"contents of a delta", feed(stream(`"stop"`, `{`+many(80_000, always(`"content":"x"`))+`}`))},
 		{"contents of a delta with calls", feed(stream(`"stop"`, `{`+many(80_000, always(`"tool_calls":[],"content":"x"`))+`}`))},
-		{"members of a message", request(`{"model":"m","messages":[{"role":"assistant","content":"x",` + many(80_000, member) + `}]}`)},
-		{"members of a streamed call", feed(stream(`"stop"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},`+many(80_000, member)+`}]}`))},
-		{"members of a reasoning record", feed(stream(`"stop"`, details, details))},
-		// Results of calls that nobody made look at all that wait.
+		{"fields of a message", request(`{"model":"m","messages":[{"role":"assistant","content":"x",` + many(80_000, member) + `}]}`)},
+		{"fields of a streamed call", feed(stream(`"stop"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},`+many(80_000, member)+`}]}`))},
+		{"fields of a reasoning record", feed(stream(`"stop"`, details, details))},
+		// A result with an unknown call id searches all waiting calls.
 		{"calls and results", decode(`{"messages":[{"role":"assistant","tool_calls":[` +
 			many(40_000, func(i int) string { return fmt.Sprintf(`{"id":"c%05d","function":{"name":"f"}}`, i) }) + `]},` +
 			many(60_000, always(`{"role":"tool","tool_call_id":"c99999"}`)) + `]}`)},
@@ -371,8 +371,8 @@ func TestHostileInputCostsLinearTime(t *testing.T) {
 			if err := tc.run(); err != nil {
 				t.Error(err)
 			}
-			// Milliseconds, and ten times that under the race detector, where
-			// the square took up to minutes.
+			// This takes milliseconds, and ten times that with the race detector. Quadratic time
+			// took up to minutes.
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -380,12 +380,12 @@ func TestHostileInputCostsLinearTime(t *testing.T) {
 	}
 }
 
-// A client that ignores case must not find a second answer in what we pass on.
-func TestAWholeResponseIsNotPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
+// A client that ignores case must not find a second response in the bytes we send.
+func TestCaseVariantFieldsAreNotForwarded(t *testing.T) {
 	call := `[{"id":"b","type":"function","function":{"name":"rm","arguments":"{}"}}]`
 	for name, body := range map[string]string{
 		"choices":       `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"Choices":[{"index":0,"message":{"role":"assistant","tool_calls":` + call + `},"finish_reason":"tool_calls"}]}`,
-		"a message":     `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop","Message":{"role":"assistant","tool_calls":` + call + `}}]}`,
+		"message":       `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop","Message":{"role":"assistant","tool_calls":` + call + `}}]}`,
 		"finish reason": `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop","FINISH_REASON":"rm"}]}`,
 		"tool calls":    `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi","Tool_Calls":` + call + `},"finish_reason":"stop"}]}`,
 	} {
@@ -395,7 +395,7 @@ func TestAWholeResponseIsNotPassedOnWithMembersThatOnlyDifferInCase(t *testing.T
 				t.Fatal(err)
 			}
 			if len(rep.Losses) == 0 {
-				t.Error("nothing is reported")
+				t.Error("no loss was reported")
 			}
 			for _, rebuild := range []bool{false, true} {
 				enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})

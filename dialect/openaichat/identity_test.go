@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// A request with odd spacing, odd order, and much that we do not model.
+// oddRequest has unusual spacing and order, and many unknown fields.
 const oddRequest = "{ \"messages\" : [ {\"content\":\"h\\u00e9 <b>\",\"role\":\"user\",\"new\":[1.0]},\r\n" +
 	`{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\" : 1}","name":"f","x":1},"id":"a","type":"function","y":{}}],"content":null,"audio":{"id":"u"}},
 	 {"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"x","z":0}]},
@@ -27,7 +27,7 @@ const oddStream = ": hello {\"model\":\"x\"}\r\n\r\n" + "data:{\"choices\":[{\"d
 	"event: odd\ndata: {\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\nid: 7\n\n" +
 	"data: {\"id\":\"r\",\"choices\":[],\"usage\":null}\n\n: bye\n\ndata: [DONE]\n\n: after\n\n"
 
-func TestIdentity_AnUnchangedRequestIsTheSameBytes(t *testing.T) {
+func TestIdentity_UnchangedRequestKeepsItsBytes(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != oddRequest {
@@ -36,7 +36,7 @@ func TestIdentity_AnUnchangedRequestIsTheSameBytes(t *testing.T) {
 	lossless(t, enc.Report)
 }
 
-func TestIdentity_AnotherModelChangesOnlyTheModel(t *testing.T) {
+func TestIdentity_OtherModelChangesOnlyTheModel(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)
 	req.Model = "other/model"
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
@@ -57,7 +57,7 @@ func TestIdentity_AnotherModelChangesOnlyTheModel(t *testing.T) {
 	}
 }
 
-func TestIdentity_AnUnchangedResponseIsTheSameBytes(t *testing.T) {
+func TestIdentity_UnchangedResponseKeepsItsBytes(t *testing.T) {
 	resp, _ := decodeResponse(t, oddResponse)
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || string(enc.Body) != oddResponse {
@@ -69,13 +69,13 @@ func TestReencodedStreamHasUnknownFields(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{}, oddStream)
 	out, rep := encodeStream(t, dialect.EncodeOptions{}, d.events)
 	has(t, out, `"zzz":{"model":"y"}`)
-	if len(rep.Losses) != 1 || rep.Losses[0].Path != "/created" { // which the stream lacks
+	if len(rep.Losses) != 1 || rep.Losses[0].Path != "/created" { // the stream has no time
 		t.Error(rep)
 	}
 	faithful(t, d.events)
 }
 
-func TestIdentity_OneChangedMessageLeavesTheOthersByteForByte(t *testing.T) {
+func TestIdentity_OtherMessagesKeepTheirBytes(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)
 	before := elements(t, object(t, []byte(oddRequest))["messages"])
 	req.Messages = append(req.Messages, dragoman.UserText("more"))
@@ -96,13 +96,13 @@ func TestIdentity_OneChangedMessageLeavesTheOthersByteForByte(t *testing.T) {
 	}
 }
 
-func TestUnknown_EverythingSurvivesARebuild(t *testing.T) {
+func TestUnknown_FieldsSurviveARebuild(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The stop sequence is a list of one; nothing else differs.
+	// The stop sequence becomes a list; nothing else differs.
 	sameJSON(t, string(enc.Body), strings.Replace(oddRequest, `"stop":"x"`, `"stop":["x"]`, 1))
 	lossless(t, enc.Report)
 	resp, _ := decodeResponse(t, oddResponse)
@@ -114,7 +114,7 @@ func TestUnknown_EverythingSurvivesARebuild(t *testing.T) {
 	lossless(t, enc.Report)
 }
 
-func TestUnknown_MembersOfAStreamSurviveARebuildOrAreReported(t *testing.T) {
+func TestUnknown_StreamFieldsSurviveOrAreReported(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, sse(
 		`{"id":"r","model":"m","provider":"p","system_fingerprint":"fp","service_tier":"flex","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","extra_content":{"google":{"thought_signature":"s"}},"function":{"name":"f","arguments":"{}","x":1}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation"}]},"logprobs":{"content":[]}}]}`,
@@ -132,16 +132,16 @@ func TestUnknown_MembersOfAStreamSurviveARebuildOrAreReported(t *testing.T) {
 	a, _ := json.Marshal(d.resp.Extra)
 	b, _ := json.Marshal(again.Extra)
 	sameJSON(t, string(b), string(a))
-	members := map[string]string{}
+	fields := map[string]string{}
 	for _, f := range again.ToolCalls()[0].Extra.Fields {
-		members[f.Path] = string(f.Value)
+		fields[f.Path] = string(f.Value)
 	}
-	if len(members) != 2 || members["/function/x"] != "1" || members["/extra_content"] != `{"google":{"thought_signature":"s"}}` {
-		t.Errorf("%v", members)
+	if len(fields) != 2 || fields["/function/x"] != "1" || fields["/extra_content"] != `{"google":{"thought_signature":"s"}}` {
+		t.Errorf("%v", fields)
 	}
 }
 
-func TestRebuild_AValueSetAfterANullIsWrittenOnce(t *testing.T) {
+func TestRebuild_ValueSetAfterNullIsWrittenOnce(t *testing.T) {
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","name":null,"content":"","refusal":null,"tool_calls":null,"reasoning":null,"function_call":null}],
 		"temperature":null,"top_p":null,"top_k":null,"frequency_penalty":null,"presence_penalty":null,"seed":null,"n":null,"stop":null,"max_tokens":null,"max_completion_tokens":null,
 		"response_format":null,"reasoning_effort":null,"verbosity":null,"stream":null,"stream_options":null,"store":null,"metadata":null,"service_tier":null,
@@ -160,7 +160,7 @@ func TestRebuild_AValueSetAfterANullIsWrittenOnce(t *testing.T) {
 	req.Messages[0].Name = "n"
 	req.Messages[0].Parts = []dragoman.Part{&dragoman.Reasoning{Text: "t", Field: "reasoning"}, text("x"), &dragoman.Refusal{Text: "no"}, ptr(call("a", "f", "{}"))}
 	req.Messages = append(req.Messages, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
-	m, _ := encodeRequest(t, req, dialect.EncodeOptions{}) // fails on a repeated member
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{}) // fails for a duplicate field
 	for key, v := range m {
 		if string(v) == "null" {
 			t.Errorf("%s is null", key)
@@ -168,7 +168,7 @@ func TestRebuild_AValueSetAfterANullIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestSpelling_OfTwoTokenLimitsTheNewerCountsAndBothStay(t *testing.T) {
+func TestSpelling_NewerOfTwoTokenLimitsCounts(t *testing.T) {
 	for _, body := range []string{`"max_tokens":5,"max_completion_tokens":7`, `"max_completion_tokens":7,"max_tokens":5`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+body+`}`)
 		if *req.MaxOutputTokens != 7 {
@@ -181,8 +181,8 @@ func TestSpelling_OfTwoTokenLimitsTheNewerCountsAndBothStay(t *testing.T) {
 	}
 }
 
-// The input is never written to, and reports stand still after a decode.
-func TestPurity_DecodingLeavesTheBodyAlone(t *testing.T) {
+// Decoding does not modify the input.
+func TestPurity_DecodingDoesNotChangeTheBody(t *testing.T) {
 	for _, body := range []string{oddRequest, oddResponse} {
 		b := []byte(body)
 		req, _, err := codec.DecodeRequest(b, dialect.DecodeOptions{})

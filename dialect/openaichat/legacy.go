@@ -10,12 +10,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// What answers are for clients that declared their tools as functions, the older form:
-// a message has one function_call, which has no id and is never freeform.
+// Responses for clients that declared their tools as functions, the older form: a message has one
+// function_call, which has no id and is never freeform.
 
-// forFunctions are the options for such a client, whoever it is: what came natively has
-// calls in the form of the server that was asked.
-func forFunctions(o dialect.EncodeOptions) dialect.EncodeOptions {
+// legacyOptions returns the options for such a client. Native messages are rebuilt, because they
+// have calls in the form of the upstream.
+func legacyOptions(o dialect.EncodeOptions) dialect.EncodeOptions {
 	if o.LegacyFunctions {
 		o.Rebuild = true
 		o.Target.Caps.NoCustomTools = true
@@ -23,17 +23,17 @@ func forFunctions(o dialect.EncodeOptions) dialect.EncodeOptions {
 	return o
 }
 
-// functionCall writes the first call of a message that is one.
+// functionCall writes the first readable call of a message as its function_call.
 func (e *messageEncoder) functionCall(calls []placed) error {
 	written := false
 	for _, c := range calls {
 		call, ok := c.part.(*dragoman.ToolCall)
 		if !ok {
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, c.at.String(), "a call that cannot be read has no place in a function_call")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, c.at.String(), "a malformed call cannot be written as a function_call")
 			continue
 		}
 		if written {
-			e.leaveOut(call, c.at)
+			e.reportExtraCall(call, c.at)
 			continue
 		}
 		written = true
@@ -41,37 +41,37 @@ func (e *messageEncoder) functionCall(calls []placed) error {
 		if err := e.reg.WriteCall(&whole, call, c.at, e.rep); err != nil {
 			return fmt.Errorf("openaichat: %s: %w", c.at, err)
 		}
-		e.withoutID(call, c.at)
-		e.withoutMembers(call, c.at, false)
-		e.w.RawField("function_call", member(whole.Buf, "function"))
+		e.reportDroppedID(call, c.at)
+		e.reportDroppedFields(call, c.at, false)
+		e.w.RawField("function_call", fieldValue(whole.Buf, "function"))
 	}
 	return nil
 }
 
-// leaveOut reports a call that its client is not told of.
-func (e *messageEncoder) leaveOut(c *dragoman.ToolCall, at extra.Path) {
-	e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %.80q: a client of functions is told of one call at a time, and another is", c.Name)
+// reportExtraCall reports a call that is not sent, because the message already has one.
+func (e *messageEncoder) reportExtraCall(c *dragoman.ToolCall, at extra.Path) {
+	e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %.80q: clients that declare functions accept one call per message, and another is sent", c.Name)
 }
 
-// withoutID reports that a function_call does not say which call it is.
-func (e *messageEncoder) withoutID(c *dragoman.ToolCall, at extra.Path) {
+// reportDroppedID reports that a function_call has no id.
+func (e *messageEncoder) reportDroppedID(c *dragoman.ToolCall, at extra.Path) {
 	if c.ID != "" && !c.Synthetic {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/id", "a function_call has no id; its result is known by the name")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/id", "a function_call has no id; its result is matched by name")
 	}
 }
 
-// withoutMembers reports the members of a call that a function_call has no place for: all
+// reportDroppedFields reports the unknown fields of a call that a function_call cannot have: all
 // but those of the function itself, and in a stream these as well.
-func (e *messageEncoder) withoutMembers(c *dragoman.ToolCall, at extra.Path, streamed bool) {
+func (e *messageEncoder) reportDroppedFields(c *dragoman.ToolCall, at extra.Path, streamed bool) {
 	for _, f := range c.Extra.For(name) {
 		if streamed || !strings.HasPrefix(f.Path, "/function/") {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "a function_call has a name and arguments")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "a function_call has only a name and arguments")
 		}
 	}
 }
 
-// member is a member of an object.
-func member(object []byte, want string) (value []byte) {
+// fieldValue returns the value of a field of an object.
+func fieldValue(object []byte, want string) (value []byte) {
 	r := jsonwire.NewReader(object)
 	for key := range r.Object() {
 		if raw := r.Raw(); string(key) == want {
@@ -81,7 +81,7 @@ func member(object []byte, want string) (value []byte) {
 	return value
 }
 
-// finish is a finish reason as the client knows it.
+// finish returns the finish reason in the form that the client knows.
 func (e *messageEncoder) finish(word string) string {
 	if e.legacy && word == "tool_calls" {
 		return "function_call"
@@ -89,16 +89,17 @@ func (e *messageEncoder) finish(word string) string {
 	return word
 }
 
-// functionStart tells of a call of a stream, if it is the first of its choice.
+// functionStart starts a call of a stream, if it is the first of its choice. Further calls are
+// suppressed and reported.
 func (e *streamEncoder) functionStart(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
 	if e.calls[choice] > 0 {
-		p.mute = true
-		e.leaveOut(c, p.at)
+		p.suppressed = true
+		e.reportExtraCall(c, p.at)
 		return dst
 	}
 	inc(&e.calls, choice)
 	p.legacy = true
-	e.withoutID(c, p.at)
+	e.reportDroppedID(c, p.at)
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		w.Key("function_call")
 		w.BeginObject()
@@ -108,10 +109,10 @@ func (e *streamEncoder) functionStart(dst []byte, choice int, p *sentPart, c *dr
 	})
 }
 
-// legacyDelta writes one member of the older function_call.
-func legacyDelta(w *jsonwire.Writer, member, text string) {
+// legacyDelta writes one field of the older function_call.
+func legacyDelta(w *jsonwire.Writer, field, text string) {
 	w.Key("function_call")
 	w.BeginObject()
-	w.StringField(member, text)
+	w.StringField(field, text)
 	w.EndObject()
 }

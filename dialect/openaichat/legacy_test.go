@@ -15,11 +15,11 @@ import (
 
 var asFunctions = dialect.EncodeOptions{LegacyFunctions: true, Seed: "s"}
 
-func TestLegacy_ARequestOfFunctionsAloneSaysSo(t *testing.T) {
+func TestLegacy_RequestWithOnlyFunctionsIsDetected(t *testing.T) {
 	const function, tool = `[{"name":"f"}]`, `[{"type":"function","function":{"name":"g"}}]`
 	for _, tc := range []struct {
-		members string
-		want    bool
+		fields string
+		want   bool
 	}{
 		{`"functions":` + function, true},
 		{`"tools":null,"functions":` + function, true},
@@ -30,42 +30,42 @@ func TestLegacy_ARequestOfFunctionsAloneSaysSo(t *testing.T) {
 		{`"functions":null`, false},
 		{`"x":1`, false},
 	} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+tc.members+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+tc.fields+`}`)
 		if got := openaichat.LegacyFunctions(req); got != tc.want {
-			t.Errorf("%s: %v", tc.members, got)
+			t.Errorf("%s: %v", tc.fields, got)
 		}
 		if m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true}); tc.want && m["functions"] != nil {
-			t.Errorf("%s: functions beside tools: %s", tc.members, m["functions"])
+			t.Errorf("%s: functions in addition to tools: %s", tc.fields, m["functions"])
 		}
 		enc, err := anthropic.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil || strings.Contains(enc.Report.String(), "/functions") {
-			t.Errorf("%s: %v, and it is no loss that functions are tools: %s", tc.members, err, enc.Report)
+			t.Errorf("%s: %v, unexpected loss at /functions: %s", tc.fields, err, enc.Report)
 		}
 	}
 	if openaichat.LegacyFunctions(nil) {
-		t.Error("no request asks for nothing")
+		t.Error("a nil request does not use functions")
 	}
 }
 
-// told is what an older client reads of a whole answer, or of a stream whose fragments it
-// joins.
-type told struct {
+// legacyView holds the fields that an older client reads from a whole response, or from the
+// joined fragments of a stream.
+type legacyView struct {
 	Content  string
 	Function struct{ Name, Arguments string }
 	Calls    []json.RawMessage
 	Finish   string
 }
 
-func (a *told) add(t testing.TB, body string) {
+func (a *legacyView) add(t testing.TB, body string) {
 	t.Helper()
-	type said struct {
+	type message struct {
 		Content   string
 		ToolCalls []json.RawMessage                `json:"tool_calls"`
 		Function  struct{ Name, Arguments string } `json:"function_call"`
 	}
 	var chunk struct {
 		Choices []struct {
-			Message, Delta said
+			Message, Delta message
 			Finish         string `json:"finish_reason"`
 		}
 	}
@@ -73,7 +73,7 @@ func (a *told) add(t testing.TB, body string) {
 		t.Fatalf("%v: %s", err, body)
 	}
 	for _, c := range chunk.Choices {
-		for _, s := range []said{c.Message, c.Delta} {
+		for _, s := range []message{c.Message, c.Delta} {
 			a.Content += s.Content
 			a.Function.Name += s.Function.Name
 			a.Function.Arguments += s.Function.Arguments
@@ -83,7 +83,7 @@ func (a *told) add(t testing.TB, body string) {
 	}
 }
 
-func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
+func TestLegacy_CallIsWrittenAsFunctionCall(t *testing.T) {
 	call := func(id, name, args string) *dragoman.ToolCall {
 		return &dragoman.ToolCall{ID: id, Name: name, Payload: codes.PayloadObject, Arguments: args}
 	}
@@ -95,14 +95,14 @@ func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
 		stop       dragoman.StopReason
 		name, args string
 		finish     string
-		losses     []string // beside the id
+		losses     []string // in addition to the id
 	}{
 		{"one call", []dragoman.Part{call("c1", "f", `{"a":1}`)}, dragoman.StopToolCalls, "f", `{"a":1}`, "function_call", nil},
 		{"text before it", []dragoman.Part{&dragoman.Text{Text: "look"}, call("c1", "f", `{"a":1}`)}, dragoman.StopToolCalls, "f", `{"a":1}`, "function_call", nil},
 		{"no arguments", []dragoman.Part{call("c1", "f", ``)}, dragoman.StopToolCalls, "f", `{}`, "function_call", nil},
 		{"two calls", []dragoman.Part{call("c1", "f", `{"a":1}`), call("c2", "g", `{"b":2}`)}, dragoman.StopToolCalls, "f", `{"a":1}`, "function_call", []string{`serious`, `call of "g"`}},
-		{"a call that was cut", []dragoman.Part{call("c1", "f", `{"a":`)}, dragoman.StopLength, "f", ``, "length", nil},
-		{"a member that has no place", []dragoman.Part{member}, dragoman.StopToolCalls, "f", `{"a":1}`, "function_call", []string{"/extra_content"}},
+		{"truncated call", []dragoman.Part{call("c1", "f", `{"a":`)}, dragoman.StopLength, "f", ``, "length", nil},
+		{"unknown field of a call", []dragoman.Part{member}, dragoman.StopToolCalls, "f", `{"a":1}`, "function_call", []string{"/extra_content"}},
 		{"no call", []dragoman.Part{&dragoman.Text{Text: "look"}}, dragoman.StopEnd, "", "", "stop", nil},
 	} {
 		t.Run(tc.about, func(t *testing.T) {
@@ -124,14 +124,14 @@ func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
 				events = append(events, &dragoman.PartEnd{Index: i, Part: p})
 			}
 			streamed, rep := encodeStream(t, asFunctions, append(events, &dragoman.ResponseEnd{Stop: resp.Stop}))
-			var whole, joined told
+			var whole, joined legacyView
 			whole.add(t, string(enc.Body))
 			for _, chunk := range chunksOf(t, streamed) {
 				if chunk != "[DONE]" {
 					joined.add(t, chunk)
 				}
 			}
-			for how, a := range map[string]told{"whole": whole, "streamed": joined} {
+			for how, a := range map[string]legacyView{"whole": whole, "streamed": joined} {
 				if a.Function.Name != tc.name || tc.args != "" && a.Function.Arguments != tc.args || a.Finish != tc.finish || a.Calls != nil {
 					t.Errorf("%s: %+v\n%s\n%s", how, a, enc.Body, streamed)
 				}
@@ -150,7 +150,7 @@ func TestLegacy_ACallIsToldAsTheFunctionCallOfItsMessage(t *testing.T) {
 	}
 }
 
-func TestLegacy_TheNameOfAStreamedCallComesFirstAndOnce(t *testing.T) {
+func TestLegacy_StreamedNameIsSentOnceAndFirst(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "c1", Name: "f", Payload: codes.PayloadObject, Arguments: `{"a":1}`}
 	out, _ := encodeStream(t, asFunctions, []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
@@ -175,12 +175,12 @@ func TestLegacy_TheNameOfAStreamedCallComesFirstAndOnce(t *testing.T) {
 	}
 }
 
-// What a server of Chat said natively has tools in it, which the client does not know.
-func TestLegacy_NativeAnswersAreWrittenAnew(t *testing.T) {
+// Native responses contain tool_calls, which the client does not know.
+func TestLegacy_NativeResponsesAreReencoded(t *testing.T) {
 	const function = `{"name":"f","arguments":"{\"a\":1}"}`
 	for name, members := range map[string]string{
-		"tools": `"tool_calls":[{"id":"c1","type":"function","function":` + function + `}]`, "tools, and the older member is null": `"function_call":null,"tool_calls":[{"id":"c1","type":"function","function":` + function + `}]`,
-		"a function": `"function_call":` + function,
+		"tools": `"tool_calls":[{"id":"c1","type":"function","function":` + function + `}]`, "tools, and null function_call": `"function_call":null,"tool_calls":[{"id":"c1","type":"function","function":` + function + `}]`,
+		"function": `"function_call":` + function,
 	} {
 		for _, word := range []string{`"tool_calls"`, `"function_call"`, `"stop"`} {
 			resp, _ := message(t, `{"role":"assistant","content":null,`+members+`}`, word)
@@ -188,8 +188,8 @@ func TestLegacy_NativeAnswersAreWrittenAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			object(t, enc.Body) // which finds a member that is there twice
-			var whole told
+			object(t, enc.Body) // checks for duplicate fields
+			var whole legacyView
 			whole.add(t, string(enc.Body))
 			if whole.Function.Name != "f" || whole.Function.Arguments != `{"a":1}` || whole.Calls != nil || word != `"stop"` && whole.Finish != "function_call" {
 				t.Errorf("%s, %s: %s", name, word, enc.Body)
@@ -207,7 +207,7 @@ func TestLegacy_NativeAnswersAreWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ := encodeStream(t, asFunctions, events)
-	var joined told
+	var joined legacyView
 	for _, chunk := range chunksOf(t, out) {
 		if chunk != "[DONE]" {
 			joined.add(t, chunk)
@@ -218,8 +218,8 @@ func TestLegacy_NativeAnswersAreWrittenAnew(t *testing.T) {
 	}
 }
 
-// The follow-up has no ids: the result is that of the call of its name.
-func TestLegacy_TheResultOfAFunctionCallThatWasToldIsPaired(t *testing.T) {
+// The next request has no ids: the result is matched by name.
+func TestLegacy_ResultMatchesFunctionCall(t *testing.T) {
 	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.ToolCall{ID: "toolu_1", Name: "f", Payload: codes.PayloadObject, Arguments: `{"a":1}`},
 	}}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
@@ -240,6 +240,6 @@ func TestLegacy_TheResultOfAFunctionCallThatWasToldIsPaired(t *testing.T) {
 		t.Fatalf("%+v", req.Messages[1])
 	}
 	if res := req.Messages[2].Parts[0].(*dragoman.ToolResult); res.CallID != call.ID || res.Name != "f" {
-		t.Errorf("%+v answers %+v", res, call)
+		t.Errorf("%+v does not match %+v", res, call)
 	}
 }

@@ -17,44 +17,43 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// messageDecoder reads messages, one wire element to one message.
+// messageDecoder decodes messages. Each wire element becomes one message.
 type messageDecoder struct {
 	reg    *interop.Registry
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// legacy holds, by name, the synthetic ids of function_call messages that
-	// no function message has answered yet, oldest first.
+	// legacy holds the synthetic ids of function_call messages that have no result yet, by name,
+	// oldest first.
 	legacy map[string][]legacyCall
-	// turn holds the calls of the latest assistant message that made some and
-	// that wait for their results, which pair with those and no others (quirk
-	// B12). The key is the id a call came with, without what a gateway hid
-	// behind it (quirk B17): empty where it had none, another call's where two
-	// shared one (quirk B11).
+	// turn holds the calls of the latest assistant message with calls that wait for results.
+	// Results only match these calls (quirk B12). The key is the wire id of a call without an
+	// embedded signature (quirk B17). It is empty for a call without an id, and the original id
+	// for a call that was renamed because two calls shared one (quirk B11).
 	turn map[string][]waitingCall
-	// request: a message is a client's, which must say who speaks.
+	// request is set while a request is decoded. Its messages must have a role.
 	request bool
-	// once: no object has a member twice.
+	// once is set if no object has a duplicate field.
 	once bool
-	// unclear: two readers could read what was decoded so far as two answers.
+	// unclear is set if readers could interpret the decoded bytes in different ways.
 	unclear bool
-	// twice is unclear for the message at hand.
-	twice bool
-	// clash: two calls of the message at hand shared an id.
+	// messageUnclear is unclear for the current message.
+	messageUnclear bool
+	// clash is set if two calls of the current message share an id.
 	clash bool
-	// trimmed: the message at hand has an empty function_call, or an empty custom
-	// beside a function. Neither is written again.
+	// trimmed is set if the current message has an empty function_call, or an empty custom next
+	// to a function. These are not written again.
 	trimmed bool
-	// hidden holds, for calls of the message at hand, the ids they came with
-	// where a signature was taken off (quirk B17). The message is not passed on
-	// as it came: whoever answers the call knows it by its own id.
+	// hidden holds the wire ids of calls of the current message from which a signature was
+	// removed (quirk B17). Such a message is re-encoded, because its results refer to the id
+	// without the signature.
 	hidden map[*dragoman.ToolCall]string
 }
 
 // waitingCall is a call that waits for its result.
 type waitingCall struct {
-	call *dragoman.ToolCall
-	came string // its id on the wire
+	call   *dragoman.ToolCall
+	wireID string
 }
 
 type legacyCall struct {
@@ -62,32 +61,32 @@ type legacyCall struct {
 	payload string
 }
 
-// ambiguous reports that what was read has two meanings. Its native form is
-// not passed on: written anew it has one.
+// ambiguous reports that the input has two interpretations. Its native form is not kept, so
+// encoding writes an unambiguous form.
 func (d *messageDecoder) ambiguous(at, detail string) {
-	d.unclear, d.twice = true, true
-	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; its native form is not kept")
+	d.unclear, d.messageUnclear = true, true
+	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; the native form is not kept")
 }
 
-// twin reports whether a member is another spelling of one that says what runs
-// or whether it may: a reader that ignores case would take it for that one. It
-// is left out, so that nobody does.
-func (d *messageDecoder) twin(known []string, key []byte, at extra.Path) bool {
+// caseVariant reports whether a field differs only in case from one that determines what runs, or
+// whether it may run. A reader that ignores case would confuse them, so the caller drops the
+// field.
+func (d *messageDecoder) caseVariant(known []string, key []byte, at extra.Path) bool {
 	if slices.Contains(known, string(key)) || !wirekit.Folds(known, key) {
 		return false
 	}
-	d.unclear, d.twice = true, true
-	d.rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "the member %.40q, which some readers would take for another; the native form is not kept", key)
+	d.unclear, d.messageUnclear = true, true
+	d.rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "field %.40q differs only in case from a known field; the native form is not kept", key)
 	return true
 }
 
-// message reads the message at a place; pos is its position, from which ids
-// are made for calls that have none.
+// message decodes the message at the given path. pos is its position, which determines the ids of
+// calls without one.
 func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin}
 	var err error
-	asItCame := true
-	d.twice, d.clash, d.trimmed, d.hidden = false, false, false, nil
+	unchanged := true
+	d.messageUnclear, d.clash, d.trimmed, d.hidden = false, false, false, nil
 	rewritten := d.reg.Rewritten()
 	role := roleOf(raw, d.once)
 	if role == "" && d.request {
@@ -96,15 +95,15 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	switch role {
 	case "tool":
 		m.Role = dragoman.RoleTool
-		asItCame, err = d.toolMessage(raw, &m, at)
+		unchanged, err = d.toolMessage(raw, &m, at)
 	case "function":
 		m.Role = dragoman.RoleTool
-		asItCame = false
+		unchanged = false
 		err = d.functionMessage(raw, &m, at, pos)
 	default:
 		m.Role = dragoman.Role(role)
 		if role == "" {
-			m.Role = dragoman.RoleAssistant // some servers leave it out or blank
+			m.Role = dragoman.RoleAssistant // some servers omit it or leave it empty
 		}
 		err = d.plainMessage(raw, &m, at, pos)
 	}
@@ -113,21 +112,21 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	}
 	for _, c := range m.ToolCalls() {
 		if c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey {
-			d.ambiguous(at.String(), fmt.Sprintf("call %.64q says something twice", c.ID))
+			d.ambiguous(at.String(), fmt.Sprintf("call %.64q has a duplicate field", c.ID))
 			break
 		}
 	}
-	// A result that answers another id than it says would not fit the call
-	// beside it, should that be rebuilt.
-	if !d.o.NoNative && asItCame && !d.twice && !d.trimmed && d.hidden == nil && d.reg.Rewritten() == rewritten {
+	// The native form of a result with another call id would not match its call if that call is
+	// rebuilt.
+	if !d.o.NoNative && unchanged && !d.messageUnclear && !d.trimmed && d.hidden == nil && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
 }
 
-var errNoRole = errors.New("a message needs a role")
+var errNoRole = errors.New("message has no role")
 
-// noRole is the error, placed in raw, of a message whose role nobody can read.
+// noRole returns the error, with its position in raw, for a message without a valid role.
 func noRole(raw []byte) error {
 	if err := wirekit.NoStrings(raw, "role"); err != nil {
 		return err
@@ -135,8 +134,7 @@ func noRole(raw []byte) error {
 	return &jsonwire.Error{Err: errNoRole}
 }
 
-// roleOf is the role of a message: the last one, unless it is known that there are no
-// two.
+// roleOf returns the role of a message. If it may occur twice, the last one counts.
 func roleOf(raw []byte, once bool) string {
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
@@ -153,8 +151,7 @@ func roleOf(raw []byte, once bool) string {
 	return role
 }
 
-// toolMessage reads a result; same reports whether it names the call it
-// answers by the id that call has.
+// toolMessage decodes a result. same reports whether it keeps its call id.
 func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.Path) (same bool, err error) {
 	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 	if err != nil {
@@ -162,7 +159,7 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 	}
 	id := res.CallID
 	d.pair(res)
-	if d.request && res.CallID == "" { // an id is never made of what is none (requirement I8)
+	if d.request && res.CallID == "" { // a value that is not a string is never converted to an id (requirement I8)
 		if err := wirekit.NoStrings(raw, "tool_call_id"); err != nil {
 			return false, err
 		}
@@ -171,17 +168,17 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 	return res.CallID == id, nil
 }
 
-// pair finds the call that a result answers: the first with its id that has no
-// result yet, before one whose id is the same but for a signature behind it
-// (quirk B17). The call knows which tool it is and what kind of payload it has.
+// pair finds the call of a result: the first call with its id that has no result yet. A call with
+// exactly the same wire id is preferred to one whose id differs by an embedded signature (quirk
+// B17). The call provides the tool name and the kind of payload.
 func (d *messageDecoder) pair(res *dragoman.ToolResult) {
-	came := res.CallID
-	res.CallID, _ = wirekit.SplitID(came)
+	wireID := res.CallID
+	res.CallID, _ = wirekit.SplitID(wireID)
 	waiting := d.turn[res.CallID]
 	if len(waiting) == 0 {
 		return
 	}
-	i := max(0, slices.IndexFunc(waiting, func(w waitingCall) bool { return w.came == came }))
+	i := max(0, slices.IndexFunc(waiting, func(w waitingCall) bool { return w.wireID == wireID }))
 	call := waiting[i].call
 	if i == 0 {
 		d.turn[res.CallID] = waiting[1:]
@@ -194,14 +191,14 @@ func (d *messageDecoder) pair(res *dragoman.ToolResult) {
 	}
 }
 
-// functionMessage reads the result of a legacy function call. It has no id, so
-// it answers the oldest open call of its name.
+// functionMessage decodes the result of a legacy function call. It has no id, so it belongs to
+// the oldest open call of its name.
 func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, at extra.Path, pos int) error {
 	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 	if err != nil {
 		return err
 	}
-	if res.Extra != nil { // the name is the tool's, and a tool message has none
+	if res.Extra != nil { // the name is that of the tool; a tool message has no such field
 		res.Extra.Fields = slices.DeleteFunc(res.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/name" })
 	}
 	m.Parts = []dragoman.Part{res}
@@ -211,13 +208,12 @@ func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, at ext
 		return nil
 	}
 	res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
-	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for the result of a legacy function call", res.CallID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "generated call id %q for the result of a legacy function call", res.CallID)
 	return nil
 }
 
-// telling are the members of a message that readers would take differently,
-// should they stand twice.
-var telling = []string{"role", "content", "refusal", "tool_calls", "function_call"}
+// messageKeys are the fields of a message that readers interpret differently if they occur twice.
+var messageKeys = []string{"role", "content", "refusal", "tool_calls", "function_call"}
 
 func hasOpaqueCall(m *dragoman.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
@@ -226,7 +222,7 @@ func hasOpaqueCall(m *dragoman.Message) bool {
 	})
 }
 
-// plainMessage reads a message of any other role.
+// plainMessage decodes a message of any other role.
 func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.Path, pos int) error {
 	var (
 		content   []dragoman.Part
@@ -235,19 +231,19 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		reasoning reasoningFields
 	)
 	assistant := m.Role == dragoman.RoleAssistant
-	var seen, again uint // which of the telling members, and which of them twice
+	var seen, again uint // bit sets of messageKeys: fields seen, and fields seen twice
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	for key := range r.Object() {
-		if d.twin(telling, key, at) {
+		if d.caseVariant(messageKeys, key, at) {
 			r.Skip()
 			continue
 		}
-		if i := slices.Index(telling, string(key)); i >= 0 {
+		if i := slices.Index(messageKeys, string(key)); i >= 0 {
 			if seen&(1<<i) != 0 {
 				again |= 1 << i
-				if !d.twice {
-					d.ambiguous(at.String(), "the message has its "+telling[i]+" twice")
+				if !d.messageUnclear {
+					d.ambiguous(at.String(), "the message has a duplicate field "+messageKeys[i])
 				}
 			}
 			seen |= 1 << i
@@ -266,7 +262,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 			case '"':
 				text := r.String()
 				if text == "" && assistant {
-					// The same as none, in a spelling some servers want back.
+					// It means no content, but some servers require the empty string back.
 					extra.Add(&m.Extra, name, "", []byte("content"), []byte(`""`))
 					content = nil // the last counts
 					continue
@@ -284,9 +280,9 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				r.Fail(errContent)
 			}
 		case "refusal":
-			if r.Kind() == '"' && saysMore(r) {
+			if r.Kind() == '"' && nonEmptyValue(r) {
 				refusal = &dragoman.Refusal{Text: r.String()}
-			} else { // an empty text is no refusal
+			} else { // an empty text is not a refusal
 				extra.Add(&m.Extra, name, "", key, r.Raw())
 				refusal = nil
 			}
@@ -311,7 +307,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				extra.Add(&m.Extra, name, "", key, r.Raw())
 				continue
 			}
-			if zeroFunctionCall(r.Ahead()) { // Snowflake Cortex writes it beside every text
+			if zeroFunctionCall(r.Ahead()) { // Snowflake Cortex adds it to every text
 				r.Skip()
 				d.trimmed = true
 				continue
@@ -334,13 +330,13 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		m.Parts = append(m.Parts, refusal)
 	}
 	m.Parts = append(m.Parts, calls...)
-	if i := slices.Index(telling, "tool_calls"); again&(1<<i) != 0 {
+	if i := slices.Index(messageKeys, "tool_calls"); again&(1<<i) != 0 {
 		for _, c := range m.ToolCalls() {
 			c.Problem = wirekit.RepeatedMember("tool_calls")
 		}
 	}
 	if len(calls) > 0 {
-		if d.request { // in an answer, no results follow
+		if d.request { // no results follow in a response
 			d.turn = make(map[string][]waitingCall, len(calls))
 		}
 		m.Parts = d.settleDuplicates(m.Parts, pos, at)
@@ -364,8 +360,8 @@ func readContent(r *jsonwire.Reader) []dragoman.Part {
 	return parts
 }
 
-// call reads one tool call. One that cannot be read at all is kept as opaque:
-// a strange call must not cost the message.
+// call decodes one tool call. A call that cannot be read is kept as an opaque part, so that it
+// does not fail the whole message.
 func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dragoman.Part {
 	if len(obj) > 0 && obj[0] == 'n' {
 		return nil
@@ -374,44 +370,44 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 	c, err := d.reg.ReadCall(obj, at, d.rep)
 	d.trimmed = d.trimmed || d.reg.Rewritten() != rewritten && bytes.Contains(obj, []byte(`"custom"`)) && bytes.Contains(obj, []byte(`"function"`))
 	if err != nil {
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept unchanged: %v", err)
 		return &dragoman.Opaque{Dialect: name, Type: "tool_call", JSON: obj}
 	}
-	d.unhide(c, at)
+	d.extractSignature(c, at)
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
-		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q", c.ID)
+		d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "generated call id %q", c.ID)
 	}
 	return c
 }
 
-// unhide takes a signature off the id of a call (quirk B17).
-func (d *messageDecoder) unhide(c *dragoman.ToolCall, at extra.Path) {
-	came, kept := wirekit.TakeOffID(c)
-	if came == "" {
+// extractSignature moves a signature from the id of a call to the call (quirk B17).
+func (d *messageDecoder) extractSignature(c *dragoman.ToolCall, at extra.Path) {
+	wireID, kept := wirekit.TakeOffID(c)
+	if wireID == "" {
 		return
 	}
 	if d.hidden == nil {
 		d.hidden = map[*dragoman.ToolCall]string{}
 	}
-	d.hidden[c] = came
+	d.hidden[c] = wireID
 	reportHidden(d.rep, c.ID, kept, at.String())
 }
 
-// reportHidden reports that a signature was taken off a call id.
+// reportHidden reports that a signature was removed from a call id.
 func reportHidden(rep *dragoman.Report, id string, kept bool, at string) {
 	if kept {
-		rep.Addf(dragoman.Moved, dragoman.Info, at, "a signature behind the call id, which is %q without it", id)
+		rep.Addf(dragoman.Moved, dragoman.Info, at, "signature in the call id; the id is %q without it", id)
 	} else {
-		rep.Addf(dragoman.Dropped, dragoman.Warn, at, "a signature behind the call id, which is %q without it: the call has another", id)
+		rep.Addf(dragoman.Dropped, dragoman.Warn, at, "signature in the call id is dropped, because the call has another; the id is %q without it", id)
 	}
 }
 
-// legacyFunctionCall reads a call without an id, the only one of its message, as
-// the one of a function that it is.
+// legacyFunctionCall decodes the function_call of a message, which has no id, as a call of a
+// function tool.
 func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, pos int) dragoman.Part {
 	if r.Kind() != '{' {
-		for range r.Object() { // says what is wrong
+		for range r.Object() { // reports the error
 		}
 		return nil
 	}
@@ -426,14 +422,14 @@ func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, p
 		d.legacy = map[string][]legacyCall{}
 	}
 	d.legacy[c.Name] = append(d.legacy[c.Name], legacyCall{c.ID, c.Payload})
-	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
+	d.rep.Addf(dragoman.Synthesized, dragoman.Info, at.String(), "generated call id %q for a legacy function call", c.ID)
 	return c
 }
 
-var errContent = errors.New("want a text or a list of parts")
+var errContent = errors.New("content is neither a string nor a list of parts")
 
-// settleDuplicates settles calls that share an id within one message: an exact
-// repeat is one call, another call gets an id of its own (quirk B11).
+// settleDuplicates resolves calls that share an id within one message: an exact repeat is
+// dropped, another call gets a new id (quirk B11).
 func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at extra.Path) []dragoman.Part {
 	seen := map[string]waitingCall{}
 	kept := parts[:0]
@@ -447,20 +443,20 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 		if c.Synthetic {
 			wire = ""
 		}
-		came := cmp.Or(d.hidden[c], wire)
-		if twin, dup := seen[c.ID]; dup {
+		wireID := cmp.Or(d.hidden[c], wire)
+		if earlier, dup := seen[c.ID]; dup {
 			d.clash = true
-			first := twin.call
-			if twin.came == came && first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
-				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
+			first := earlier.call
+			if earlier.wireID == wireID && first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
+				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "exact repeat of call %q", c.ID)
 				continue
 			}
 			c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, pos, i), true
-			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", wire, c.ID)
+			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call gets the id %q", wire, c.ID)
 		}
-		seen[c.ID] = waitingCall{c, came}
+		seen[c.ID] = waitingCall{c, wireID}
 		if d.turn != nil {
-			d.turn[wire] = append(d.turn[wire], waitingCall{c, came})
+			d.turn[wire] = append(d.turn[wire], waitingCall{c, wireID})
 		}
 		kept = append(kept, p)
 	}

@@ -16,17 +16,17 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// messageEncoder writes a conversation as Chat messages.
+// messageEncoder encodes a conversation as Chat messages.
 type messageEncoder struct {
-	w      jsonwire.Writer
-	list   string // where the messages stand in the canonical source
-	answer string // the pointer of the answer at hand: none, or that of an alternative
-	reg    *interop.Registry
-	limits targets.Limits
-	target targets.Target
-	o      dialect.EncodeOptions
-	rep    *dragoman.Report
-	// legacy: an answer for a client that knows functions, and no tools.
+	w             jsonwire.Writer
+	list          string // JSON pointer of the messages in the canonical value
+	candidatePath string // JSON pointer of the current candidate; empty for the first
+	reg           *interop.Registry
+	limits        targets.Limits
+	target        targets.Target
+	o             dialect.EncodeOptions
+	rep           *dragoman.Report
+	// legacy is set for responses to clients that declared functions instead of tools.
 	legacy bool
 }
 
@@ -38,10 +38,9 @@ func (e *messageEncoder) instructions(parts []dragoman.Part) {
 	e.plain(&m, extra.List("/instructions"), -1)
 }
 
-// messages writes the list. A run of assistant messages that did not come from
-// this dialect is one turn and becomes one message (quirk D20); a run of tool
-// messages is one batch, and the media of its results follows it in one user
-// message (quirk D13).
+// messages writes the list. Consecutive assistant messages that did not come from this dialect
+// are one turn and become one message (quirk D20). Consecutive tool messages are one batch; the
+// media of its results follows in one user message (quirk D13).
 func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	for i := 0; i < len(ms); {
 		m := &ms[i]
@@ -74,7 +73,7 @@ func (e *messageEncoder) messages(ms []dragoman.Message) error {
 	return nil
 }
 
-// ownElement reports whether a message was an element of a Chat list already.
+// ownElement reports whether a message was decoded from a Chat message list.
 func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
 
 func hasResults(m *dragoman.Message) bool {
@@ -88,11 +87,11 @@ func hasResults(m *dragoman.Message) bool {
 
 func (e *messageEncoder) replayable(m *dragoman.Message) bool {
 	_, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
-	return ok && e.suits(m)
+	return ok && e.canReplay(m)
 }
 
-// suits reports whether the target's deviations leave a native message alone.
-func (e *messageEncoder) suits(m *dragoman.Message) bool {
+// canReplay reports whether the target's capabilities require no change to a native message.
+func (e *messageEncoder) canReplay(m *dragoman.Message) bool {
 	c := e.target.Caps
 	if c.NoDeveloperRole && m.Role == dragoman.RoleDeveloper || c.ToolResultName && m.Role == dragoman.RoleTool || c.ReasoningFieldAlways {
 		return false
@@ -108,7 +107,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.ToolCall:
-			// Of an id or a name that we made, the native message knows nothing.
+			// The native message does not have an id or a name that we generated.
 			if c.NoCustomTools && p.Payload == codes.PayloadText || p.Synthetic || e.reg.WireID(p.ID) != p.ID ||
 				e.reg.WireName(p.Namespace, p.Name) != p.Name {
 				return false
@@ -124,20 +123,20 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 
 func (e *messageEncoder) replay(m *dragoman.Message) bool {
 	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
-	if !ok || !e.suits(m) {
+	if !ok || !e.canReplay(m) {
 		return false
 	}
 	e.w.Raw(raw)
 	return true
 }
 
-// plain writes a system, developer or user message. places are those of its
-// parts, where they come from elsewhere.
+// plain writes a system, developer or user message. places are the original paths of its parts,
+// if they come from other messages.
 func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, places ...extra.Path) {
 	role := string(m.Role)
 	if m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole {
 		role = "system"
-		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message written as a system message")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message is written as a system message")
 	}
 	start := len(e.w.Buf)
 	e.w.BeginObject()
@@ -157,17 +156,17 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, plac
 	}
 	if !e.content(parts, at, places) {
 		e.w.Buf = e.w.Buf[:start]
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "message has no content")
 		return
 	}
 	e.extras([]dragoman.Message{*m}, pos, true)
 	e.w.EndObject()
-	e.unsaid(m, at, marked)
+	e.reportMessageLosses(m, at, marked)
 }
 
-// fit returns what stands for a part in a message that did not come from this
-// dialect: the wire takes media from the user only, and OpenAI no film and not
-// every type (quirk D14).
+// fit returns the part to write in a message that did not come from this dialect. Media that the
+// wire does not accept is replaced with a text note: only user messages may contain media, and
+// OpenAI accepts no video and not every type (quirk D14).
 func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path) dragoman.Part {
 	m, ok := p.(*dragoman.Media)
 	if !ok || m.Text != "" {
@@ -180,11 +179,11 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 	}
 	switch {
 	case role != dragoman.RoleUser:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat takes no %s in a message of role %s; a note stands in for it", m.Media, role)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat does not accept %s input in a message of role %s; it is replaced with a text note", m.Media, role)
 	case m.Media == codes.MediaVideo && !anyMedia:
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI takes no video; a note stands in for it")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI does not accept video input; it is replaced with a text note")
 	case why != "":
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; it is replaced with a text note")
 	default:
 		return p
 	}
@@ -192,19 +191,19 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 	return &dragoman.Text{Text: toolwire.Placeholder(m), Cache: m.Cache}
 }
 
-// extras writes the members of a run of messages, which becomes one, that are
-// not modelled. What was kept to say that a member was null or empty is left
-// out once it is not; content says that there is a content member.
+// extras writes the unknown fields of a run of messages, which becomes one message. A field that
+// was stored only because it was null or empty is omitted if it now has a value. content reports
+// whether a content field was written.
 func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) {
 	var kept *dragoman.Extra
-	have := map[string][]byte{} // what earlier messages said
-	told := 0                   // how much of kept is in it
+	have := map[string][]byte{} // fields of earlier messages
+	copied := 0                 // how many fields of kept are in have
 	for i := range ms {
 		fields := ms[i].Extra.For(name)
-		filled := map[string]bool{} // asked once each: a member may stand here often
+		filled := map[string]bool{} // computed once each: a field may occur often
 		for _, f := range fields {
-			full, asked := filled[f.Path]
-			if !asked {
+			full, ok := filled[f.Path]
+			if !ok {
 				full = f.Path == "/content" && content || e.filled(ms, &ms[i], f)
 				filled[f.Path] = full
 			}
@@ -213,7 +212,7 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 			}
 			if old, dup := have[f.Path]; dup {
 				if string(old) != string(f.Value) {
-					e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem(e.list, first+i).String()+f.Path, "one message has such a member once")
+					e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem(e.list, first+i).String()+f.Path, "the messages become one, which has this field only once")
 				}
 				continue
 			}
@@ -225,16 +224,16 @@ func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) 
 		if i+1 == len(ms) {
 			break
 		}
-		for _, f := range kept.For(name)[told:] {
+		for _, f := range kept.For(name)[copied:] {
 			have[f.Path] = f.Value
-			told++
+			copied++
 		}
 	}
 	extra.Write(&e.w, kept, name, "")
 }
 
-// filled reports whether a member that was put aside of m is written by now,
-// or must not be.
+// filled reports whether a stored null or empty field of m now has a value, or must not be
+// written.
 func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
 	any := func(has func(dragoman.Part) bool) bool {
 		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, has) })
@@ -252,8 +251,8 @@ func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dr
 	case "/function_call":
 		return e.legacy && kind(codes.KindToolCall)
 	case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
-		// The same thinking in a second member is no more anybody else's than
-		// in the first.
+		// A second field with the same reasoning may only be sent to the provider that wrote it,
+		// like the first.
 		c := e.target.Caps
 		return !wirekit.MayReplayReasoning(m, nil, &e.limits, &e.target) || c.ReasoningFieldAlways && f.Path[1:] == c.ReasoningField ||
 			any(func(p dragoman.Part) bool {
@@ -265,19 +264,19 @@ func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dr
 	}
 }
 
-// unsaid reports what a message says that Chat has no member for.
-func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path, marked bool) {
+// reportMessageLosses reports the fields of a message that Chat does not have.
+func (e *messageEncoder) reportMessageLosses(m *dragoman.Message, at extra.Path, marked bool) {
 	extra.Report(e.rep, m.Extra, name, at)
 	if m.Phase != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "Chat has no phases; %q is dropped", m.Phase)
 	}
 	if m.Cache != nil && !marked {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: the target caches by itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: the target caches automatically")
 	}
 }
 
-// content writes the content of a message: a string for one plain text, as
-// compatible servers want it (quirk D34), else a list of parts.
+// content writes the content of a message: a string for a single plain text, which compatible
+// servers prefer (quirk D34), otherwise a list of parts.
 func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []extra.Path) bool {
 	if text, ok := contentString(e.reg.View(), parts, placeOf(0, at, places), e.rep); ok {
 		e.w.String(text)
@@ -294,7 +293,7 @@ func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []
 	return n > 0
 }
 
-// placeOf is the place of part i of the message at a place.
+// placeOf returns the path of part i of the message at the given path.
 func placeOf(i int, at extra.Path, places []extra.Path) extra.Path {
 	if i < len(places) {
 		return places[i]
@@ -302,8 +301,8 @@ func placeOf(i int, at extra.Path, places []extra.Path) extra.Path {
 	return at.Elem("parts", i)
 }
 
-// results writes one tool message per result, then what else the messages
-// held, then the media that tool messages cannot carry.
+// results writes one tool message per result, then the media that tool messages cannot contain,
+// then the other parts of the messages.
 func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	var attached spilled
 	for i := range ms {
@@ -322,7 +321,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 				return fmt.Errorf("openaichat: %s: %w", at, err)
 			}
 			if len(spill) > 0 {
-				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result moved to a user message after the batch", len(spill))
+				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result are moved to a user message after the batch", len(spill))
 				attached.add(&dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(res.CallID) + ":"}, at.Elem("parts", j))
 				for _, p := range spill {
 					place := at.Elem("parts", j).Elem("content", slices.Index(res.Content, p))
@@ -334,11 +333,11 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 		}
 		if !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != codes.KindToolResult }) {
-			e.unsaid(m, at, false)
+			e.reportMessageLosses(m, at, false)
 		}
 	}
 	if last := first + len(ms) - 1; len(attached.parts) > 0 {
-		// Each part was fitted by where it came from.
+		// fit was already applied to each part, depending on its message.
 		m := dragoman.Message{Role: dragoman.RoleUser, Parts: attached.parts, Origin: &dragoman.Origin{Dialect: name}}
 		e.plain(&m, extra.Elem("/messages", last), last, attached.places...)
 	}
@@ -359,8 +358,8 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 	return nil
 }
 
-// spilled are parts of messages of results that go into a message of their own,
-// with the places they come from.
+// spilled holds parts of result messages that move to a separate message, with their original
+// paths.
 type spilled struct {
 	parts  []dragoman.Part
 	places []extra.Path
@@ -376,52 +375,52 @@ func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 	e.w.BeginObject()
 	e.w.StringField("role", "assistant")
 	e.w.StringFieldIf("name", ms[0].Name)
-	said, err := e.assistantBody(ms, first)
+	hasBody, err := e.assistantBody(ms, first)
 	if err != nil {
 		return err
 	}
-	if !said {
+	if !hasBody {
 		e.w.Buf = e.w.Buf[:start]
-		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "an assistant message with neither content nor calls")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "assistant message has neither content nor calls")
 		return nil
 	}
 	e.w.EndObject()
 	return nil
 }
 
-// assistantBody writes the members of an assistant message but its role, and
-// reports whether they say anything.
-func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said bool, err error) {
+// assistantBody writes the fields of an assistant message except its role, and reports whether
+// the message is not empty.
+func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (nonEmpty bool, err error) {
 	var t turn
 	for i := range ms {
 		t.add(e, &ms[i], extra.Elem(e.list, first+i), i)
 	}
 	if len(ms) > 1 && len(t.texts) > 1 {
-		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "%d assistant messages written as one", len(ms))
+		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "%d assistant messages are merged", len(ms))
 	}
 	w := &e.w
-	spelled := len(ms) == 1 && len(t.content) == 0 && hasContentSpelling(&ms[0])
-	if !spelled {
+	storedContent := len(ms) == 1 && len(t.content) == 0 && hasStoredContent(&ms[0])
+	if !storedContent {
 		w.Key("content")
 		if !t.write(e) {
-			w.Null() // default spelling of no content (quirk B36)
+			w.Null() // the default for no content (quirk B36)
 		} else {
-			said = true
+			nonEmpty = true
 		}
 	}
 	if len(t.refusals) > 0 {
 		w.StringField("refusal", strings.Join(t.refusals, "\n\n"))
-		said = true
+		nonEmpty = true
 	}
-	said = e.reasoning(&t) || said
+	nonEmpty = e.reasoning(&t) || nonEmpty
 	switch {
 	case len(t.calls) > 0 && e.legacy:
-		said = true
+		nonEmpty = true
 		if err := e.functionCall(t.calls); err != nil {
-			return said, err
+			return nonEmpty, err
 		}
 	case len(t.calls) > 0:
-		said = true
+		nonEmpty = true
 		w.Key("tool_calls")
 		w.BeginArray()
 		for _, c := range t.calls {
@@ -430,25 +429,26 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 				continue
 			}
 			if err := e.reg.WriteCall(w, c.part.(*dragoman.ToolCall), c.at, e.rep); err != nil {
-				return said, fmt.Errorf("openaichat: %s: %w", c.at, err)
+				return nonEmpty, fmt.Errorf("openaichat: %s: %w", c.at, err)
 			}
 		}
 		w.EndArray()
 	}
-	e.extras(ms, first, !spelled)
+	e.extras(ms, first, !storedContent)
 	for i := range ms {
-		said = said || extra.Has(ms[i].Extra, name, "")
-		e.unsaid(&ms[i], extra.Elem(e.list, first+i), false)
+		nonEmpty = nonEmpty || extra.Has(ms[i].Extra, name, "")
+		e.reportMessageLosses(&ms[i], extra.Elem(e.list, first+i), false)
 	}
-	return said, nil
+	return nonEmpty, nil
 }
 
-func hasContentSpelling(m *dragoman.Message) bool {
+// hasStoredContent reports whether the original, empty content field was stored.
+func hasStoredContent(m *dragoman.Message) bool {
 	_, ok := extra.Get(m.Extra, name, "/content")
 	return ok
 }
 
-// turn is a run of assistant messages, sorted by where Chat wants things.
+// turn is a run of assistant messages, sorted by Chat field.
 type turn struct {
 	content   []placed
 	texts     []int // message of each text in content
@@ -471,21 +471,21 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 		switch p := p.(type) {
 		case *dragoman.ToolCall:
 			if p.Hosted {
-				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %q was run by its provider", p.Name)
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %q was run by its provider; Chat has no hosted calls", p.Name)
 				continue
 			}
 			t.calls = append(t.calls, here)
 		case *dragoman.Opaque:
 			switch {
 			case p.Dialect == name && p.Type == "tool_call" && e.list != "/messages":
-				// A client could find a call in it to run.
-				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
+				// A client might find a call in it and run it.
+				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a malformed call is not forwarded")
 			case p.Dialect == name && p.Type == "tool_call":
 				t.calls = append(t.calls, here)
 			case p.Dialect == name:
 				t.content = append(t.content, here)
 			default:
-				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "%s of %s has no place in Chat", extra.AType(p.Type, "block"), p.Dialect)
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "Chat cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 			}
 		case *dragoman.Refusal:
 			extra.Report(e.rep, p.Extra, name, here.at)
@@ -507,13 +507,13 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 	}
 }
 
-// addReasoning keeps reasoning that the target may see: what it wrote itself,
-// or the visible text where it says in which member it takes some.
+// addReasoning keeps reasoning that the target may get: its own reasoning, or the visible text if
+// the target names a field for it.
 func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.Reasoning, here placed) {
 	own := wirekit.MayReplayReasoning(m, p, &e.limits, &e.target)
 	switch {
 	case unavailable(p):
-		e.rep.Add(dragoman.Dropped, dragoman.Info, here.at.String(), "a remark that there is no reasoning is none")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, here.at.String(), "a placeholder for unavailable reasoning is not sent")
 	case own && p.Field == fieldThinking:
 		t.content = append(t.content, here)
 	case own && (p.Field != "" || p.Details != nil):
@@ -523,20 +523,20 @@ func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.
 		if p.Signature != "" || p.Encrypted != "" {
 			extra.ReportOpaque(e.rep, here.at.String())
 		}
-		e.unsaidOfReasoning(p, here.at)
+		e.reportReasoningLosses(p, here.at)
 	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "reasoning has no place in Chat")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "Chat has no field for reasoning")
 	}
 }
 
-// unavailable reports reasoning that only says that it is missing, which some
-// servers put in its place and no model is to read (quirk G4).
+// unavailable reports whether reasoning is a placeholder for missing reasoning, which some
+// servers send and no model should read (quirk G4).
 func unavailable(p *dragoman.Reasoning) bool {
 	return strings.TrimSpace(p.Text) == "[reasoning unavailable]" && p.Details == nil
 }
 
-// unsaidOfReasoning reports what reasoning that is shown says besides.
-func (e *messageEncoder) unsaidOfReasoning(p *dragoman.Reasoning, at extra.Path) {
+// reportReasoningLosses reports the other fields of reasoning whose text is written.
+func (e *messageEncoder) reportReasoningLosses(p *dragoman.Reasoning, at extra.Path) {
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 }
@@ -548,8 +548,8 @@ func visible(p *dragoman.Reasoning) string {
 	return strings.Join(p.Summary, "\n\n")
 }
 
-// write writes the content of the turn and reports whether there was any. Text
-// alone is one string: parts of one message run on, messages are set apart.
+// write writes the content of the turn and reports whether there was any. If all parts are text,
+// it is one string: parts of one message are concatenated, messages are separated by blank lines.
 func (t *turn) write(e *messageEncoder) bool {
 	if len(t.content) == 0 {
 		return false
@@ -570,7 +570,7 @@ func (t *turn) write(e *messageEncoder) bool {
 			extra.Report(e.rep, text.Extra, name, c.at)
 			extra.ReportState(e.rep, text.Signature, c.at)
 			if text.Cache != nil {
-				e.rep.Add(dragoman.Dropped, dragoman.Info, c.at.String(), "cache breakpoint: the target caches by itself")
+				e.rep.Add(dragoman.Dropped, dragoman.Info, c.at.String(), "cache breakpoint: the target caches automatically")
 			}
 		}
 		e.w.String(b.String())
@@ -599,8 +599,7 @@ func (t *turn) write(e *messageEncoder) bool {
 	return n > 0
 }
 
-// reasoning writes the reasoning members, each in the member it came in
-// (quirk G2).
+// reasoning writes reasoning in the fields it came from (quirk G2).
 func (e *messageEncoder) reasoning(t *turn) bool {
 	var fields []string
 	texts := map[string]string{}
@@ -622,7 +621,7 @@ func (e *messageEncoder) reasoning(t *turn) bool {
 		fields = append(fields, f) // present even when empty (quirk G3)
 	}
 	for _, f := range fields {
-		e.w.QuotedKey(f) // from a server or a caller, not ours
+		e.w.QuotedKey(f) // the name comes from a server or a caller
 		e.w.String(texts[f])
 	}
 	if len(details) > 0 {

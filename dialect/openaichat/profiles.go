@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// The surfaces of servers that speak this dialect and take other schemas than
-// OpenAI's. A target names one with Capabilities.ToolSchema.
+// Schema profiles of compatible servers that do not accept the same schemas as OpenAI. A target
+// selects one with Capabilities.ToolSchema.
 var (
-	// azureStrict is OpenAI's strict subset as Azure serves it: without bounds,
-	// formats and patterns, and smaller.
+	// azureStrict is the strict subset of OpenAI as served by Azure: smaller, and without bounds,
+	// formats and patterns.
 	azureStrict = func() schema.Profile {
 		keywords := []string{
 			"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const",
@@ -26,8 +26,8 @@ var (
 		return schema.NewProfile(r)
 	}()
 
-	// xaiTool is a function's parameters at xAI, which never answers if a schema is
-	// large (quirk A39).
+	// xaiTool describes function parameters at xAI, which does not respond if a schema is large
+	// (quirk A39).
 	xaiTool = func() schema.Profile {
 		r := toolwire.OpenAIToolRules("xai.tool")
 		r.MaxBytes = 32 << 10
@@ -35,8 +35,8 @@ var (
 		return schema.NewProfile(r)
 	}()
 
-	// moonshotTool is a function's parameters at Moonshot: nothing beside a reference
-	// or a union, and no tuples (quirks A4, A15).
+	// moonshotTool describes function parameters at Moonshot: no siblings of a reference or a
+	// union, and no tuples (quirks A4, A15).
 	moonshotTool = schema.NewProfile(schemarules.Rules{
 		Name: "moonshot.tool",
 		Refused: []string{
@@ -59,8 +59,8 @@ var (
 		},
 	})
 
-	// fireworksTool is a function's parameters at Fireworks, which knows definitions
-	// under their new name only (quirk A3).
+	// fireworksTool describes function parameters at Fireworks, which only accepts $defs, not
+	// definitions (quirk A3).
 	fireworksTool = func() schema.Profile {
 		r := toolwire.OpenAIToolRules("fireworks.tool")
 		r.ModernDefs = true
@@ -68,8 +68,7 @@ var (
 		return schema.NewProfile(r)
 	}()
 
-	// llamaCPPTool is a function's parameters on llama.cpp, LM Studio and similar
-	// servers.
+	// llamaCPPTool describes function parameters on llama.cpp, LM Studio and similar servers.
 	llamaCPPTool = func() schema.Profile {
 		r := schemarules.Grammar("llamacpp.tool")
 		r.RootObject = true
@@ -77,8 +76,8 @@ var (
 		return schema.NewProfile(r)
 	}()
 
-	// compatTool is for a server of which nothing is known: the keywords that nearly
-	// all of them take (quirks A3, A8, A14).
+	// compatTool is for unknown servers. It has the keywords that nearly all servers accept
+	// (quirks A3, A8, A14).
 	compatTool = schema.NewProfile(schemarules.Rules{
 		Name: "compat.tool",
 		Keywords: []string{

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawn encodes a random request, or skips one that this wire must refuse.
+// drawn encodes a random request, and skips one that this wire must refuse.
 func drawn(t *rapid.T, o gen.Options, eo dialect.EncodeOptions) (*dragoman.Request, dialect.Encoded) {
 	req := o.Request().Draw(t, "request")
 	enc, err := codec.EncodeRequest(req, eo)
@@ -27,12 +27,12 @@ func drawn(t *rapid.T, o gen.Options, eo dialect.EncodeOptions) (*dragoman.Reque
 		if req.ToolChoice == nil {
 			t.Fatalf("EncodeRequest: %v", err)
 		}
-		t.Skip("a choice of a tool that cannot be sent")
+		t.Skip("the tool choice names a tool that cannot be sent")
 	}
 	return req, enc
 }
 
-// meaning is what a conversation says, in the order and grouping Chat has.
+// meaning lists the content of a conversation, in the order and grouping of Chat.
 func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 	var out []string
 	var turn []string // texts of an assistant run
@@ -79,7 +79,7 @@ func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 			}
 		case m.Role == dragoman.RoleTool || len(m.Parts) == 0 || strings.HasPrefix(texts, "Attached to the result of call"):
 		case slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindMedia }):
-			out = append(out, string(m.Role)+": *") // some media are told in words
+			out = append(out, string(m.Role)+": *") // some media become text
 		default:
 			out = append(out, string(m.Role)+": "+texts)
 		}
@@ -88,7 +88,7 @@ func meaning(req *dragoman.Request, reg *interop.Registry) []string {
 	return out
 }
 
-func TestProperty_WhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
+func TestProperty_EncodingKeepsTheMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, enc := drawn(t, gen.Options{Tidy: true, Plain: true}, dialect.EncodeOptions{})
 		back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
@@ -96,8 +96,8 @@ func TestProperty_WhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
 			t.Fatalf("%v\n%s", err, enc.Body)
 		}
 		want, got := meaning(req, enc.Registry), meaning(back, enc.Registry)
-		// Of a result with media the text stays, the media follows in a user
-		// message, and the report says so.
+		// A result with media keeps its text. The media moves to a user message, which is
+		// reported.
 		j := 0
 		for _, w := range want {
 			if rest, moved := strings.CutSuffix(w, "*"); moved && strings.HasPrefix(w, "result ") {
@@ -128,15 +128,15 @@ func TestProperty_WhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
 	})
 }
 
-func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
+func TestProperty_RebuildGivesTheSameBytes(t *testing.T) {
 	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{})
 }
 
-func TestProperty_EncodingIsDeterministicAndChangesNothing(t *testing.T) {
+func TestProperty_EncodingIsDeterministicAndPure(t *testing.T) {
 	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, func(t *rapid.T) *dragoman.Request { return gen.Options{}.Request().Draw(t, "request") })
 }
 
-func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
+func TestProperty_ConversationGrowsOnlyAtItsEnd(t *testing.T) {
 	for name, target := range map[string]targets.Target{
 		"openai": {}, "a compatible server": caps(targets.Capabilities{NoDeveloperRole: true, ToolResultName: true, NoCustomTools: true, ReasoningField: "reasoning", ReasoningFieldAlways: true}),
 	} {
@@ -151,14 +151,14 @@ func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
 	}
 }
 
-// hostileStream has multi-byte text, CRLF, comments, odd chunks and a late
-// index, so that a cut at any byte hits something that matters.
+// hostileStream has multi-byte text, CRLF, comments, unusual chunks and a late index, so that a
+// cut at any byte hits a special case.
 const hostileStream = "\ufeff: c\r\n\r\ndata: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"é👩‍👩‍👧\"}}]}\r\n\r\n" +
 	"data:{\"choices\":[{\"delta\":{\"content\":\"\\ud83d\\ude00\",\"reasoning\":\"日本\"},\"index\":0}]}\n\n" +
 	"event: x\ndata: {\"choices\":\ndata: [{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"ü\\\"\"}}]}}]}\n\n" +
 	"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\r\r: p\n\ndata: [DONE]\n\n"
 
-func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_AnySplitGivesTheSameEvents(t *testing.T) {
 	whole := decodeStream(t, dialect.DecodeOptions{}, hostileStream)
 	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` {
 		t.Fatalf("%+v, %v", whole.resp, whole.feed)
@@ -173,9 +173,9 @@ func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
 	})
 }
 
-// An event stream that is written and read again is the same response, or the
-// report says what is missing.
-func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T) {
+// An event stream that is encoded and decoded again gives the same response, or the report lists
+// the difference.
+func TestProperty_EventStreamRoundTripsOrReportsLosses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := gen.Options{Tidy: true, Plain: true}
 		resp := o.Response().Draw(rt, "response")
@@ -193,7 +193,7 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 			texts, refusals := textOf(want)
 			gt, gr := textOf(got)
 			if gt != texts || gr != refusals {
-				rt.Fatalf("%s says %q (%q), want %q (%q)\n%s", label, gt, gr, texts, refusals, body)
+				rt.Fatalf("%s is %q (%q), want %q (%q)\n%s", label, gt, gr, texts, refusals, body)
 			}
 			wc, gc := clientCalls(want), clientCalls(got)
 			if len(wc) != len(gc) {
@@ -214,7 +214,7 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 				rt.Fatalf("%s stopped with %q, want %q\n%s", label, gs.Reason, ws.Reason, body)
 			}
 		}
-		check("the answer", resp.Output, d.resp.Output, resp.Stop, d.resp.Stop)
+		check("the response", resp.Output, d.resp.Output, resp.Stop, d.resp.Stop)
 		for i, a := range resp.Alternatives {
 			var out []dragoman.Message
 			var stop dragoman.Stop
@@ -231,12 +231,12 @@ func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *test
 			reasons = reasons || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindReasoning })
 		}
 		if reasons && rep.Err(dragoman.Warn) == nil && !strings.Contains(body, "reasoning") {
-			rt.Fatalf("reasoning was lost in silence\n%s", body)
+			rt.Fatalf("the loss of reasoning was not reported\n%s", body)
 		}
 	})
 }
 
-// textOf joins the texts of an output as this wire does.
+// textOf joins the texts of an output like this wire does.
 func textOf(ms []dragoman.Message) (text, refusal string) {
 	any := false
 	for mi := range ms {
@@ -271,8 +271,8 @@ func clientCalls(ms []dragoman.Message) []*dragoman.ToolCall {
 	return out
 }
 
-// A whole response survives like a streamed one does.
-func TestProperty_AResponseSurvivesTheWire(t *testing.T) {
+// A whole response keeps its content, like a streamed one.
+func TestProperty_ResponseRoundTrips(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		resp := gen.Options{Tidy: true, Plain: true}.Response().Draw(rt, "response")
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// bothWays decodes one call of a whole response and of a stream.
+// bothWays decodes one call from a whole response and from a stream.
 func bothWays(t *testing.T, args string, tools ...dragoman.ToolSpec) map[string]dragoman.ToolCall {
 	t.Helper()
 	o := dialect.DecodeOptions{Registry: all.Registry(interop.Options{Target: targets.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
@@ -44,7 +44,7 @@ func TestQuirkB6_SeveralObjectsInOneStringAreOneInvalidCall(t *testing.T) {
 	}
 }
 
-func TestQuirkB8_AnUnfinishedStringIsNeverClosedForIt(t *testing.T) {
+func TestQuirkB8_UnfinishedStringIsNotClosed(t *testing.T) {
 	for _, args := range []string{`{"path":"a","content":"half a fi`, `{"a":[1,2`, `{"a":1`, `{`} {
 		for way, c := range bothWays(t, args) {
 			if c.Arguments != args {
@@ -57,10 +57,10 @@ func TestQuirkB8_AnUnfinishedStringIsNeverClosedForIt(t *testing.T) {
 	}
 }
 
-// signature is where Gemini puts its thought signature in Chat.
+// signature is the Chat field in which Gemini sends its thought signature.
 const signature = `{"google":{"thought_signature":"c2ln"}}`
 
-func TestQuirkB16_B17_AThoughtSignatureStaysOnItsCallAndOutOfItsID(t *testing.T) {
+func TestQuirkB16_B17_ThoughtSignatureStaysOnItsCall(t *testing.T) {
 	signed := `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":` + signature + `}`
 	plain := `{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}`
 	whole, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[`+signed+`,`+plain+`]}`, `"tool_calls"`)
@@ -73,10 +73,9 @@ func TestQuirkB16_B17_AThoughtSignatureStaysOnItsCallAndOutOfItsID(t *testing.T)
 				t.Errorf("%+v", cs[0].Extra)
 			}
 			if cs[1].Extra != nil {
-				t.Errorf("the other call has one too: %+v", cs[1].Extra)
+				t.Errorf("the other call also has a signature: %+v", cs[1].Extra)
 			}
-			// It goes back on the same call, whether the message is replayed or
-			// rebuilt, and once.
+			// It is sent back on the same call, once, whether the message is replayed or rebuilt.
 			req := &dragoman.Request{Model: "m", Messages: resp.Output}
 			for _, rebuild := range []bool{false, true} {
 				m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: rebuild})
@@ -87,23 +86,23 @@ func TestQuirkB16_B17_AThoughtSignatureStaysOnItsCallAndOutOfItsID(t *testing.T)
 }
 
 func TestQuirkB25_CallsInTextStayText(t *testing.T) {
-	for _, said := range []string{
+	for _, content := range []string{
 		`<tool_call>{"name":"f","arguments":{}}</tool_call>`,
 		`<function=f><parameter=a>1</parameter></function>`,
 		`<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>`,
 		"```json\n{\"name\":\"f\",\"arguments\":{}}\n```",
 	} {
-		whole, rep := message(t, `{"role":"assistant","content":`+quote(said)+`}`, `"stop"`)
+		whole, rep := message(t, `{"role":"assistant","content":`+quote(content)+`}`, `"stop"`)
 		lossless(t, rep)
-		for _, resp := range []*dragoman.Response{whole, streamed(t, stream(`"stop"`, `{"content":`+quote(said[:9])+`}`, `{"content":`+quote(said[9:])+`}`))} {
-			if resp.Text() != said || len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
+		for _, resp := range []*dragoman.Response{whole, streamed(t, stream(`"stop"`, `{"content":`+quote(content[:9])+`}`, `{"content":`+quote(content[9:])+`}`))} {
+			if resp.Text() != content || len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
 				t.Errorf("%+v", resp)
 			}
 		}
 	}
 }
 
-func TestQuirkC7_ArgumentsThatComeWholeAreAllOfThem(t *testing.T) {
+func TestQuirkC7_WholeArgumentsAreComplete(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"a":1}`: `{"a":1}`, `{}`: `{}`, `{"a":{"b":[]}}`: `{"a":{"b":[]}}`,
 	} {
@@ -117,9 +116,9 @@ func TestQuirkC7_ArgumentsThatComeWholeAreAllOfThem(t *testing.T) {
 	}
 }
 
-func TestQuirkC7_ArgumentsThatComeWholeAndInPiecesBesidesDoNotRun(t *testing.T) {
-	for _, pieces := range [][]string{
-		{`"{\"a\":"`, `{"b":1}`, `"}"`}, // joined, these would be sound
+func TestQuirkC7_WholeAndFragmentedArgumentsDoNotRun(t *testing.T) {
+	for _, fragments := range [][]string{
+		{`"{\"a\":"`, `{"b":1}`, `"}"`}, // joined, these would be valid
 		{`"{\"a\":"`, `1`, `"}"`},
 		{`"{\"a\":"`, `true`, `"}"`},
 		{`"["`, `{"a":1}`, `"]"`},
@@ -130,10 +129,10 @@ func TestQuirkC7_ArgumentsThatComeWholeAndInPiecesBesidesDoNotRun(t *testing.T) 
 	} {
 		for what, form := range map[string]string{
 			"named":    `{"index":0,"id":"x","function":{"name":"f","arguments":`,
-			"nameless": `{"index":0,"id":"x","function":{"arguments":`, // whose name comes last
+			"nameless": `{"index":0,"id":"x","function":{"arguments":`, // the name comes last
 		} {
 			var deltas []string
-			for _, p := range pieces {
+			for _, p := range fragments {
 				deltas = append(deltas, form+p+`}}`)
 				form = `{"index":0,"function":{"arguments":`
 			}
@@ -142,13 +141,13 @@ func TestQuirkC7_ArgumentsThatComeWholeAndInPiecesBesidesDoNotRun(t *testing.T) 
 			}
 			cs := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(deltas...)...)))
 			if len(cs) != 1 || cs[0].Problem == nil {
-				t.Errorf("%s, %v: %+v may run", what, pieces, cs[0])
+				t.Errorf("%s, %v: %+v may run", what, fragments, cs[0])
 			}
 		}
 	}
 }
 
-func TestQuirkB32_ArgumentsAreNeverCoercedToTheirSchema(t *testing.T) {
+func TestQuirkB32_ArgumentsAreNotCoerced(t *testing.T) {
 	spec := dragoman.ToolSpec{Name: "f", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"ok":{"type":"boolean"},"list":{"type":"array","items":{"type":"string"}},"x":{"type":["number","null"]}}}`)}
 	const args = `{"n":"5","ok":"true","list":"one","x":"null"}`
 	for way, c := range bothWays(t, args, spec) {
@@ -158,12 +157,12 @@ func TestQuirkB32_ArgumentsAreNeverCoercedToTheirSchema(t *testing.T) {
 	}
 }
 
-func TestQuirkC3_AnIDOnEveryChunkContinuesItsCall(t *testing.T) {
+func TestQuirkC3_IDOnEveryChunk(t *testing.T) {
 	for name, deltas := range map[string][]string{
-		"the same id":           {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`, `{"index":0,"id":"a","function":{"arguments":"}"}}`},
-		"the same id, no index": {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"a","function":{"arguments":"1"}}`, `{"id":"a","function":{"arguments":"}"}}`},
-		"another id each time":  {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"b","function":{"arguments":"1"}}`, `{"index":0,"id":"c","function":{"arguments":"}"}}`},
-		"another id, no index":  {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"b","function":{"name":"","arguments":"1"}}`, `{"id":"c","function":{"arguments":"}"}}`},
+		"same id":           {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`, `{"index":0,"id":"a","function":{"arguments":"}"}}`},
+		"same id, no index": {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"a","function":{"arguments":"1"}}`, `{"id":"a","function":{"arguments":"}"}}`},
+		"new id each time":  {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"b","function":{"arguments":"1"}}`, `{"index":0,"id":"c","function":{"arguments":"}"}}`},
+		"new id, no index":  {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"b","function":{"name":"","arguments":"1"}}`, `{"id":"c","function":{"arguments":"}"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sameCalls(t, calls(streamed(t, stream(`"tool_calls"`, toolDeltas(deltas...)...))), call("a", "f", `{"x":1}`))
@@ -171,13 +170,13 @@ func TestQuirkC3_AnIDOnEveryChunkContinuesItsCall(t *testing.T) {
 	}
 }
 
-func TestQuirkC6_ArgumentsBesideTheNameAreNotDropped(t *testing.T) {
+func TestQuirkC6_ArgumentsWithNameAreKept(t *testing.T) {
 	resp := streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`,
 		`{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"}}`, `{"index":1,"function":{"arguments":"2}"}}`,
 	)...))
 	sameCalls(t, calls(resp), call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`))
-	// Nor on the way out, whatever dialect the parts came from.
+	// The encoder keeps them too, whichever dialect the parts came from.
 	out, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Header: &dragoman.Message{Role: dragoman.RoleAssistant}, Part: &dragoman.ToolCall{ID: "a", Name: "f"}},
@@ -187,15 +186,14 @@ func TestQuirkC6_ArgumentsBesideTheNameAreNotDropped(t *testing.T) {
 	sameCalls(t, calls(streamed(t, out)), call("a", "f", `{"x":1}`))
 }
 
-// An id that is a number is none to answer by, but it tells calls apart as a text
-// does.
-func TestQuirkC2_ANumberInPlaceOfAnIDTellsCallsApart(t *testing.T) {
+// A number is not a valid call id, but it distinguishes calls like a string does.
+func TestQuirkC2_NumberAsIDDistinguishesCalls(t *testing.T) {
 	first, second := `{"index":null,"id":1,"function":{"name":"f","arguments":"{}"}}`, `{"index":null,"id":2,"function":{"name":"g","arguments":"{\"x\":"}}`
 	half := `{"index":null,"id":1,"function":{"name":"f","arguments":"{"}}`
 	for what, list := range map[string][]string{
-		"no index":              {first, second, `{"index":null,"function":{"arguments":"1}"}}`},
-		"and more of the first": {half, second, `{"index":null,"id":1,"function":{"arguments":"}"}}`, `{"index":null,"id":2,"function":{"arguments":"1}"}}`},
-		"all numbered zero":     {strings.Replace(half, "null", "0", 1), strings.Replace(second, "null", "0", 1), `{"index":0,"id":1,"function":{"arguments":"}"}}`, `{"index":0,"id":2,"function":{"arguments":"1}"}}`},
+		"no index":         {first, second, `{"index":null,"function":{"arguments":"1}"}}`},
+		"interleaved":      {half, second, `{"index":null,"id":1,"function":{"arguments":"}"}}`, `{"index":null,"id":2,"function":{"arguments":"1}"}}`},
+		"all with index 0": {strings.Replace(half, "null", "0", 1), strings.Replace(second, "null", "0", 1), `{"index":0,"id":1,"function":{"arguments":"}"}}`, `{"index":0,"id":2,"function":{"arguments":"1}"}}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(list...)...)))
@@ -212,9 +210,8 @@ func TestQuirkC2_ANumberInPlaceOfAnIDTellsCallsApart(t *testing.T) {
 	}
 }
 
-// vLLM and others finish a call that was forced with "stop", beside a content of
-// nothing.
-func TestQuirkE10_AForcedCallThatFinishesWithStopIsACall(t *testing.T) {
+// vLLM and others finish a forced call with "stop" and empty content.
+func TestQuirkE10_ForcedCallWithFinishReasonStop(t *testing.T) {
 	const call = `"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`
 	for _, content := range []string{`null`, `""`} {
 		whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":`+content+`,`+call+`},"finish_reason":"stop"}]}`), dialect.DecodeOptions{})

@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// reasoningFields gathers the reasoning of one message from the members that
-// servers use for it. Two members with text duplicate each other: the first
-// non-empty one counts (quirk G1).
+// reasoningFields collects the reasoning of one message from the fields that servers use for it.
+// Two fields with text duplicate each other: the first non-empty one counts (quirk G1).
 type reasoningFields struct {
 	text    string
 	field   string
@@ -33,7 +32,7 @@ func (f *reasoningFields) member(r *jsonwire.Reader, key string, e **dragoman.Ex
 	raw := r.Raw()
 	text, plain := looseText(raw)
 	if !plain || f.field != "" || text == "" {
-		// null, empty, a duplicate, or a shape to give back as it came.
+		// Null, empty, a duplicate, or not a string: kept to be sent back unchanged.
 		extra.Add(e, name, "", []byte(key), clone(raw))
 	}
 	if f.field == "" && text != "" {
@@ -41,8 +40,8 @@ func (f *reasoningFields) member(r *jsonwire.Reader, key string, e **dragoman.Ex
 	}
 }
 
-// looseText reads reasoning that may be a string, an object with text or
-// content, or a list of those (quirk G6). plain says that it was a string.
+// looseText reads reasoning that may be a string, an object with text or content, or a list of
+// those (quirk G6). plain reports whether it was a string.
 func looseText(raw []byte) (text string, plain bool) {
 	r := jsonwire.NewReader(raw)
 	text = looseTextFrom(r)
@@ -91,7 +90,7 @@ func (f *reasoningFields) part() dragoman.Part {
 	return p
 }
 
-// detailsText is the visible text of reasoning records.
+// detailsText returns the visible text of reasoning records.
 func detailsText(details []json.RawMessage) string {
 	var b strings.Builder
 	for _, d := range details {
@@ -110,7 +109,7 @@ func detailsText(details []json.RawMessage) string {
 	return b.String()
 }
 
-// fieldThinking marks reasoning that came as a content part (Mistral).
+// fieldThinking marks reasoning that was a content part (Mistral).
 const fieldThinking = "content.thinking"
 
 func thinkingPart(o *dragoman.Opaque) dragoman.Part {
@@ -126,27 +125,27 @@ func thinkingPart(o *dragoman.Opaque) dragoman.Part {
 	return &dragoman.Reasoning{Text: text, Field: fieldThinking, Details: []json.RawMessage{o.JSON}}
 }
 
-// detailMerger folds streamed reasoning_details: fragments of one record share
-// its index, or its id, or its type; text, summary and data are appended, other
-// members replaced, null never overwrites (quirk G5).
+// detailMerger merges streamed reasoning_details. Fragments of one record share its index, or its
+// id, or its type. Text, summary and data are appended; other fields are replaced; null never
+// replaces a value (quirk G5).
 type detailMerger struct {
 	records []*detail
 }
 
 type detail struct {
 	index, id, typ string
-	members        []detailMember
-	at             map[string]int // their positions, once fragments are merged
+	members        []detailField
+	at             map[string]int // positions of members, set once fragments are merged
 }
 
-type detailMember struct {
+type detailField struct {
 	key    string
-	text   []byte // grows, for the members that are appended
+	text   []byte // for fields whose fragments are appended
 	raw    []byte
 	append bool
 }
 
-// add takes one fragment and returns its visible text.
+// add adds one fragment and returns its visible text.
 func (m *detailMerger) add(raw []byte) string {
 	var frag detail
 	var text strings.Builder
@@ -156,7 +155,7 @@ func (m *detailMerger) add(raw []byte) string {
 		switch {
 		case (k == "text" || k == "summary" || k == "data") && r.Kind() == '"':
 			s := r.String()
-			frag.members = append(frag.members, detailMember{key: k, text: []byte(s), append: true})
+			frag.members = append(frag.members, detailField{key: k, text: []byte(s), append: true})
 			if k != "data" {
 				text.WriteString(s)
 			}
@@ -170,7 +169,7 @@ func (m *detailMerger) add(raw []byte) string {
 			case "type":
 				frag.typ = string(v)
 			}
-			frag.members = append(frag.members, detailMember{key: k, raw: v})
+			frag.members = append(frag.members, detailField{key: k, raw: v})
 		}
 	}
 	if r.Err() != nil {
@@ -212,10 +211,10 @@ func (m *detailMerger) find(f *detail) *detail {
 	return nil
 }
 
-func (d *detail) set(f detailMember) {
+func (d *detail) set(f detailField) {
 	if d.at == nil {
 		d.at = make(map[string]int, len(d.members))
-		for i := len(d.members) - 1; i >= 0; i-- { // of a repeated one, the first
+		for i := len(d.members) - 1; i >= 0; i-- { // the first of duplicates wins
 			d.at[d.members[i].key] = i
 		}
 	}

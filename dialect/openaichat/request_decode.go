@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards.
+// DecodeRequest implements [dialect.Codec]. The request retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{
 		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), toolCodecs, o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report), request: true},
@@ -23,7 +23,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 	return d.req, *d.rep, err
 }
 
-// literal are the members that are read as they stand.
+// literal lists the fields whose raw JSON is kept.
 var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "schema"}}
 
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
@@ -32,7 +32,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 		settings.Decode(d, r, d.req, key)
 	}
 	if d.functions && !d.newer {
-		extra.Add(&d.req.Extra, name, "", []byte("functions"), []byte(notedFunctions))
+		extra.Add(&d.req.Extra, name, "", []byte("functions"), []byte(functionsMarker))
 	}
 	if err = r.End(); err == nil {
 		err = d.lists.Err
@@ -40,7 +40,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	return !d.corrected, err
 }
 
-// errNotObject says that an event of a stream is none.
+// errNotObject reports that the data of a stream event is not a JSON object.
 var errNotObject = wirekit.ErrNotObject
 
 type requestDecoder struct {
@@ -48,39 +48,39 @@ type requestDecoder struct {
 	r     *jsonwire.Reader
 	req   *dragoman.Request
 	lists wirekit.RequestLists
-	// functions and newer say that tools were declared as functions, and as tools.
+	// functions is set if the request has functions, newer if it has tools.
 	functions, newer bool
-	// corrected: the body has something that other servers refuse, so it is
-	// written anew.
+	// corrected is set if the body has something that other servers refuse. Such a body is
+	// re-encoded.
 	corrected bool
 }
 
-// notedFunctions is what stands in the extras of a request for its functions, which are
-// its tools.
-const notedFunctions = "[]"
+// functionsMarker is stored in the extras of a request whose tools were declared as functions.
+const functionsMarker = "[]"
 
-// isNotedFunctions reports whether a kept value only notes that the tools were functions.
-func isNotedFunctions(_ *requestEncoder, kept []byte) bool { return string(kept) == notedFunctions }
+// isFunctionsMarker reports whether a stored value only marks that the tools were declared as
+// functions.
+func isFunctionsMarker(_ *requestEncoder, kept []byte) bool { return string(kept) == functionsMarker }
 
-// legacyFunctions reports whether a request was decoded from one of Chat that declares its
-// tools as "functions", and none as "tools". Its client reads calls only in the form that
-// [dialect.EncodeOptions].LegacyFunctions asks for.
+// legacyFunctions reports whether a request was decoded from a Chat request with "functions" and
+// without "tools". Its client only reads calls in the form of
+// [dialect.EncodeOptions].LegacyFunctions.
 func legacyFunctions(req *dragoman.Request) bool {
 	if req == nil {
 		return false
 	}
-	noted, _ := extra.Get(req.Extra, name, "/functions")
-	return string(noted) == notedFunctions
+	marker, _ := extra.Get(req.Extra, name, "/functions")
+	return string(marker) == functionsMarker
 }
 
-// keep puts a member that is not modelled, or not in this spelling, aside.
+// keep stores a field that has no canonical form.
 func (d *requestDecoder) keep(key string) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), d.r.Raw())
 }
 
-// note remembers which of two spellings a member had, so that it goes back in
-// the same one.
-func (d *requestDecoder) note(key string) {
+// recordName records which of two field names the client used, so that the same one is written
+// back.
+func (d *requestDecoder) recordName(key string) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), []byte("null"))
 }
 
@@ -103,7 +103,7 @@ func (d *requestDecoder) tools() {
 	d.lists.Tools(d.r, d.reg, name, d.req, d.rep)
 }
 
-// legacyTool makes a tool of a legacy function, with a } after it.
+// legacyTool wraps a legacy function as a tool; a } follows the function.
 const legacyTool = `{"type":"function","function":`
 
 // legacyFunctions reads the older list of functions as tools.
@@ -113,27 +113,27 @@ func (d *requestDecoder) legacyFunctions() {
 		tool := append(append([]byte(legacyTool), raw...), '}')
 		specs, err := d.reg.ReadTool(tool, at, d.rep)
 		var in *jsonwire.Error
-		if errors.As(err, &in) { // its place without what we put around it
+		if errors.As(err, &in) { // the position without the wrapper
 			err = &jsonwire.Error{Pointer: strings.TrimPrefix(in.Pointer, "/function"), Offset: in.Offset - int64(len(legacyTool)), Err: in.Err}
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
 		return err
 	})
-	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions read as tools")
+	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions are read as tools")
 }
 
 func (d *requestDecoder) toolChoice() {
 	if d.req.ToolChoice != nil {
-		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "the request also has a tool_choice, which is used")
 	}
 	d.req.ToolChoice = d.choice("tool_choice")
 }
 
-// functionCall reads the older form of a choice.
+// functionCall reads the older form of a tool choice.
 func (d *requestDecoder) functionCall() {
 	if d.req.ToolChoice != nil {
 		d.r.Skip()
-		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "the request also has a tool_choice, which is used")
 		return
 	}
 	d.req.ToolChoice = d.choice("function_call")
@@ -149,7 +149,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 			return &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
 		case "required":
 			return &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
-		case "any": // Mistral's word
+		case "any": // used by Mistral
 			return &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Native: nativeChoice([]byte(`"any"`))}
 		default:
 			return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(quote(s))}
@@ -158,8 +158,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 	raw := r.Raw()
 	in := jsonwire.NewReader(raw)
 	c := &dragoman.ToolChoice{}
-	// implied is the type of a choice that names none, as Hugging Face clients
-	// send it.
+	// implied is the type of a choice without a type, as Hugging Face clients send it.
 	typ, implied := "", ""
 	for key := range in.Object() {
 		switch string(key) {
@@ -174,7 +173,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 			ref.Name = refName(in, string(key), &ref.Extra)
 			ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 			c.Tools = append(c.Tools, ref)
-		case "name": // legacy function_call, and some flat senders
+		case "name": // legacy function_call, and clients with a flat form
 			c.Tools = append(c.Tools, dragoman.ToolRef{Name: in.String()})
 			implied = "function"
 		case "allowed_tools":
@@ -206,7 +205,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 		case "":
 			c.Mode = dragoman.ChoiceAuto
 		case dragoman.ChoiceAuto, dragoman.ChoiceRequired, dragoman.ChoiceNone:
-		default: // a mode that only this wire may know
+		default: // an unknown mode
 			return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(raw)}
 		}
 	case (typ == "function" || typ == "custom") && len(c.Tools) == 1:
@@ -227,7 +226,7 @@ func quote(s string) []byte {
 	return w.Buf
 }
 
-func memberName(r *jsonwire.Reader) string {
+func nameField(r *jsonwire.Reader) string {
 	n := ""
 	for key := range r.Object() {
 		if string(key) == "name" {
@@ -239,8 +238,7 @@ func memberName(r *jsonwire.Reader) string {
 	return n
 }
 
-// refName reads the name inside member of a reference to a tool, and keeps the
-// rest of it in e.
+// refName reads the name of a tool reference inside member, and stores its other fields in e.
 func refName(r *jsonwire.Reader, member string, e **dragoman.Extra) string {
 	n := ""
 	for key := range r.Object() {
@@ -253,8 +251,8 @@ func refName(r *jsonwire.Reader, member string, e **dragoman.Extra) string {
 	return n
 }
 
-// toolRef reads one entry of a list of allowed tools. One that names a tool is a
-// reference to it, whatever stands beside the name; any other is kept as it is.
+// toolRef reads one entry of a list of allowed tools. An entry with a name is a reference to a
+// tool; any other entry is kept unchanged.
 func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	r := jsonwire.NewReader(raw)
 	ref := dragoman.ToolRef{}
@@ -264,7 +262,7 @@ func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
 			ref.Name = refName(r, "function", &ref.Extra)
 		case "custom":
 			ref.Kind, ref.Name = codes.ToolFreeform, refName(r, "custom", &ref.Extra)
-		case "type": // which of the two; one that is neither names nothing
+		case "type": // function or custom; other types have no name
 			r.Skip()
 		default:
 			extra.Add(&ref.Extra, name, "", key, r.Raw())

@@ -14,9 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request that came from this
-// dialect and was not changed is written byte for byte, with at most another
-// model; so is every message and tool that was not changed.
+// EncodeRequest implements [dialect.Codec]. An unchanged request from this dialect keeps its
+// bytes, except for the model. The same is true for each unchanged message and tool.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
@@ -27,7 +26,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, false))
 		err := e.encode()
-		w := e.w // the encoder is large, and stays behind
+		w := e.w // copied, so that the large encoder can be freed
 		return &w, err
 	})
 }
@@ -35,12 +34,11 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	messageEncoder
 	req *dragoman.Request
-	// sent holds the names of the tools that were written, where a choice
-	// refers to some.
+	// sent holds the names of the written tools, if a tool choice refers to tools.
 	sent map[string]bool
-	// written counts the tools.
+	// written counts the written tools.
 	written int
-	// shared are members of Responses that Chat has as well.
+	// shared holds OpenAI Responses fields that Chat has as well.
 	shared wirekit.Siblings
 }
 
@@ -57,7 +55,7 @@ func (e *requestEncoder) encode() error {
 	return nil
 }
 
-// conversation writes instructions and messages, which are one list.
+// conversation writes instructions and messages, which share one list.
 func (e *requestEncoder) conversation() error {
 	e.w.Key("messages")
 	e.w.BeginArray()
@@ -69,21 +67,20 @@ func (e *requestEncoder) conversation() error {
 	return nil
 }
 
-// spelled reports whether the request came from this dialect with a member in
-// the other of two spellings.
-func (e *requestEncoder) spelled(path string) bool {
+// usedLegacyName reports whether the client used the older of two field names.
+func (e *requestEncoder) usedLegacyName(path string) bool {
 	v, ok := extra.Get(e.req.Extra, name, path)
 	return ok && string(v) == "null"
 }
 
-// siblings writes the fields that Chat shares with Responses.
+// siblings writes the fields that Chat shares with OpenAI Responses.
 func (e *requestEncoder) siblings() {
 	top := e.shared.Asks("/top_logprobs")
 	if top || e.shared.Logprobs {
 		e.w.BoolField("logprobs", true)
 	}
 	if top && !e.shared.Logprobs {
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat requires it with top_logprobs; true written")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/logprobs", "Chat requires logprobs with top_logprobs; true is written")
 	}
 	for _, f := range e.shared.Members {
 		e.w.RawField(f.Path[1:], f.Value)
@@ -91,8 +88,8 @@ func (e *requestEncoder) siblings() {
 	extra.Report(e.rep, e.shared.Lost, name, extra.At(""))
 }
 
-// tools writes the definitions. Where the target cannot narrow a choice, the tools are
-// narrowed instead (quirk E9).
+// tools writes the definitions. If the target has no list of allowed tools, only the allowed
+// tools are sent (quirk E9).
 func (e *requestEncoder) tools() error {
 	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
@@ -103,14 +100,14 @@ func (e *requestEncoder) tools() error {
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools, places = wirekit.Narrow(tools, c.Tools)
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target has no list of allowed tools; the other tools are not sent")
 	}
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
-	told := len(e.rep.Losses)
+	before := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
-	wirekit.PlaceTools(e.rep.Losses[told:], places)
+	wirekit.PlaceTools(e.rep.Losses[before:], places)
 	e.w.EndArray()
 	if c := e.req.ToolChoice; n > 0 && c != nil && c.Tools != nil {
 		e.sent = sentNames(e.w.Buf[start:])
@@ -119,17 +116,17 @@ func (e *requestEncoder) tools() error {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
 	}
 	if n > e.limits.MaxTools {
-		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/tools", "%d tools; the API takes %d", n, e.limits.MaxTools)
+		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/tools", "%d tools are sent; the API accepts at most %d", n, e.limits.MaxTools)
 	}
 	e.written = n
 	return err
 }
 
-// choice writes the tool choice, only beside tools (quirk E3).
+// choice writes the tool choice, only together with tools (quirk E3).
 func (e *requestEncoder) choice() error {
 	c := e.req.ToolChoice
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
-		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, c.Mode)
+		return fmt.Errorf("openaichat: %w: at /tool_choice: unknown mode %.40q", dragoman.ErrInvalid, c.Mode)
 	}
 	if err := wirekit.AllowsNone("openaichat", e.req, e.sends); err != nil {
 		return err
@@ -153,13 +150,13 @@ func (e *requestEncoder) choiceSuperseded([]byte) bool {
 	return e.req.ToolChoice != nil || len(e.req.Tools) == 0
 }
 
-// parallel writes the parallel flag, only beside tools (quirk E3).
+// parallel writes the parallel flag, only together with tools (quirk E3).
 func (e *requestEncoder) parallel() {
 	p := e.req.ParallelToolCalls
 	switch {
 	case p == nil:
 	case e.written == 0:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain, so the flag is not sent")
 	case e.target.Caps.NoParallelFlag:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
 	default:
@@ -170,7 +167,7 @@ func (e *requestEncoder) parallel() {
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	w := &e.w
 	if wirekit.RefusesForced(e.req, e.target.Caps) {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target does not accept a forced choice; %s is written as auto", c.Mode)
 		w.StringField("tool_choice", "auto")
 		return nil
 	}
@@ -178,10 +175,10 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	case c.Native != nil && c.Native.Format == dragoman.Format(name):
 		w.RawField("tool_choice", c.Native.JSON)
 	case c.Mode == codes.ChoiceOpaque:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "this tool choice is only valid for its own provider")
 	case c.Mode == dragoman.ChoiceTool:
 		if len(c.Tools) != 1 {
-			return fmt.Errorf("openaichat: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+			return fmt.Errorf("openaichat: at /tool_choice: a forced choice names %d tools, want exactly one: %w", len(c.Tools), dragoman.ErrUnsupported)
 		}
 		if !e.declared(c.Tools[0]) {
 			return fmt.Errorf("openaichat: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
@@ -198,7 +195,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	return nil
 }
 
-// allowed writes a choice that is narrowed to some tools.
+// allowed writes a tool choice that is narrowed to some tools.
 func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 	w := &e.w
 	start := len(w.Buf)
@@ -216,7 +213,7 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 		case ref.Native != nil && ref.Native.Format == dragoman.Format(name):
 			w.Raw(ref.Native.JSON)
 		case ref.Native != nil:
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "a reference to a provider's own tool")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "this reference is only valid for its own provider")
 			continue
 		case !e.declared(ref):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/tool_choice", "allowed tool %q is not sent", ref.Name)
@@ -235,30 +232,31 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 	if n > 0 {
 		return
 	}
-	// Allowing nothing is not the same as allowing everything.
+	// An empty list of allowed tools must not become a choice of all tools.
 	w.Buf = w.Buf[:start]
 	w.StringField("tool_choice", "none")
 }
 
-// declared reports whether a chosen tool is among those sent: a choice must
-// not name one that lowering or narrowing took away (quirk E5).
+// declared reports whether a chosen tool is sent. A choice must not name a tool that lowering or
+// narrowing removed (quirk E5).
 func (e *requestEncoder) declared(ref dragoman.ToolRef) bool {
 	return ref.Native == nil && e.sent[e.reg.WireName(ref.Namespace, ref.Name)]
 }
 
-// sends reports whether a tool that a choice allows is sent, as far as we know it.
+// sends reports whether an allowed tool is sent. A native reference of this dialect counts as
+// sent.
 func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
 	return ref.Native != nil && ref.Native.Format == dragoman.Format(name) || e.declared(ref)
 }
 
-// sentNames reads the names out of the tools member that was just written.
+// sentNames reads the names of the tools from the tools field that was just written.
 func sentNames(member []byte) map[string]bool {
 	names := map[string]bool{}
 	r := jsonwire.NewReader(member[bytes.IndexByte(member, '['):])
 	for range r.Array() {
 		for key := range r.Object() {
 			if k := string(key); (k == "function" || k == "custom") && r.Kind() == '{' {
-				names[memberName(r)] = true
+				names[nameField(r)] = true
 			} else {
 				r.Skip()
 			}
@@ -292,12 +290,12 @@ func (e *requestEncoder) output() {
 		return
 	}
 	if e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target does not accept an output format")
 		return
 	}
 	kind := f.Kind
 	if kind == "" && len(f.Schema) > 0 {
-		kind = codes.OutputSchema // what else would it be for
+		kind = codes.OutputSchema // a schema implies the kind
 	}
 	w.Key("response_format")
 	w.BeginObject()
@@ -311,7 +309,7 @@ func (e *requestEncoder) output() {
 		case known:
 			out, strict = wirekit.OpenAIOutput(f, name, e.reg, e.rep)
 		case f.Dialect != name:
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "the output kind is schema, but there is no schema")
 		}
 		w.StringField("type", "json_schema")
 		w.Key("json_schema")
@@ -342,25 +340,25 @@ func (e *requestEncoder) reasoningSettings() {
 	case s.Mode == codes.ReasoningOff:
 		effort = "none"
 		if s.Effort != "" && s.Effort != "none" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", s.Effort)
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off; mode off is used", s.Effort)
 		}
 		if budget != nil {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode off, which wins", *budget)
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode off; mode off is used", *budget)
 		}
 	case budget == nil:
 		if s.Mode == codes.ReasoningBudget {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode is budget, but no budget is set")
 		}
 	case effort != "":
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/budget_tokens", "Chat has no budget; effort %q says how much to think", effort)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/budget_tokens", "Chat has no token budgets; effort %q is used", effort)
 	case s.Mode == codes.ReasoningAdaptive:
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode adaptive, which wins", *budget)
-	default: // a number alone asks for mode budget
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode adaptive; mode adaptive is used", *budget)
+	default: // a budget alone implies mode budget
 		effort = wirekit.EffortOf(*budget)
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "budget of %d tokens is written as effort %s", *budget, effort)
 	}
 	if s.Mode == codes.ReasoningAdaptive && effort == "" && budget == nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is the default of the target")
 	}
 	if effort == "none" && e.target.Caps.ReasoningOff != "" {
 		e.switchOff(e.target.Caps.ReasoningOff)
@@ -368,20 +366,20 @@ func (e *requestEncoder) reasoningSettings() {
 		e.w.StringFieldIf("reasoning_effort", effort)
 	}
 	if s.Summary != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Chat shows no reasoning")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Chat has no reasoning summaries")
 	}
 	if s.Encrypted != nil && *s.Encrypted {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Chat returns no reasoning to replay")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Chat does not return encrypted reasoning")
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
 
-// switchOff writes a switch such as thinking.type=disabled as {"thinking":{"type":"disabled"}}.
+// switchOff writes a switch: "thinking.type=disabled" becomes {"thinking":{"type":"disabled"}}.
 func (e *requestEncoder) switchOff(how string) {
 	path, value, _ := strings.Cut(how, "=")
 	keys := strings.Split(path, ".")
 	if extra.Has(e.req.Extra, name, "/"+keys[0]) {
-		return // the client said so itself
+		return // the client set it itself
 	}
 	w := &e.w
 	for i, key := range keys {

@@ -26,7 +26,7 @@ func encoded(t *testing.T, target targets.Target, edit func(*dragoman.Request)) 
 	return encodeRequest(t, request(edit), dialect.EncodeOptions{Target: target})
 }
 
-func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
+func TestQuirkE1_ToolChoicesRoundTrip(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("f"), {Kind: codes.ToolFreeform, Name: "sql"}}
 	for _, tc := range []struct {
 		name   string
@@ -59,7 +59,7 @@ func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 	}
 }
 
-func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
+func TestQuirkE1_ToolChoicesOfOtherServers(t *testing.T) {
 	for in, want := range map[string]string{
 		`"any"`:                          dragoman.ChoiceRequired, // Mistral
 		`{"name":"f"}`:                   dragoman.ChoiceTool,     // legacy
@@ -86,13 +86,13 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 	if _, ok := m["tool_choice"]; ok {
 		t.Errorf("tool_choice: %s", m["tool_choice"])
 	}
-	lost(t, rep, dragoman.Dropped, "only its own provider")
+	lost(t, rep, dragoman.Dropped, "for its own provider")
 }
 
-func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
+func TestQuirkE3_NoToolsNoFlags(t *testing.T) {
 	hosted := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
 	for name, choice := range map[string]*dragoman.ToolChoice{
-		"required": {Mode: dragoman.ChoiceRequired}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
+		"required": {Mode: dragoman.ChoiceRequired}, "auto": {Mode: dragoman.ChoiceAuto}, "absent": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) {
@@ -108,7 +108,7 @@ func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
 	}
 }
 
-func TestQuirkE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
+func TestQuirkE4_UnsupportedForcedChoiceIsLowered(t *testing.T) {
 	for _, tc := range []struct {
 		forced  string
 		effort  string
@@ -137,7 +137,7 @@ func TestQuirkE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
 	}
 }
 
-func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
+func TestQuirkE5_ToolChoiceNamesOnlySentTools(t *testing.T) {
 	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a.b"), {Namespace: "crm", Name: "list"}}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "a.b"}, {Namespace: "crm", Name: "list"}}}
@@ -159,7 +159,7 @@ func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing
 	bad := dragoman.ToolSpec{Name: "bad", Parameters: json.RawMessage(`5`)}
 	for name, choice := range map[string]dragoman.ToolChoice{
 		"dropped":             {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "bad"}}},
-		"unknown":             {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "nobody"}}},
+		"unknown":             {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "missing"}}},
 		"two forced":          {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "good"}, {Name: "bad"}}},
 		"required, none left": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "bad"}}},
 	} {
@@ -180,11 +180,11 @@ func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "bad"}}}
 	})
 	if string(m["tool_choice"]) != `"none"` {
-		t.Errorf("allowing nothing became %s", m["tool_choice"])
+		t.Errorf("an empty list of allowed tools became %s", m["tool_choice"])
 	}
 }
 
-func TestQuirkE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) {
+func TestQuirkE6_ParallelFlag(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("f")}
 	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
 	if string(m["parallel_tool_calls"]) != "false" {
@@ -192,16 +192,16 @@ func TestQuirkE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testin
 	}
 	m, rep := encoded(t, caps(targets.Capabilities{NoParallelFlag: true}), func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
 	if _, ok := m["parallel_tool_calls"]; ok {
-		t.Error("sent to a server that rejects it")
+		t.Error("the flag was sent to a server that rejects it")
 	}
 	lost(t, rep, dragoman.Dropped, "rejects the flag")
 	m, _ = encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Tools = tools })
 	if v, ok := m["parallel_tool_calls"]; ok {
-		t.Errorf("invented: %s", v)
+		t.Errorf("unexpected flag: %s", v)
 	}
 }
 
-func TestQuirkE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
+func TestQuirkE7_NullParallelFlagIsDropped(t *testing.T) {
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"parallel_tool_calls":null}`)
 	if req.ParallelToolCalls != nil {
 		t.Errorf("null read as %v", *req.ParallelToolCalls)
@@ -212,7 +212,7 @@ func TestQuirkE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
 	}
 }
 
-func TestQuirkE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
+func TestQuirkE9_ToolsAreNarrowed(t *testing.T) {
 	m, rep := encoded(t, caps(targets.Capabilities{NoAllowedTools: true}), func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a"), fn("b"), fn("c")}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "c"}, {Name: "a"}}}
@@ -226,24 +226,24 @@ func TestQuirkE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
 	lost(t, rep, dragoman.Lowered, "allowed tools")
 }
 
-func TestQuirkE11_AModelWithoutToolsIsAnErrorNotASilence(t *testing.T) {
+func TestQuirkE11_ModelWithoutToolsIsAnError(t *testing.T) {
 	_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("f")} }), dialect.EncodeOptions{Target: caps(targets.Capabilities{NoTools: true})})
 	if !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
+func TestQuirkF5_StructuredOutput(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)
 	for _, tc := range []struct {
 		name string
 		f    dragoman.OutputFormat
 		want string
 	}{
-		{"a schema", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "verdict", Description: "d", Schema: schema, Strict: codes.StrictOn}, `{"type":"json_schema","json_schema":{"name":"verdict","description":"d","schema":` + string(schema) + `,"strict":true}}`},
+		{"schema", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "verdict", Description: "d", Schema: schema, Strict: codes.StrictOn}, `{"type":"json_schema","json_schema":{"name":"verdict","description":"d","schema":` + string(schema) + `,"strict":true}}`},
 		{"no name", dragoman.OutputFormat{Kind: codes.OutputSchema, Schema: schema}, `{"type":"json_schema","json_schema":{"name":"response","schema":` + string(schema) + `}}`},
-		{"an odd name", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "my verdict!", Schema: schema}, `{"type":"json_schema","json_schema":{"name":"my_verdict_","schema":` + string(schema) + `}}`},
-		{"auto, and it fits", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "v", Schema: schema, Strict: codes.StrictAuto}, `{"type":"json_schema","json_schema":{"name":"v","schema":` + string(schema) + `,"strict":true}}`},
+		{"invalid name", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "my verdict!", Schema: schema}, `{"type":"json_schema","json_schema":{"name":"my_verdict_","schema":` + string(schema) + `}}`},
+		{"auto, fits strict mode", dragoman.OutputFormat{Kind: codes.OutputSchema, Name: "v", Schema: schema, Strict: codes.StrictAuto}, `{"type":"json_schema","json_schema":{"name":"v","schema":` + string(schema) + `,"strict":true}}`},
 		{"JSON", dragoman.OutputFormat{Kind: codes.OutputJSON}, `{"type":"json_object"}`},
 		{"text", dragoman.OutputFormat{Kind: codes.OutputText}, `{"type":"text"}`},
 	} {
@@ -251,7 +251,7 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 			m, rep := encoded(t, targets.Target{}, func(r *dragoman.Request) { r.Output = &tc.f })
 			sameJSON(t, string(m["response_format"]), tc.want)
 			switch tc.name {
-			case "an odd name":
+			case "invalid name":
 				lost(t, rep, dragoman.Renamed, "schema name")
 			case "no name":
 				lost(t, rep, dragoman.Synthesized, `"response"`)
@@ -268,18 +268,18 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 	}
 	m, rep := encoded(t, caps(targets.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: codes.OutputJSON} })
 	if _, ok := m["response_format"]; ok || rep.Err(dragoman.Serious) == nil {
-		t.Error("sent, or dropped in silence")
+		t.Error("the format was sent, or dropped without a report")
 	}
 }
 
-func TestQuirkF5_ALongNameIsCutOnACharacter(t *testing.T) {
+func TestQuirkF5_LongNameIsTruncated(t *testing.T) {
 	m, _ := encoded(t, targets.Target{}, func(r *dragoman.Request) {
 		r.Output = &dragoman.OutputFormat{Kind: codes.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 	})
 	has(t, string(m["response_format"]), `"name":"`+strings.Repeat("_", 64)+`"`)
 }
 
-func TestQuirkD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
+func TestQuirkD13_ResultMediaFollowsTheBatch(t *testing.T) {
 	png := &dragoman.Media{Media: codes.MediaImage, MIME: "image/png", Base64: "AA=="}
 	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}")), ptr(call("b", "f", "{}"))}}
 	batches := map[string][]dragoman.Message{
@@ -302,7 +302,7 @@ func TestQuirkD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
 	}
 }
 
-func TestQuirkD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
+func TestQuirkD20_AssistantMessagesAreMerged(t *testing.T) {
 	run := []dragoman.Message{
 		user,
 		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("first")}},
@@ -316,8 +316,8 @@ func TestQuirkD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
 		t.Fatalf("%q", ms)
 	}
 	sameJSON(t, ms[1], `{"role":"assistant","content":"first\n\nsecond","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}`)
-	lost(t, rep, dragoman.Moved, "written as one")
-	// Two elements of a Chat list stay two, rebuilt or not.
+	lost(t, rep, dragoman.Moved, "are merged")
+	// Messages decoded from Chat are not merged.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}]}`)
 	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 	if len(elements(t, m["messages"])) != 2 {
@@ -343,7 +343,7 @@ func TestInstructions_AreTheFirstMessage(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
+func TestCapabilities(t *testing.T) {
 	dev := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("d")}}
 	ms, _ := messages(t, targets.Target{}, dev)
 	has(t, ms[0], `"developer"`)
@@ -375,10 +375,10 @@ func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
 	img := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, URL: "https://x/y.png"}}}
 	ms, rep = messages(t, caps(targets.Capabilities{NoImages: true}), img)
 	has(t, ms[0], "not shown")
-	lost(t, rep, dragoman.Dropped, "takes no image")
+	lost(t, rep, dragoman.Dropped, "does not accept image")
 }
 
-func TestQuirkG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
+func TestQuirkG1_DuplicateReasoningFields(t *testing.T) {
 	whole, _ := message(t, `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`, `"stop"`)
 	st := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_content":"thi"}`, `{"reasoning":"nk","reasoning_content":"nk"}`, `{"content":"x"}`))
 	det := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_details":[{"type":"reasoning.text","index":0,"text":"thi"}]}`, `{"reasoning":"nk","reasoning_details":[{"type":"reasoning.text","index":0,"text":"nk"}]}`, `{"content":"x"}`))
@@ -390,7 +390,7 @@ func TestQuirkG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
 	}
 }
 
-func TestQuirkG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
+func TestQuirkG2_ReasoningKeepsItsField(t *testing.T) {
 	for _, field := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 		o := dialect.DecodeOptions{Origin: dragoman.Origin{Provider: "deepseek"}}
 		resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"`+field+`":"think","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), o)
@@ -401,42 +401,42 @@ func TestQuirkG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
 		for _, rebuild := range []bool{false, true} {
 			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "deepseek"}})
 			has(t, elements(t, m["messages"])[0], `"`+field+`":"think"`)
-			// G9: never to somebody else.
+			// G9: never to another provider.
 			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "openai"}})
 			hasNot(t, elements(t, m["messages"])[0], "think")
-			lost(t, rep, dragoman.Dropped, "reasoning has no place")
-			// Unless that one says where it takes it.
+			lost(t, rep, dragoman.Dropped, "no field for reasoning")
+			// Unless that provider names a field for it.
 			m, _ = encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: targets.Target{Provider: "kimi", Caps: targets.Capabilities{ReasoningField: "reasoning_content"}}})
 			has(t, elements(t, m["messages"])[0], `"reasoning_content":"think"`)
 		}
 	}
 }
 
-func TestQuirkG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
+func TestQuirkG3_EmptyReasoningField(t *testing.T) {
 	target := caps(targets.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
 	ms, _ := messages(t, target, user, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}), dragoman.AssistantText("done"))
 	has(t, ms[1], `"reasoning_content":""`)
 	hasNot(t, ms[3], "reasoning_content")
-	// One that came natively without it gets it too.
+	// A native message without the field gets it too.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: target})
 	has(t, elements(t, m["messages"])[0], `"reasoning_content":""`)
 }
 
-func TestQuirkG4_KimisReasoningGoesBackWithCallsAndAPlaceholderDoesNot(t *testing.T) {
+func TestQuirkG4_ReasoningPlaceholderIsNotSent(t *testing.T) {
 	kimi := caps(targets.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
 	for text, want := range map[string]string{"because": `"reasoning_content":"because"`, "[reasoning unavailable]": `"reasoning_content":""`, " [reasoning unavailable]\\n": `"reasoning_content":""`} {
 		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"reasoning_content":"`+text+`","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: kimi})
 		has(t, elements(t, m["messages"])[1], want)
-		// One whose message is written beside others, and not anew.
+		// The message is not replayed if it has the placeholder.
 		req.Messages = append(req.Messages, dragoman.AssistantText("done"))
 		m, _ = encodeRequest(t, req, dialect.EncodeOptions{})
 		hasNot(t, elements(t, m["messages"])[1], "unavailable")
 	}
 }
 
-func TestQuirkG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
+func TestQuirkG5_StreamedReasoningDetailsAreMerged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deltas []string
 		want   string
@@ -452,7 +452,7 @@ func TestQuirkG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
 			`{"reasoning_details":[{"type":"reasoning.summary","summary":"a","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]}`,
 			`{"reasoning_details":[{"type":"reasoning.summary","summary":"b","id":"one"}]}`,
 		}, `[{"type":"reasoning.summary","summary":"ab","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]`},
-		"null erases nothing": {[]string{
+		"null does not overwrite": {[]string{
 			`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]}`, `{"reasoning_details":[{"type":"reasoning.text","text":"","index":0,"signature":null}]}`, `{"reasoning_details":[]}`, `{"reasoning_details":null}`,
 		}, `[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]`},
 	} {
@@ -464,7 +464,7 @@ func TestQuirkG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
 			}
 			b, _ := json.Marshal(rs.Details)
 			sameJSON(t, string(b), tc.want)
-			// They go back unchanged and in order.
+			// They are sent back unchanged and in order.
 			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: resp.Output}, dialect.EncodeOptions{})
 			var msg map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(elements(t, m["messages"])[0]), &msg); err != nil {
@@ -489,7 +489,7 @@ func TestQuirkG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
 			t.Errorf("%s: %+v", in, resp.Output[0].Parts)
 			continue
 		}
-		// A rebuild has the member once.
+		// A rebuild has the field once.
 		encodeRequest(t, &dragoman.Request{Model: "m", Messages: resp.Output}, dialect.EncodeOptions{Rebuild: true})
 		st := streamed(t, stream(`"stop"`, `{`+in+`}`, `{"content":"x"}`))
 		if rs, ok := st.Output[0].Parts[0].(*dragoman.Reasoning); !ok || rs.Text != want {
@@ -504,7 +504,7 @@ func TestQuirkG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
 	}
 }
 
-func TestQuirkG1_MistralThinksInContentParts(t *testing.T) {
+func TestQuirkG1_MistralThinkingParts(t *testing.T) {
 	const msg = `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"think"}]},{"type":"text","text":"say"}]}`
 	resp, _ := message(t, msg, `"stop"`)
 	st := streamed(t, stream(`"stop"`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"thi"}]}]}`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"nk"}]}]}`, `{"content":[{"type":"text","text":"sa"}]}`, `{"content":"y"}`))
@@ -518,14 +518,14 @@ func TestQuirkG1_MistralThinksInContentParts(t *testing.T) {
 	}
 }
 
-func TestLegacy_FunctionsAreReadAsToolsAndCallsPairInOrder(t *testing.T) {
+func TestLegacy_FunctionsBecomeTools(t *testing.T) {
 	req, rep := decodeRequest(t, `{"model":"m","messages":[
 		{"role":"user","content":"x"},
 		{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\":1}"}},
 		{"role":"function","name":"f","content":"one"},
 		{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\":2}"}},
 		{"role":"function","name":"f","content":"two"},
-		{"role":"function","name":"g","content":"nobody asked"}],
+		{"role":"function","name":"g","content":"unrequested"}],
 		"functions":[{"name":"f","description":"d","parameters":{"type":"object","properties":{}}}],"function_call":{"name":"f"}}`)
 	lost(t, rep, dragoman.Moved, "legacy functions")
 	if len(req.Tools) != 1 || req.Tools[0].Name != "f" || req.ToolChoice.Mode != dragoman.ChoiceTool {
@@ -535,7 +535,7 @@ func TestLegacy_FunctionsAreReadAsToolsAndCallsPairInOrder(t *testing.T) {
 	for i := 1; i < 5; i += 2 {
 		c, r := req.Messages[i].ToolCalls()[0], req.Messages[i+1].Parts[0].(*dragoman.ToolResult)
 		if c.ID == "" || !c.Synthetic || r.CallID != c.ID || r.Name != "f" {
-			t.Errorf("%+v answered by %+v", c, r)
+			t.Errorf("%+v does not match %+v", c, r)
 		}
 		ids[c.ID] = true
 	}
@@ -554,14 +554,14 @@ func TestLegacy_FunctionsAreReadAsToolsAndCallsPairInOrder(t *testing.T) {
 	c := req.Messages[1].ToolCalls()[0]
 	sameJSON(t, ms[1], `{"role":"assistant","content":null,"tool_calls":[{"id":"`+c.ID+`","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`)
 	sameJSON(t, ms[2], `{"role":"tool","tool_call_id":"`+c.ID+`","content":"one"}`)
-	// Unchanged it goes out as it came.
+	// The unchanged request keeps its bytes.
 	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 	if err != nil || !strings.Contains(string(enc.Body), `"functions"`) {
 		t.Errorf("%s, %v", enc.Body, err)
 	}
 }
 
-func TestLegacy_AFunctionCallOfAResponseIsACall(t *testing.T) {
+func TestLegacy_FunctionCallIsACall(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":{"a":1}}}`, `"function_call"`)
 	got := calls(resp)
 	if len(got) != 1 || got[0].Name != "f" || got[0].Arguments != `{"a":1}` || !got[0].Synthetic || resp.Stop.Reason != dragoman.StopToolCalls {
@@ -569,7 +569,7 @@ func TestLegacy_AFunctionCallOfAResponseIsACall(t *testing.T) {
 	}
 }
 
-func TestLiftErrors_OnlyWhereAskedFor(t *testing.T) {
+func TestLiftErrors_OnlyOnRequest(t *testing.T) {
 	const body = `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"ERROR: no"}]}`
 	for _, lift := range []bool{false, true} {
 		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{LiftErrors: lift})
@@ -593,17 +593,17 @@ func TestLiftErrors_OnlyWhereAskedFor(t *testing.T) {
 	}
 }
 
-func TestToolResultName_IsThatOfTheCall(t *testing.T) {
+func TestToolResultName_ComesFromTheCall(t *testing.T) {
 	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}
 	ms, _ := messages(t, caps(targets.Capabilities{ToolResultName: true}), turn, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Name: "f", Content: []dragoman.Part{text("x")}}))
 	sameJSON(t, ms[1], `{"role":"tool","name":"f","tool_call_id":"a","content":"x"}`)
-	// A history from this wire names no tool; the call does.
+	// A decoded result has no tool name; it comes from the call.
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: caps(targets.Capabilities{ToolResultName: true})})
 	has(t, elements(t, m["messages"])[1], `"name":"f"`)
 }
 
-func TestQuirkG9_ThinkingInASecondMemberDoesNotLeakToAnotherProvider(t *testing.T) {
+func TestQuirkG9_SecondReasoningFieldDoesNotLeak(t *testing.T) {
 	o := dialect.DecodeOptions{Origin: dragoman.Origin{Provider: "chutes"}}
 	resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"},"finish_reason":"stop"}]}`), o)
 	if err != nil {
@@ -616,7 +616,7 @@ func TestQuirkG9_ThinkingInASecondMemberDoesNotLeakToAnotherProvider(t *testing.
 	sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`)
 }
 
-func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T) {
+func TestQuirkD20_MergedFieldsAreWrittenOnce(t *testing.T) {
 	x := func(v string) *dragoman.Extra {
 		return &dragoman.Extra{Dialect: dialectname.OpenAIChat, Fields: []dragoman.Field{{Path: "/x", Value: json.RawMessage(v)}, {Path: "/same", Value: json.RawMessage(`1`)}}}
 	}
@@ -625,12 +625,12 @@ func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T)
 		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("b")}, Extra: x(`"second"`)},
 	)
 	sameJSON(t, ms[0], `{"role":"assistant","content":"a\n\nb","x":"first","same":1}`)
-	if l := lost(t, rep, dragoman.Dropped, "such a member once"); l.Path != "/messages/1/x" {
+	if l := lost(t, rep, dragoman.Dropped, "this field only once"); l.Path != "/messages/1/x" {
 		t.Errorf("reported at %q", l.Path)
 	}
 }
 
-func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
+func TestNames_AliasesAreReversed(t *testing.T) {
 	enc, err := codec.EncodeRequest(request(func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("calendar.add"), {Namespace: "crm", Name: "list"}}
 	}), dialect.EncodeOptions{})
@@ -649,41 +649,41 @@ func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
 		for _, r := range []*dragoman.Response{whole, st.resp} {
 			c := r.ToolCalls()[0]
 			if c.Namespace != id[0] || c.Name != id[1] {
-				t.Errorf("%q came back as %q", wire, c.QualifiedName())
+				t.Errorf("%q was decoded as %q", wire, c.QualifiedName())
 			}
 		}
 	}
 }
 
-func TestBothSpellingsOfTheUserAreKeptInAnyOrder(t *testing.T) {
-	for _, members := range []string{`"user":"u","safety_identifier":"s"`, `"safety_identifier":"s","user":"u"`} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+members+`}`)
+func TestBothUserFieldsAreKept(t *testing.T) {
+	for _, fields := range []string{`"user":"u","safety_identifier":"s"`, `"safety_identifier":"s","user":"u"`} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+fields+`}`)
 		if req.User != "s" {
-			t.Errorf("%s: user %q", members, req.User)
+			t.Errorf("%s: user %q", fields, req.User)
 		}
 		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(enc.Body), `"user":"u"`) || !strings.Contains(string(enc.Body), `"safety_identifier":"s"`) {
-			t.Errorf("%s became %s", members, enc.Body)
+			t.Errorf("%s became %s", fields, enc.Body)
 		}
 	}
 }
 
-func TestAToolChoiceCountsMoreThanALegacyFunctionCall(t *testing.T) {
-	for _, members := range []string{`"function_call":"auto","tool_choice":"none"`, `"tool_choice":"none","function_call":"auto"`} {
-		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],`+members+`}`), dialect.DecodeOptions{})
+func TestToolChoiceOverridesFunctionCall(t *testing.T) {
+	for _, fields := range []string{`"function_call":"auto","tool_choice":"none"`, `"tool_choice":"none","function_call":"auto"`} {
+		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],`+fields+`}`), dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if req.ToolChoice == nil || req.ToolChoice.Mode != dragoman.ChoiceNone || len(rep.Losses) == 0 {
-			t.Errorf("%s: %+v\n%s", members, req.ToolChoice, rep.String())
+			t.Errorf("%s: %+v\n%s", fields, req.ToolChoice, rep.String())
 		}
 	}
 }
 
-func TestADeveloperMessageThatBecomesASystemMessageIsReported(t *testing.T) {
+func TestLoweredDeveloperMessageIsReported(t *testing.T) {
 	m := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("be brief")}}
 	list, rep := messages(t, caps(targets.Capabilities{NoDeveloperRole: true}), m)
 	has(t, list[0], `"role":"system"`)
@@ -694,8 +694,8 @@ func TestADeveloperMessageThatBecomesASystemMessageIsReported(t *testing.T) {
 	lossless(t, rep)
 }
 
-// Who sends a request on may count what its client did not want to be told.
-func TestUsageThatAClientDidNotWantIsAskedForByAnother(t *testing.T) {
+// A gateway may request usage that its client does not want.
+func TestStreamUsageOverridesClientOptions(t *testing.T) {
 	for options, want := range map[string]string{
 		`{"include_usage":false}`:                        `{"include_usage":true}`,
 		`{"include_usage":null,"x":1}`:                   `{"include_usage":true,"x":1}`,

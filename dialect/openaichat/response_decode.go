@@ -15,12 +15,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// maxChoices bounds the candidates of one response: an index beyond it is no
-// answer to any request (quirk C4).
+// maxChoices bounds the candidates of one response. A larger index is invalid (quirk C4).
 const maxChoices = 128
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of
-// body, which must not change afterwards.
+// DecodeResponse implements [dialect.Codec]. The response retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	resp := &dragoman.Response{Origin: wirekit.Origin(name, o)}
 	var rep dragoman.Report
@@ -33,8 +32,8 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	rewritten := d.reg.Rewritten()
 	var failed error
 	var groq dragoman.Usage
-	answers, flat := false, false // there are choices; an error without its envelope
-	broken := false               // the error is that of the whole
+	hasChoices, flat := false, false // flat: an error without its envelope
+	broken := false                  // the whole response failed
 	for key := range r.Object() {
 		switch string(key) {
 		case "id":
@@ -58,19 +57,19 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		case "usage":
 			resp.Usage = readUsage(r, &rep)
 		case "choices":
-			if answers {
-				d.ambiguous("/choices", "the response has choices twice")
+			if hasChoices {
+				d.ambiguous("/choices", "the response has duplicate choices")
 			}
-			answers = true
+			hasChoices = true
 			for i := range r.Array() {
 				raw := r.Raw()
 				if r.Err() != nil || failed != nil {
-					continue // what follows a bad choice is only checked as JSON
+					continue // after an invalid choice, only the JSON syntax is checked
 				}
 				failed = d.choice(resp, raw, i, r.Offset()-int64(len(raw)))
 			}
 		case "error":
-			if r.Kind() == 'n' { // some clients take the mere member for a failure
+			if r.Kind() == 'n' { // some clients treat the field itself as a failure
 				r.Skip()
 				continue
 			}
@@ -84,29 +83,29 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			groq = groqUsage(raw, &rep)
 			extra.Add(&resp.Extra, name, "", []byte("x_groq"), raw)
 		default:
-			if d.twin(chunkMembers, key, extra.At("")) {
+			if d.caseVariant(chunkKeys, key, extra.At("")) {
 				r.Skip()
 				continue
 			}
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		}
 	}
-	if broken { // nothing of an answer that failed may run
+	if broken { // no call of a failed response may run
 		for i := range resp.Alternatives {
 			failChoice(&resp.Alternatives[i])
 		}
 	}
-	if arrange(resp) {
-		d.ambiguous("/choices", "the choices do not stand in the order of their indexes")
+	if sortCandidates(resp) {
+		d.ambiguous("/choices", "the choices are not in the order of their indexes")
 	}
 	err = r.End()
 	if err == nil {
 		err = failed
 	}
-	if err == nil && flat && !answers && resp.Error == nil {
+	if err == nil && flat && !hasChoices && resp.Error == nil {
 		resp.Error = Codec{}.DecodeError(0, nil, body)
 	}
-	if err == nil && !answers && resp.Error == nil {
+	if err == nil && !hasChoices && resp.Error == nil {
 		err = errNoChoices
 	}
 	if err != nil {
@@ -126,7 +125,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 
 var errManyChoices = fmt.Errorf("more than %d choices", maxChoices)
 
-var errNoChoices = errors.New("no choices: is this a Chat Completions response?")
+var errNoChoices = errors.New("no choices: check that this is a Chat Completions response")
 
 func unix(sec int64) time.Time {
 	if sec == 0 {
@@ -135,7 +134,7 @@ func unix(sec int64) time.Time {
 	return time.Unix(sec, 0).UTC()
 }
 
-// groqUsage reads the usage that Groq puts into a member of its own.
+// groqUsage reads the usage from the field x_groq.
 func groqUsage(raw []byte, rep *dragoman.Report) (u dragoman.Usage) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
@@ -155,7 +154,7 @@ func unreadableCall(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == codes.ProblemUnreadable
 }
 
-// failChoice settles a candidate of a response that failed.
+// failChoice marks a candidate of a failed response.
 func failChoice(c *dragoman.Candidate) {
 	c.Stop.Reason = dragoman.StopError
 	for i := range c.Output {
@@ -163,7 +162,7 @@ func failChoice(c *dragoman.Candidate) {
 	}
 }
 
-// choice reads one candidate and puts it with the alternatives.
+// choice decodes one candidate and appends it to the alternatives.
 func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, start int64) error {
 	place := "/choices/" + strconv.Itoa(i)
 	r := jsonwire.Borrow(raw)
@@ -184,17 +183,17 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			index = r.Int()
 		case "message":
 			if msg != nil {
-				d.ambiguous(place, "the choice has its message twice")
+				d.ambiguous(place, "the choice has a duplicate message")
 			}
 			msg = r.Raw()
 			msgStart = r.Offset() - int64(len(msg))
 		case "finish_reason":
-			if r.Kind() != 'n' { // after anything but a word nobody knows what may run
+			if r.Kind() != 'n' { // a value that is not a string is an error: it is unknown what may run
 				word := r.String()
 				if finish != "" && word != finish {
-					d.ambiguous(place, "the choice has its finish reason twice")
+					d.ambiguous(place, "the choice has a duplicate finish_reason")
 				}
-				finish = laterWord(finish, word)
+				finish = combineReasons(finish, word)
 			} else {
 				extra.Add(&ex, name, "", key, r.Raw())
 			}
@@ -208,10 +207,10 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		case "native_finish_reason":
 			raw := r.Raw()
 			word, _ := looseText(raw)
-			routed = laterRouted(routed, word)
+			routed = combineRouted(routed, word)
 			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
-			if d.twin(choiceMembers, key, extra.At(place)) {
+			if d.caseVariant(choiceKeys, key, extra.At(place)) {
 				r.Skip()
 				continue
 			}
@@ -225,7 +224,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		if i >= maxChoices {
 			return jsonwire.PlaceAt(place, start, errManyChoices)
 		}
-		d.rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d read as %d", index, i)
+		d.rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d is read as %d", index, i)
 		index = int64(i)
 	}
 	var out []dragoman.Message
@@ -246,8 +245,8 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			m.Native = nil
 		}
 		calls = m.ToolCalls()
-		// Clients must not be given what nobody can read, nor calls that they would
-		// run twice or take for each other.
+		// Do not forward malformed calls to clients, nor calls that they would run twice or
+		// confuse with each other.
 		if d.clash || d.trimmed || hasOpaqueCall(&m) || slices.ContainsFunc(calls, unreadableCall) {
 			m.Native, d.unclear = nil, true
 		}
@@ -262,10 +261,10 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 	return nil
 }
 
-// arrange puts the candidates in the order of their indexes. The first is the
-// response's output, the others are alternatives. It reports whether they did not
-// stand in it, or one stood there twice: many clients take the first they see.
-func arrange(resp *dragoman.Response) (moved bool) {
+// sortCandidates sorts the candidates by index. The first becomes the output of the response, the
+// others the alternatives. It reports whether they were out of order or shared an index: many
+// clients use the first one they see.
+func sortCandidates(resp *dragoman.Response) (moved bool) {
 	all := resp.Alternatives
 	resp.Alternatives = nil
 	for i := range all {

@@ -12,10 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeResponse implements [dialect.Codec]. A response with an error is written
-// as the error, and what was said before it is reported: clients would take it
-// for an answer, and run its calls. Only one that this dialect told beside its
-// answer stays there.
+// EncodeResponse implements [dialect.Codec]. A response with an error is written as the error,
+// and its content is reported as lost: clients would treat it as a normal response and run its
+// calls. The exception is an error that this dialect itself sent inside a choice.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -23,10 +22,10 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	o = forFunctions(o)
+	o = legacyOptions(o)
 	limits := c.Limits()
 	reg := wirekit.AnswerRegistry(resp, limits, toolCodecs, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !hasMalformedCall(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions}
@@ -48,12 +47,12 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
 	for i, a := range resp.Alternatives {
-		e.answer = extra.Choice(i + 1)
-		e.list = e.answer + "/output"
+		e.candidatePath = extra.Choice(i + 1)
+		e.list = e.candidatePath + "/output"
 		if err := e.candidate(a.Index, a.Output, a.Stop, a.Extra, resp.Origin); err != nil {
 			return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 		}
-		extra.ReportEcho(e.rep, a.Extra, name, extra.At(e.answer))
+		extra.ReportEcho(e.rep, a.Extra, name, extra.At(e.candidatePath))
 	}
 	w.EndArray()
 	if resp.Usage.Input.Known || resp.Usage.Output.Known || resp.Usage.Extra != nil {
@@ -67,14 +66,13 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
-// hasError reports whether the answer itself tells of its error.
+// hasError reports whether the error was sent inside the first choice.
 func hasError(resp *dragoman.Response) bool {
 	_, ok := extra.Get(resp.Extra, name, "/choices/0/error")
 	return ok
 }
 
-// identify gives a response the id that clients demand, and reports what is not
-// its provider's.
+// identify gives a response the id that clients require, and reports generated values.
 func (e *messageEncoder) identify(resp *dragoman.Response) {
 	if resp.ID == "" {
 		resp.ID = wirekit.SyntheticID("chatcmpl-", e.o.Seed)
@@ -85,7 +83,7 @@ func (e *messageEncoder) identify(resp *dragoman.Response) {
 	}
 }
 
-// head writes the members that every response and chunk begins with.
+// head writes the first fields of a response or chunk.
 func (e *messageEncoder) head(resp *dragoman.Response, object string) {
 	model := resp.Model
 	if e.o.Model != "" {
@@ -108,14 +106,14 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	w.IntField("index", int64(index))
 	w.Key("message")
 	if len(out) == 1 && e.replayResponse(&out[0]) {
-		// written as it came
+		// its native bytes were written
 	} else {
 		w.BeginObject()
 		w.StringField("role", "assistant")
 		if _, err := e.assistantBody(out, 0); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(out, tellsRefusal) {
+		if !slices.ContainsFunc(out, hasRefusalField) {
 			w.Key("refusal")
 			w.Null()
 		}
@@ -125,21 +123,21 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		}
 	}
 	calls := countCalls(out)
-	wirekit.ReportDetails(e.rep, stop, e.answer)
-	told := stop
-	stop = standing(e.reg, stop, out)
-	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
+	wirekit.ReportDetails(e.rep, stop, e.candidatePath)
+	original := stop
+	stop = allowedStop(e.reg, stop, out)
+	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !matchesStop(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
-		word, exact := wordOf(stop, own, calls)
+		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.answer+"/stop", "stop reason %s written as %q", stop.Reason, word)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.candidatePath+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {
-			wirekit.ReportBarred(e.rep, told, stop, word, e.answer)
+			wirekit.ReportBarred(e.rep, original, stop, word, e.candidatePath)
 		}
 		w.StringField("finish_reason", e.finish(word))
 	}
-	if _, told := extra.Get(ex, name, place+"/logprobs"); !told {
+	if _, ok := extra.Get(ex, name, place+"/logprobs"); !ok {
 		w.Key("logprobs")
 		w.Null()
 	}
@@ -148,14 +146,14 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	return nil
 }
 
-// tellsRefusal reports whether a message has the member refusal, which clients
-// demand of every answer, as they do logprobs.
-func tellsRefusal(m dragoman.Message) bool {
-	_, told := extra.Get(m.Extra, name, "/refusal")
-	return told || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindRefusal })
+// hasRefusalField reports whether the refusal field of a message is written. Clients require it
+// in every response, like logprobs.
+func hasRefusalField(m dragoman.Message) bool {
+	_, ok := extra.Get(m.Extra, name, "/refusal")
+	return ok || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == codes.KindRefusal })
 }
 
-// without returns the extras but one.
+// without returns the extras without the field at path.
 func without(e *dragoman.Extra, path string) *dragoman.Extra {
 	if _, ok := extra.Get(e, name, path); !ok {
 		return e
@@ -164,25 +162,25 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
 }
 
-// standing is the stop to write for an output: one after which calls run does
-// not stand beside a call that must not.
-func standing(reg *interop.Registry, stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
+// allowedStop returns the stop to write for an output. If the output has a blocked call, it is
+// never a stop after which clients run calls.
+func allowedStop(reg *interop.Registry, stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
 		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.BarredBy(reg))
 	}
 	return stop
 }
 
-// unreadable reports whether a response holds a call that nobody can read.
-func unreadable(resp *dragoman.Response) bool {
+// hasMalformedCall reports whether a response has a call that could not be decoded.
+func hasMalformedCall(resp *dragoman.Response) bool {
 	opaque := func(m dragoman.Message) bool { return hasOpaqueCall(&m) }
 	return slices.ContainsFunc(resp.Output, opaque) || slices.ContainsFunc(resp.Alternatives, func(c dragoman.Candidate) bool {
 		return slices.ContainsFunc(c.Output, opaque)
 	})
 }
 
-// replayResponse writes a message as this dialect's own server sent it: a
-// client gets back what is its own, whoever minted it.
+// replayResponse writes the native bytes of a message. A client of this dialect gets them,
+// whichever model produced them.
 func (e *messageEncoder) replayResponse(m *dragoman.Message) bool {
 	if e.o.Rebuild || hasOpaqueCall(m) || !m.Native.Current(name, m.Fingerprint) {
 		return false

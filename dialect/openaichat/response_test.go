@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestQuirkB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
+func TestQuirkB1_B4_ArgumentsAsStringOrObject(t *testing.T) {
 	for _, args := range []string{`"{\"n\":9007199254740993}"`, `{"n":9007199254740993}`} {
 		resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+args+`}}]}`, `"tool_calls"`)
 		sameCalls(t, calls(resp), call("a", "f", `{"n":9007199254740993}`))
@@ -26,7 +26,7 @@ func TestQuirkB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
 	}
 }
 
-func TestQuirkB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testing.T) {
+func TestQuirkB2_NoArguments(t *testing.T) {
 	for name, args := range map[string]string{"empty": `,"arguments":""`, "missing": ``, "null": `,"arguments":null`, "null in quotes": `,"arguments":"null"`, "object": `,"arguments":"{}"`, "quotes": `,"arguments":"\"\""`} {
 		t.Run(name, func(t *testing.T) {
 			resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"`+args+`}}]}`, `"tool_calls"`)
@@ -45,7 +45,7 @@ func TestQuirkB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testin
 	}
 }
 
-func TestQuirkB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
+func TestQuirkB18_B19_B20_StopReasons(t *testing.T) {
 	const withCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`
 	const withText = `{"role":"assistant","content":"hi"}`
 	for _, tc := range []struct {
@@ -83,9 +83,9 @@ func TestQuirkB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
 				t.Errorf("the call runs: %v", runs)
 			}
 			if w := strings.Trim(tc.word, `"`); w != "null" && c.Stop.Native != w {
-				t.Errorf("the native word is %q", c.Stop.Native)
+				t.Errorf("the native value is %q", c.Stop.Native)
 			}
-			// The native word goes back to its own dialect.
+			// The native value is written back in the same dialect.
 			enc, err := codec.EncodeResponse(c, dialect.EncodeOptions{Rebuild: true})
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestQuirkB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
 	}
 }
 
-func TestQuirkB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
+func TestQuirkB21_HiddenMalformedCallDoesNotRun(t *testing.T) {
 	for _, native := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"} {
 		whole, _ := decodeResponse(t, `{"choices":[{"index":0,"finish_reason":"stop","native_finish_reason":"`+native+`","message":{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`)
 		st := streamed(t, sse(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","native_finish_reason":"`+native+`"}]}`, "[DONE]"))
@@ -118,12 +118,12 @@ func TestQuirkB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
 }
 
 func TestQuirkB11_DuplicateIDsInOneMessage(t *testing.T) {
-	t.Run("an exact repeat is one call", func(t *testing.T) {
+	t.Run("exact repeat is one call", func(t *testing.T) {
 		resp, rep := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`)
 		sameCalls(t, calls(resp), call("a", "f", "{}"))
-		lost(t, rep, dragoman.Dropped, "repeated exactly")
+		lost(t, rep, dragoman.Dropped, "exact repeat")
 	})
-	t.Run("another call gets an id of its own, and its result follows it", func(t *testing.T) {
+	t.Run("other call gets a new id, and its result follows", func(t *testing.T) {
 		req, rep := decodeRequest(t, `{"model":"m","messages":[
 			{"role":"user","content":"x"},
 			{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]},
@@ -137,10 +137,10 @@ func TestQuirkB11_DuplicateIDsInOneMessage(t *testing.T) {
 		for i, want := range []string{"of f", "of g"} {
 			r := req.Messages[2+i].Parts[0].(*dragoman.ToolResult)
 			if r.CallID != cs[i].ID || r.Text() != want {
-				t.Errorf("result %d answers %q with %q", i, r.CallID, r.Text())
+				t.Errorf("result %d has call id %q and text %q", i, r.CallID, r.Text())
 			}
 		}
-		// Whatever is rebuilt, calls and results still match on the wire.
+		// Calls and results match on the wire, whatever is rebuilt.
 		req.Messages[0].Parts = []dragoman.Part{text("edited")}
 		m, _ := encodeRequest(t, req, dialect.EncodeOptions{})
 		ms := elements(t, m["messages"])
@@ -151,7 +151,7 @@ func TestQuirkB11_DuplicateIDsInOneMessage(t *testing.T) {
 	})
 }
 
-func TestQuirkB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.T) {
+func TestQuirkB10_CallsAndResultsWithoutIDs(t *testing.T) {
 	const body = `{"model":"m","messages":[
 		{"role":"user","content":"x"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{}"}},{"type":"function","function":{"name":"g","arguments":"{}"}}]},
@@ -162,15 +162,15 @@ func TestQuirkB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.
 	for i, c := range req.Messages[1].ToolCalls() {
 		r := req.Messages[2+i].Parts[0].(*dragoman.ToolResult)
 		if c.ID == "" || r.CallID != c.ID {
-			t.Errorf("call %q is answered as %q", c.ID, r.CallID)
+			t.Errorf("call %q has a result for %q", c.ID, r.CallID)
 		}
 		if other := again.Messages[1].ToolCalls()[i].ID; other != c.ID {
-			t.Errorf("the same history gives %q and %q", c.ID, other)
+			t.Errorf("the same history gives the ids %q and %q", c.ID, other)
 		}
 	}
 }
 
-func TestQuirkB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
+func TestQuirkB10_SyntheticIDIsSentWithItsResult(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
 	c := resp.ToolCalls()[0]
 	ms, _ := messages(t, targets.Target{}, append([]dragoman.Message{dragoman.UserText("x")}, append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{text("y")}}))...)...)
@@ -178,7 +178,7 @@ func TestQuirkB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
 	has(t, ms[2], `"tool_call_id":"`+c.ID+`"`)
 }
 
-func TestQuirkB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
+func TestQuirkB12_SameIDInLaterTurn(t *testing.T) {
 	req, rep := decodeRequest(t, `{"model":"m","messages":[
 		{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"functions.f:0","content":"1"},
@@ -190,11 +190,11 @@ func TestQuirkB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
 		t.Errorf("%+v, %+v", first, second)
 	}
 	if first.Payload != codes.PayloadObject || second.Payload != codes.PayloadText {
-		t.Error("a result took its kind from the wrong turn")
+		t.Error("a result has the payload kind of the wrong turn")
 	}
 }
 
-func TestQuirkB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
+func TestQuirkB34_EmptyLists(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":[]}`, `"tool_calls"`)
 	if len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
 		t.Errorf("%+v", resp)
@@ -206,7 +206,7 @@ func TestQuirkB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
 	hasNot(t, string(m["messages"]), "tool_calls")
 }
 
-func TestQuirkB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
+func TestQuirkB36_NoContent(t *testing.T) {
 	c := call("a", "f", "{}")
 	ms, _ := messages(t, targets.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&c}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
 	sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
@@ -215,7 +215,7 @@ func TestQuirkB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
 		t.Errorf("%q", ms)
 	}
 	lost(t, rep, dragoman.Dropped, "neither content nor calls")
-	// The spelling a server used goes back to it, even from a rebuild.
+	// The original form is written back, even in a rebuild.
 	for _, msg := range []string{
 		`{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
@@ -226,18 +226,18 @@ func TestQuirkB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
 	}
 }
 
-func TestQuirkC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
+func TestQuirkC9_UsageInAnyChunk(t *testing.T) {
 	const u = `{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}`
 	text := deltas(`{"content":"x"}`)[0]
 	for name, body := range map[string]string{
-		"a last chunk without choices": sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
-		"on the finish chunk":          sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":`+u+`}`, "[DONE]"),
-		"in the choice (Moonshot)":     sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+u+`}]}`, "[DONE]"),
-		"in x_groq":                    sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"q","usage":`+u+`}}`, "[DONE]"),
-		"on every chunk":               sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
-		"zeros after it":               sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, "[DONE]"),
-		"zeros before it":              sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
-		"no marker after it":           sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`),
+		"last chunk without choices": sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"on the finish chunk":        sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":`+u+`}`, "[DONE]"),
+		"in the choice (Moonshot)":   sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+u+`}]}`, "[DONE]"),
+		"in x_groq":                  sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"q","usage":`+u+`}}`, "[DONE]"),
+		"on every chunk":             sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"zeros after it":             sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, "[DONE]"),
+		"zeros before it":            sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"no marker after it":         sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := streamed(t, body).Usage
@@ -247,7 +247,7 @@ func TestQuirkC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
 		})
 	}
 	if got := streamed(t, sse(text, finish(`"stop"`), "[DONE]")).Usage; got.Input.Known || got.Output.Known {
-		t.Errorf("usage out of nothing: %+v", got)
+		t.Errorf("unexpected usage: %+v", got)
 	}
 }
 
@@ -259,13 +259,13 @@ func TestQuirkJ12_UsageArithmeticPerServer(t *testing.T) {
 		want  [5]int64 // input, cache read, cache write, output, reasoning; -1 is unknown
 	}{
 		"OpenAI":                        {`{"prompt_tokens":210,"completion_tokens":57,"total_tokens":267,"prompt_tokens_details":{"cached_tokens":128,"cache_write_tokens":5,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":40,"accepted_prediction_tokens":0}}`, known(210, 128, 5, 57, 40)},
-		"xAI leaves reasoning out":      {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":45,"completion_tokens_details":{"reasoning_tokens":30},"cost_in_usd_ticks":7}`, known(10, none, none, 35, 30)},
+		"xAI excludes reasoning":        {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":45,"completion_tokens_details":{"reasoning_tokens":30},"cost_in_usd_ticks":7}`, known(10, none, none, 35, 30)},
 		"DeepSeek":                      {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, known(10, 4, none, 5, none)},
-		"DeepSeek in both spellings":    {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, known(10, 4, none, 5, none)},
+		"DeepSeek in both fields":       {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, known(10, 4, none, 5, none)},
 		"Kimi":                          {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"cached_tokens":3}`, known(10, 3, none, 5, none)},
 		"Mistral":                       {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"num_cached_tokens":2}`, known(10, 2, none, 5, none)},
 		"no total":                      {`{"prompt_tokens":10,"completion_tokens":5}`, known(10, none, none, 5, none)},
-		"a total that does not add up":  {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":99}`, known(10, none, none, 5, none)},
+		"inconsistent total":            {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":99}`, known(10, none, none, 5, none)},
 		"details are null":              {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":null,"completion_tokens_details":null}`, known(10, none, none, 5, none)},
 		"numbers in strings, fractions": {`{"prompt_tokens":"10","completion_tokens":5.0,"total_tokens":15}`, known(10, none, none, 5, none)},
 		"only the prompt":               {`{"prompt_tokens":10,"total_tokens":10}`, known(10, none, none, none, none)},
@@ -284,9 +284,9 @@ func TestQuirkJ12_UsageArithmeticPerServer(t *testing.T) {
 			}
 			again, _ := decodeResponse(t, string(enc.Body))
 			if a, b := again.Usage, u; a.Input != b.Input || a.CacheRead != b.CacheRead || a.CacheWrite != b.CacheWrite || a.Output.N != b.Output.N || a.Reasoning != b.Reasoning {
-				t.Errorf("came back as %+v, was %+v\n%s", a, b, enc.Body)
+				t.Errorf("decoded as %+v, want %+v\n%s", a, b, enc.Body)
 			}
-			if strings.HasPrefix(name, "xAI") { // OpenAI's clients take reasoning for part of the completion
+			if strings.HasPrefix(name, "xAI") { // OpenAI clients count reasoning as part of the completion
 				sameJSON(t, string(object(t, enc.Body)["usage"]), strings.Replace(tc.usage, `"completion_tokens":5`, `"completion_tokens":35`, 1))
 			}
 			if strings.HasPrefix(name, "DeepSeek") || name == "OpenAI" || name == "Kimi" {
@@ -296,7 +296,7 @@ func TestQuirkJ12_UsageArithmeticPerServer(t *testing.T) {
 	}
 }
 
-func TestChoices_AreOrderedByTheirIndex(t *testing.T) {
+func TestChoices_AreSortedByIndex(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"choices":[
 		{"index":1,"message":{"role":"assistant","content":"second"},"finish_reason":"length","x":1},
 		{"index":0,"message":{"role":"assistant","content":"first"},"finish_reason":"stop","x":0}]}`)
@@ -312,11 +312,11 @@ func TestChoices_AreOrderedByTheirIndex(t *testing.T) {
 	sameJSON(t, choices[1], `{"index":1,"message":{"role":"assistant","content":"second","refusal":null},"finish_reason":"length","logprobs":null,"x":1}`)
 }
 
-func TestErrors_AnErrorInABodyIsTyped(t *testing.T) {
+func TestErrors_ErrorInResponseBody(t *testing.T) {
 	for name, body := range map[string]string{
-		"instead of an answer": `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`,
-		"a string":             `{"error":"boom"}`,
-		"in the choice":        `{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"error","error":{"code":502,"message":"boom"}}]}`,
+		"instead of choices": `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`,
+		"string":             `{"error":"boom"}`,
+		"in the choice":      `{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"error","error":{"code":502,"message":"boom"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, _ := decodeResponse(t, body)
@@ -329,13 +329,13 @@ func TestErrors_AnErrorInABodyIsTyped(t *testing.T) {
 			}
 			again, _ := decodeResponse(t, string(enc.Body))
 			if again.Error == nil || again.Error.Message != "boom" {
-				t.Errorf("written as %s", enc.Body)
+				t.Errorf("encoded as %s", enc.Body)
 			}
 		})
 	}
 }
 
-func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
+func TestErrors_Classes(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		status int
@@ -358,15 +358,15 @@ func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
 		{"credit", 429, `{"error":{"message":"m","type":"x","code":"credit_balance_exhausted"}}`, dragoman.ErrorQuota, dragoman.APIError{Message: "m", Type: "x", Code: "credit_balance_exhausted"}, false},
 		{"server", 500, `{"error":{"message":"m","type":"server_error"}}`, dragoman.ErrorServer, dragoman.APIError{Message: "m", Type: "server_error"}, true},
 		{"overloaded", 503, `{"error":{"message":"m","type":"x","code":"slow_down"}}`, dragoman.ErrorOverloaded, dragoman.APIError{Message: "m", Type: "x", Code: "slow_down"}, true},
-		{"vLLM: a number for a code", 400, `{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "BadRequestError", Code: "400"}, false},
-		{"xAI: a string for an error", 400, `{"code":"Client specified an invalid argument","error":"m"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Code: "Client specified an invalid argument"}, false},
+		{"vLLM: number as code", 400, `{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "BadRequestError", Code: "400"}, false},
+		{"xAI: string as error", 400, `{"code":"Client specified an invalid argument","error":"m"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Code: "Client specified an invalid argument"}, false},
 		{"LM Studio", 404, `{"error":"m"}`, dragoman.ErrorNotFound, dragoman.APIError{Message: "m"}, false},
 		{"Mistral: no envelope", 400, `{"object":"error","message":"m","type":"invalid_request_error","param":null,"code":"3280"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "invalid_request_error", Code: "3280"}, false},
 		{"FastAPI", 422, `{"detail":"m"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m"}, false},
-		{"Gemini: a list", 429, `[{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED"}}]`, dragoman.ErrorRateLimit, dragoman.APIError{Message: "m", Code: "429"}, true},
-		{"a proxy's page", 502, `<html>bad gateway</html>`, dragoman.ErrorServer, dragoman.APIError{Message: "<html>bad gateway</html>"}, true},
+		{"Gemini: list", 429, `[{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED"}}]`, dragoman.ErrorRateLimit, dragoman.APIError{Message: "m", Code: "429"}, true},
+		{"HTML from a proxy", 502, `<html>bad gateway</html>`, dragoman.ErrorServer, dragoman.APIError{Message: "<html>bad gateway</html>"}, true},
 		{"nothing", 504, ``, dragoman.ErrorTimeout, dragoman.APIError{Message: "Gateway Timeout"}, true},
-		{"JSON of another kind", 500, `["x"]`, dragoman.ErrorServer, dragoman.APIError{Message: `["x"]`}, true},
+		{"other JSON", 500, `["x"]`, dragoman.ErrorServer, dragoman.APIError{Message: `["x"]`}, true},
 		{"cut off", 500, `{"error":{"message":"m`, dragoman.ErrorServer, dragoman.APIError{Message: `{"error":{"message":"m`}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -385,16 +385,16 @@ func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
 				t.Errorf("status %d", status)
 			}
 			if e.Native != nil && string(body) != tc.body {
-				t.Errorf("its own error came back as %s", body)
+				t.Errorf("the native error was encoded as %s", body)
 			}
 			if again := codec.DecodeError(status, nil, body); again.Message != e.Message {
-				t.Errorf("%s came back as %+v", body, again)
+				t.Errorf("%s was decoded as %+v", body, again)
 			}
 		})
 	}
 }
 
-func TestQuirkJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
+func TestQuirkJ3_ErrorsOfOtherAPIs(t *testing.T) {
 	for class, want := range map[dragoman.ErrorClass]struct {
 		status int
 		body   string
@@ -418,14 +418,14 @@ func TestQuirkJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
 		}
 		sameJSON(t, string(body), want.body)
 		if again := codec.DecodeError(status, nil, body); again.Class != class && class != dragoman.ErrorUnknown && class != dragoman.ErrorTimeout {
-			t.Errorf("%s came back as %s", class, again.Class)
+			t.Errorf("%s was decoded as %s", class, again.Class)
 		}
 	}
 	_, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer})
-	has(t, string(body), `"message":"server"`) // a message is always there
+	has(t, string(body), `"message":"server"`) // there is always a message
 }
 
-func TestStream_AnErrorIsWrittenOnceAndNothingFollowsIt(t *testing.T) {
+func TestStream_ErrorEndsTheStream(t *testing.T) {
 	boom := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "boom"}
 	for name, ev := range map[string]*dragoman.StreamError{"with an error": {Err: boom}, "without one": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -443,12 +443,12 @@ func TestStream_AnErrorIsWrittenOnceAndNothingFollowsIt(t *testing.T) {
 			}
 		})
 	}
-	// A stream that just stops is an error too.
+	// A stream without an end is an error too.
 	out, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}})
 	has(t, out, `"error"`)
 }
 
-func TestStream_ATopLevelNullErrorIsNeverWritten(t *testing.T) {
+func TestStream_NullErrorIsNotWritten(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"error":null}`)
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 	if err != nil {
@@ -465,12 +465,12 @@ func TestStream_ATopLevelNullErrorIsNeverWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
+func TestQuirkJ4_MarkerInText(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, `{"content":"data: [DONE]"}`))
 	if d.resp.Text() != "data: [DONE]" {
 		t.Fatalf("%q", d.resp.Text())
 	}
-	// The text comes as a native chunk, the end is written anew.
+	// The text is a native chunk; the end is re-encoded.
 	var events []dragoman.Event
 	for _, ev := range d.events {
 		if c, ok := ev.(*dragoman.Chunk); ok && !strings.Contains(string(c.Raw), "content") {
@@ -487,7 +487,7 @@ func TestQuirkJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
 	}
 }
 
-func TestStop_AForeignReasonIsWrittenInTheNearestWordAndReportedWhereItIsNotTheSame(t *testing.T) {
+func TestStop_ReasonsOfOtherAPIs(t *testing.T) {
 	for reason, want := range map[dragoman.StopReason]struct {
 		word  string
 		exact bool
@@ -516,7 +516,7 @@ func TestStop_AForeignReasonIsWrittenInTheNearestWordAndReportedWhereItIsNotTheS
 	}
 }
 
-func TestIdentity_AnEditedResponseKeepsTheMessageItDidNotTouch(t *testing.T) {
+func TestIdentity_EditedResponseKeepsUnchangedMessage(t *testing.T) {
 	resp, _ := decodeResponse(t, oddResponse)
 	resp.ServiceTier = "edited"
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -533,9 +533,9 @@ func TestIdentity_AnEditedResponseKeepsTheMessageItDidNotTouch(t *testing.T) {
 	has(t, string(enc.Body), `"redacted"`)
 }
 
-// The last name counts, and the call that had two does not run: a client that
-// showed the first one asked its user about another tool.
-func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirstAndTheCallDoesNotRun(t *testing.T) {
+// The last name counts, but the call does not run: a client that showed the first name asked its
+// user about another tool.
+func TestQuirkC5_ChangedNameBlocksTheCall(t *testing.T) {
 	resp := streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"wrong","arguments":"{"}}`, `{"index":0,"id":"a","function":{"name":"right","arguments":"}"}}`,
 	)...))
@@ -548,14 +548,14 @@ func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirstAndTheCallDoesNotRun
 	}
 }
 
-func TestQuirkC5_AWrittenStreamNamesEachCallOnce(t *testing.T) {
+func TestQuirkC5_EncodedNameIsSentOnce(t *testing.T) {
 	var evs []dragoman.Event
 	evs = append(evs, &dragoman.ResponseStart{})
 	for i, name := range []string{"first", "second"} {
 		c := call("id_"+name, name, `{"a":[1,2]}`)
 		evs = append(evs, &dragoman.PartStart{Index: i, Part: &dragoman.ToolCall{ID: c.ID, Name: name, Payload: codes.PayloadObject}})
-		for _, piece := range []string{`{"a":`, `[1,`, `2]}`} {
-			evs = append(evs, &dragoman.PartDelta{Index: i, Kind: codes.KindToolCall, Text: piece})
+		for _, fragment := range []string{`{"a":`, `[1,`, `2]}`} {
+			evs = append(evs, &dragoman.PartDelta{Index: i, Kind: codes.KindToolCall, Text: fragment})
 		}
 		evs = append(evs, &dragoman.PartEnd{Index: i, Part: &c})
 	}
@@ -572,7 +572,7 @@ func TestQuirkC5_AWrittenStreamNamesEachCallOnce(t *testing.T) {
 	}
 }
 
-func TestR7_OfARoleThatStandsTwiceTheLastCounts(t *testing.T) {
+func TestR7_LastOfDuplicateRolesCounts(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi","role":"user"},"finish_reason":"stop"}]}`)
 	if m := resp.Output[0]; m.Role != dragoman.RoleUser || m.Native != nil || resp.Native != nil {
 		t.Errorf("%+v", m)

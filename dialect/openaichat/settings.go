@@ -16,7 +16,7 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: 
 	{Field: "model", Canonical: wirekit.Model, Encode: (*requestEncoder).model, Superseded: always},
 	{Field: "messages", Canonical: wirekit.Messages, Known: messageFields, Null: true, Decode: (*requestDecoder).messages, EncodeOrFail: (*requestEncoder).conversation},
 	{Field: "tools", Canonical: wirekit.Tools, Known: toolFields, Decode: (*requestDecoder).tools, EncodeOrFail: (*requestEncoder).tools},
-	{Field: "functions", Known: toolFields["function"], Decode: (*requestDecoder).legacyFunctions, Superseded: isNotedFunctions},
+	{Field: "functions", Known: toolFields["function"], Decode: (*requestDecoder).legacyFunctions, Superseded: isFunctionsMarker},
 	{Field: "tool_choice", Canonical: wirekit.ToolChoice, Known: choiceFields, Decode: (*requestDecoder).toolChoice, EncodeOrFail: (*requestEncoder).choice, Superseded: (*requestEncoder).choiceSuperseded},
 	{Field: "function_call", Known: named, Decode: (*requestDecoder).functionCall},
 	// A null means the default, but not to every server (quirk E7).
@@ -42,12 +42,12 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name, KeepUnset: 
 	{Field: "prompt_cache_key", Canonical: wirekit.CacheKey},
 	{Field: "safety_identifier", Canonical: wirekit.User, Decode: (*requestDecoder).safetyIdentifier, Encode: (*requestEncoder).user},
 	{Field: "user", Decode: (*requestDecoder).user, Superseded: (*requestEncoder).userSuperseded},
-	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: the target caches by itself")},
+	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: the target caches automatically")},
 })
 
 func always(*requestEncoder, []byte) bool { return true }
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	named        = jsonwire.Known{"name": nil}
 	choiceFields = jsonwire.Known{
@@ -85,7 +85,7 @@ var (
 func (e *requestEncoder) model() { e.w.StringField("model", e.req.Model) }
 
 func (d *requestDecoder) maxCompletionTokens() {
-	if d.req.MaxOutputTokens != nil { // both: the newer counts, the older stays
+	if d.req.MaxOutputTokens != nil { // both are set: the newer is used, the older is kept
 		extra.Add(&d.req.Extra, name, "", []byte("max_tokens"), number(*d.req.MaxOutputTokens))
 	}
 	d.req.MaxOutputTokens = ptr(d.r.Integer())
@@ -97,15 +97,15 @@ func (d *requestDecoder) maxTokens() {
 		return
 	}
 	d.req.MaxOutputTokens = ptr(d.r.Integer())
-	d.note("max_tokens")
+	d.recordName("max_tokens")
 }
 
-// maxTokens writes the limit in the spelling of the client and the target.
+// maxTokens writes the limit under the field name that the client used and the target accepts.
 func (e *requestEncoder) maxTokens() {
 	n := e.req.MaxOutputTokens
 	switch {
 	case n == nil:
-	case e.target.Caps.LegacyMaxTokens || e.spelled("/max_tokens") && !wirekit.Refuses(e.req, &e.target.Caps, "max_tokens"):
+	case e.target.Caps.LegacyMaxTokens || e.usedLegacyName("/max_tokens") && !wirekit.Refuses(e.req, &e.target.Caps, "max_tokens"):
 		e.w.IntField("max_tokens", *n)
 	default:
 		e.w.IntField("max_completion_tokens", *n)
@@ -156,8 +156,8 @@ func (e *requestEncoder) streamOptions() {
 	}
 }
 
-// topK writes top_k, which OpenAI does not have and most compatible servers do. A client of
-// this dialect knows its server.
+// topK writes top_k, which OpenAI does not have and most compatible servers do. A client of this
+// dialect may send it, because it knows its server.
 func (e *requestEncoder) topK() {
 	k := e.req.Sampling.TopK
 	switch {
@@ -186,7 +186,7 @@ func (e *requestEncoder) stop() {
 		return
 	}
 	if most := e.limits.MaxStopSequences; len(stop) > most {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences beyond the first %d", most)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences after the first %d are dropped", most)
 		stop = stop[:most]
 	}
 	e.w.Key("stop")
@@ -208,7 +208,7 @@ func (e *requestEncoder) serviceTier() {
 
 func (d *requestDecoder) safetyIdentifier() {
 	req := d.req
-	if req.User != "" { // the older spelling came first: both are kept
+	if req.User != "" { // the older name came first: both are kept
 		var w jsonwire.Writer
 		w.String(req.User)
 		req.Extra.Fields = slices.DeleteFunc(req.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/user" })
@@ -223,14 +223,14 @@ func (d *requestDecoder) user() {
 		return
 	}
 	d.req.User = d.r.String()
-	d.note("user")
+	d.recordName("user")
 }
 
-// user writes the user in the spelling of the client.
+// user writes the user under the field name that the client used.
 func (e *requestEncoder) user() {
 	switch {
 	case e.req.User == "":
-	case e.spelled("/user"):
+	case e.usedLegacyName("/user"):
 		e.w.StringField("user", e.req.User)
 	default:
 		e.w.StringField("safety_identifier", wirekit.SafetyIdentifier(e.req.User, e.rep))

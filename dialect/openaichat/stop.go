@@ -9,15 +9,15 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// stopOf reads a finish reason. The mapping is total: a word in no table is
-// StopUnknown, after which nothing runs (quirk B20).
+// stopOf maps a finish reason. The mapping is total: an unknown value is StopUnknown, after which
+// no call runs (quirk B20).
 func stopOf(word string) dragoman.StopReason {
 	switch word {
 	case "":
 		return dragoman.StopNone
 	case "stop", "eos", "end", "end_turn", "complete", "completed":
 		return dragoman.StopEnd
-	case "stop_sequence": // of Anthropic's, where it cuts a call as a length does
+	case "stop_sequence": // from Anthropic, where it truncates a call like a length limit
 		return dragoman.StopSequence
 	case "tool_calls", "tool_call", "tool_use", "function_call":
 		return dragoman.StopToolCalls
@@ -38,8 +38,8 @@ func stopOf(word string) dragoman.StopReason {
 	}
 }
 
-// hiddenMalformed reports whether a router's native reason says that the call
-// was malformed, whatever the finish reason claims (quirk B21).
+// hiddenMalformed reports whether the native reason of a router means that the call was
+// malformed, whatever the finish reason is (quirk B21).
 func hiddenMalformed(native string) bool {
 	switch strings.ToUpper(native) {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
@@ -49,37 +49,37 @@ func hiddenMalformed(native string) bool {
 	}
 }
 
-// forbids reports whether a finish reason is one after which nothing runs.
+// forbids reports whether no call may run after a finish reason.
 func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 
-// mayRun reports whether some reader runs calls after a finish reason: whoever
-// does not know the word decides as it likes.
+// mayRun reports whether some clients run calls after a finish reason. A client that does not
+// know the value may do anything.
 func mayRun(word string) bool {
 	reason := stopOf(word)
-	return !forbids(word) || reason == dragoman.StopUnknown || reason == dragoman.StopSequence // which is no word of OpenAI's
+	return !forbids(word) || reason == dragoman.StopUnknown || reason == dragoman.StopSequence // not an OpenAI value
 }
 
-// laterWord settles a finish reason that comes twice: one after which nothing
-// runs stays, whatever a later one says.
-func laterWord(have, next string) string {
+// combineReasons combines two finish reasons: one that forbids calls is never replaced by one that
+// allows them.
+func combineReasons(have, next string) string {
 	if forbids(have) && !forbids(next) {
 		return have
 	}
 	return next
 }
 
-// laterRouted does the same for a router's native reason.
-func laterRouted(have, next string) string {
+// combineRouted does the same for the native reason of a router.
+func combineRouted(have, next string) string {
 	if hiddenMalformed(have) {
 		return have
 	}
 	return next
 }
 
-// callCount counts the calls of an answer.
+// callCount counts the calls of a response.
 type callCount struct {
 	all   int
-	whole int // those that were not cut
+	whole int // complete calls
 }
 
 func (n *callCount) add(c *dragoman.ToolCall) {
@@ -98,17 +98,17 @@ func countCalls(out []dragoman.Message) (n callCount) {
 	return n
 }
 
-// meant reports whether a native word, or none, says of its own what the stop
-// says: who changed the reason wants the change to be seen.
-func meant(s dragoman.Stop, native string, calls callCount) bool {
+// matchesStop reports whether a native value, or its absence, still means the stop. It does not
+// if the caller changed the reason, and then the change must be written.
+func matchesStop(s dragoman.Stop, native string, calls callCount) bool {
 	return stopreason.Derive(stopOf(native), calls.whole, true) == s.Reason
 }
 
-// wordOf writes a stop: in the word this dialect gave it where that still says
-// so, else in the nearest one there is. Beside calls, a stop after which
-// nothing runs never becomes a word after which clients run them.
-func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
-	if own && s.Native != "" && meant(s, s.Native, calls) {
+// finishReasonOf returns the finish reason for a stop: the native value if it still matches, otherwise
+// the nearest one. If there are calls, a stop that forbids them never becomes a value after which
+// clients run them.
+func finishReasonOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
+	if own && s.Native != "" && matchesStop(s, s.Native, calls) {
 		return s.Native, true
 	}
 	if calls.all > 0 && !s.Reason.Runs() {
@@ -139,8 +139,8 @@ func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool
 	}
 }
 
-// settleStop derives the stop of one choice and marks the calls that must not
-// run after it (quirks B18, B19, C34).
+// settleStop derives the stop of one choice and marks the calls that must not run after it
+// (quirks B18, B19, C34).
 func settleStop(reg *interop.Registry, word, routed string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	reason := stopOf(word)
 	if hiddenMalformed(routed) {

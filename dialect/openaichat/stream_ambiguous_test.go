@@ -13,16 +13,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// client reads a stream as a plain program does that knows nothing of ours: it
-// takes the last of two members, ignores the case of their names, tells calls
-// apart by their index, joins what comes in pieces, and runs what it has when it
-// is told to.
+// client reads a stream like a simple client program. It uses the last of two duplicate fields,
+// ignores the case of field names, identifies calls by index, joins fragments, and runs its calls
+// when the finish reason allows it.
 type client struct {
 	calls  map[int]*clientCall
 	order  []int
 	finish string
 	failed bool
-	// tolerant: it goes on behind an event that it cannot read.
+	// tolerant is set if the client continues after an event that it cannot parse.
 	tolerant bool
 }
 
@@ -56,7 +55,7 @@ func (c *client) read(t *testing.T, body string) {
 		c.failed = c.failed || chunk.Error != nil
 		for _, choice := range chunk.Choices {
 			if choice.Index != 0 {
-				continue // it asked for one
+				continue // it requested one choice
 			}
 			if choice.FinishReason != "" {
 				c.finish = choice.FinishReason
@@ -78,7 +77,7 @@ func (c *client) read(t *testing.T, body string) {
 	}
 }
 
-// runs are the calls that the client runs.
+// runs returns the calls that the client runs.
 func (c *client) runs() []string {
 	out := []string{}
 	if c.failed || c.finish != "tool_calls" && c.finish != "stop" {
@@ -89,7 +88,7 @@ func (c *client) runs() []string {
 		if k.args == "" {
 			k.args = "{}"
 		}
-		// What is only told has the form that no tool takes, or a name that none has.
+		// A blocked call has arguments that no tool accepts, or an unknown name.
 		if json.Valid([]byte(k.args)) && (k.name == "ls" || k.name == "rm") && !strings.HasPrefix(k.args, `{"_raw":`) {
 			out = append(out, fmt.Sprintf("%s %s(%s)", k.id, k.name, k.args))
 		}
@@ -97,7 +96,7 @@ func (c *client) runs() []string {
 	return out
 }
 
-// approved are the calls that may run by our own reading.
+// approved returns the calls that may run according to our decoder.
 func approved(r *dragoman.Response) []string {
 	out := []string{}
 	for _, c := range r.ToolCalls() {
@@ -109,7 +108,7 @@ func approved(r *dragoman.Response) []string {
 	return out
 }
 
-// forwarded passes a stream on in its own dialect.
+// forwarded decodes a stream and encodes it in the same dialect.
 func forwarded(t *testing.T, body string) (decoded, string) {
 	t.Helper()
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
@@ -132,55 +131,55 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 		list []string // events
 		runs bool     // the call may run
 	}{
-		{"nothing is wrong", append(deltas(delta(began), delta(more)), end), true},
-		{"arguments twice", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}","arguments":"{\"p\":\"/\"}"}}`)), end), false},
-		{"arguments twice, once escaped", append(deltas(delta(began), delta(`{"index":0,"function":{"arg\u0075ments":"{\"p\":1}","arguments":"{\"p\":\"/\"}"}}`)), end), false},
+		{"valid", append(deltas(delta(began), delta(more)), end), true},
+		{"duplicate arguments", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}","arguments":"{\"p\":\"/\"}"}}`)), end), false},
+		{"duplicate arguments, one escaped", append(deltas(delta(began), delta(`{"index":0,"function":{"arg\u0075ments":"{\"p\":1}","arguments":"{\"p\":\"/\"}"}}`)), end), false},
 		{"arguments in two cases", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}","Arguments":"{\"p\":\"/\"}"}}`)), end), false},
 		{"arguments in another case", append(deltas(delta(began), delta(`{"index":0,"function":{"ARGUMENTS":"{\"p\":1}"}}`)), end), false},
-		{"arguments in strange letters", append(deltas(delta(began), delta(`{"index":0,"function":{"argumentſ":"{\"p\":1}"}}`)), end), false},
-		{"a name twice", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","name":"rm","arguments":""}}`), delta(more)), end), false},
-		{"a name in two cases", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","Name":"rm","arguments":""}}`), delta(more)), end), false},
-		{"an id twice", append(deltas(delta(`{"index":0,"id":"a","id":"b","function":{"name":"ls","arguments":""}}`), delta(more)), end), false},
-		{"an index twice", append(deltas(delta(began), delta(`{"index":0,"index":1,"function":{"arguments":"{\"p\":1}"}}`)), end), false},
-		{"a type twice", append(deltas(delta(`{"index":0,"id":"a","type":"custom","type":"function","function":{"name":"ls","arguments":""}}`), delta(more)), end), false},
-		{"a function twice", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}"},"function":{"arguments":"{\"p\":\"/\"}"}}`)), end), false},
-		{"a function and a custom tool", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}"},"custom":{"input":"x"}}`)), end), false},
-		{"a list of calls twice", append(deltas(delta(began), `{"tool_calls":[`+more+`],"tool_calls":[`+evil+`]}`), end), false},
-		{"a list of calls in two cases", append(deltas(delta(began), `{"tool_calls":[`+more+`],"Tool_Calls":[`+evil+`]}`), end), false},
-		{"a delta twice", append(deltas(delta(began)), chunk(`{"index":0,"delta":`+delta(more)+`,"delta":`+delta(evil)+`}`), end), false},
-		{"a delta in two cases", append(deltas(delta(began)), chunk(`{"index":0,"delta":`+delta(more)+`,"Delta":`+delta(evil)+`}`), end), false},
-		{"a choice with two indexes", append(deltas(delta(began)), chunk(`{"index":0,"index":0,"delta":`+delta(more)+`}`), end), false},
-		{"choices twice", append(deltas(delta(began)), `{"choices":[{"index":0,"delta":`+delta(more)+`}],"choices":[{"index":0,"delta":`+delta(evil)+`}]}`, end), false},
+		{"arguments in folded Unicode", append(deltas(delta(began), delta(`{"index":0,"function":{"argumentſ":"{\"p\":1}"}}`)), end), false},
+		{"duplicate name", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","name":"rm","arguments":""}}`), delta(more)), end), false},
+		{"name in two cases", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","Name":"rm","arguments":""}}`), delta(more)), end), false},
+		{"duplicate id", append(deltas(delta(`{"index":0,"id":"a","id":"b","function":{"name":"ls","arguments":""}}`), delta(more)), end), false},
+		{"duplicate index", append(deltas(delta(began), delta(`{"index":0,"index":1,"function":{"arguments":"{\"p\":1}"}}`)), end), false},
+		{"duplicate type", append(deltas(delta(`{"index":0,"id":"a","type":"custom","type":"function","function":{"name":"ls","arguments":""}}`), delta(more)), end), false},
+		{"duplicate function", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}"},"function":{"arguments":"{\"p\":\"/\"}"}}`)), end), false},
+		{"function and custom tool", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1}"},"custom":{"input":"x"}}`)), end), false},
+		{"duplicate tool_calls", append(deltas(delta(began), `{"tool_calls":[`+more+`],"tool_calls":[`+evil+`]}`), end), false},
+		{"tool_calls in two cases", append(deltas(delta(began), `{"tool_calls":[`+more+`],"Tool_Calls":[`+evil+`]}`), end), false},
+		{"duplicate delta", append(deltas(delta(began)), chunk(`{"index":0,"delta":`+delta(more)+`,"delta":`+delta(evil)+`}`), end), false},
+		{"delta in two cases", append(deltas(delta(began)), chunk(`{"index":0,"delta":`+delta(more)+`,"Delta":`+delta(evil)+`}`), end), false},
+		{"duplicate choice index", append(deltas(delta(began)), chunk(`{"index":0,"index":0,"delta":`+delta(more)+`}`), end), false},
+		{"duplicate choices", append(deltas(delta(began)), `{"choices":[{"index":0,"delta":`+delta(more)+`}],"choices":[{"index":0,"delta":`+delta(evil)+`}]}`, end), false},
 		{"choices in another case", append(deltas(delta(began), delta(more)), `{"Choices":[{"index":0,"delta":`+delta(evil)+`}]}`, end), true},
-		{"an error twice", append(deltas(delta(began), delta(more)), `{"error":null,"error":null,"choices":[]}`, end), true},
-		{"content twice", append(deltas(delta(began), delta(more), `{"content":"a","content":"b"}`), end), true},
-		{"a finish reason twice", append(deltas(delta(began), delta(more)), chunk(`{"index":0,"delta":{},"finish_reason":"length","finish_reason":"tool_calls"}`)), false},
-		{"a finish reason in two cases", append(deltas(delta(began), delta(more)), chunk(`{"index":0,"delta":{},"finish_reason":"length","Finish_Reason":"tool_calls"}`)), false},
-		{"a finish reason that is taken back", append(deltas(delta(began), delta(more)), finish(`"length"`), end), false},
-		{"another name", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"function":{"name":"rm","arguments":"}"}}`)), end), false},
+		{"duplicate error", append(deltas(delta(began), delta(more)), `{"error":null,"error":null,"choices":[]}`, end), true},
+		{"duplicate content", append(deltas(delta(began), delta(more), `{"content":"a","content":"b"}`), end), true},
+		{"duplicate finish reason", append(deltas(delta(began), delta(more)), chunk(`{"index":0,"delta":{},"finish_reason":"length","finish_reason":"tool_calls"}`)), false},
+		{"finish reason in two cases", append(deltas(delta(began), delta(more)), chunk(`{"index":0,"delta":{},"finish_reason":"length","Finish_Reason":"tool_calls"}`)), false},
+		{"finish reason replaced", append(deltas(delta(began), delta(more)), finish(`"length"`), end), false},
+		{"changed name", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"function":{"name":"rm","arguments":"}"}}`)), end), false},
 		{"C5: the name again before any argument", append(deltas(delta(began), delta(`{"index":0,"function":{"name":"ls","arguments":"{\"p\":1}"}}`)), end), true},
-		{"C5: the name again behind arguments", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\""}}`), delta(`{"index":0,"id":"a","function":{"name":"ls","arguments":":1}"}}`)), end), true},
-		{"C5: the name again with nothing", append(deltas(delta(began), delta(more), delta(`{"index":0,"function":{"name":"ls","arguments":""}}`)), end), true},
+		{"C5: the name again after arguments", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\""}}`), delta(`{"index":0,"id":"a","function":{"name":"ls","arguments":":1}"}}`)), end), true},
+		{"C5: the name again alone", append(deltas(delta(began), delta(more), delta(`{"index":0,"function":{"name":"ls","arguments":""}}`)), end), true},
 		{"C10: the whole call again", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","arguments":"{\"p\":1}"}}`), delta(`{"id":"a","index":0,"function":{"name":"ls","arguments":"{\"p\":1}"}}`)), end), true},
-		{"another id", append(deltas(delta(began), delta(`{"index":0,"id":"b","function":{"arguments":"{}"}}`)), end), true},
-		{"another kind", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"custom":{"input":"}"}}`)), end), false},
-		{"the older kind", append(deltas(delta(began), delta(more), `{"function_call":{"arguments":" "}}`), end), false},
-		{"arguments of the older kind twice", append(deltas(`{"function_call":{"name":"ls","arguments":"{}","arguments":"{\"p\":1}"}}`), end), false},
-		{"the id of one call and the index of another", append(deltas(delta(began, `{"index":1,"id":"b","function":{"name":"rm","arguments":""}}`),
+		{"changed id", append(deltas(delta(began), delta(`{"index":0,"id":"b","function":{"arguments":"{}"}}`)), end), true},
+		{"changed kind", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"custom":{"input":"}"}}`)), end), false},
+		{"function_call in addition", append(deltas(delta(began), delta(more), `{"function_call":{"arguments":" "}}`), end), false},
+		{"duplicate arguments of a function_call", append(deltas(`{"function_call":{"name":"ls","arguments":"{}","arguments":"{\"p\":1}"}}`), end), false},
+		{"id of one call, index of another", append(deltas(delta(began, `{"index":1,"id":"b","function":{"name":"rm","arguments":""}}`),
 			delta(more), delta(`{"index":0,"id":"b","function":{"arguments":"{}"}}`)), end), false},
-		{"arguments that say something twice", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1,"}}`), delta(`{"index":0,"function":{"arguments":"\"p\":2}"}}`)), end), false},
+		{"duplicate key in arguments", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\":1,"}}`), delta(`{"index":0,"function":{"arguments":"\"p\":2}"}}`)), end), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			body := sse(append(tc.list, "[DONE]")...)
 			d, out := forwarded(t, body)
 			want := approved(d.resp)
 			if (len(want) > 0) != tc.runs {
-				t.Errorf("may run: %q", want)
+				t.Errorf("approved calls: %q", want)
 			}
 			var c client
 			c.read(t, out)
 			if got := c.runs(); !slices.Equal(got, want) {
-				t.Errorf("the client runs %q, approved is %q\n%s", got, want, out)
+				t.Errorf("the client runs %q, approved are %q\n%s", got, want, out)
 			}
 			for _, k := range c.calls {
 				if strings.HasPrefix(tc.name, "C5:") && k.name != "ls" {
@@ -189,7 +188,7 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 			}
 			for _, chunk := range chunksOf(t, out) {
 				if chunk != "[DONE]" {
-					object(t, []byte(chunk)) // no member twice
+					object(t, []byte(chunk)) // checks for duplicate fields
 				}
 			}
 		})
@@ -199,14 +198,14 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 func TestReencodedStreamMeansTheSame(t *testing.T) {
 	first := `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":{\"name\":1},\"b\":{\"name\":2}}"}}`
 	for name, body := range map[string]string{
-		"all that comes in fragments":        parallel,
-		"members of one name in two objects": stream(`"tool_calls"`, toolDeltas(first, `{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}`)...),
-		"a finish reason again":              sse(append(deltas(toolDeltas(first)...), finish(`"tool_calls"`), finish(`"tool_calls"`), "[DONE]")...),
-		"a finish reason that forbids more":  sse(append(deltas(toolDeltas(first)...), finish(`"stop"`), finish(`"length"`), "[DONE]")...),
-		"an id on every fragment":            stream(`"tool_calls"`, toolDeltas(first, `{"index":0,"id":"a","function":{"arguments":" "}}`)...),
-		"all calls numbered zero":            stream(`"tool_calls"`, toolDeltas(first, `{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}`, `{"index":0,"id":"a","function":{"arguments":" "}}`)...),
-		"a name in pieces":                   stream(`"tool_calls"`, toolDeltas(`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":"it","arguments":"{}"}}`)...),
-		"extras twice":                       stream(`"stop"`, `{"content":"x","vendor":1,"vendor":2}`),
+		"everything in fragments":   parallel,
+		"same field in two objects": stream(`"tool_calls"`, toolDeltas(first, `{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}`)...),
+		"repeated finish reason":    sse(append(deltas(toolDeltas(first)...), finish(`"tool_calls"`), finish(`"tool_calls"`), "[DONE]")...),
+		"stricter finish reason":    sse(append(deltas(toolDeltas(first)...), finish(`"stop"`), finish(`"length"`), "[DONE]")...),
+		"id on every fragment":      stream(`"tool_calls"`, toolDeltas(first, `{"index":0,"id":"a","function":{"arguments":" "}}`)...),
+		"all calls with index 0":    stream(`"tool_calls"`, toolDeltas(first, `{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}`, `{"index":0,"id":"a","function":{"arguments":" "}}`)...),
+		"name in fragments":         stream(`"tool_calls"`, toolDeltas(`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":"it","arguments":"{}"}}`)...),
+		"duplicate unknown field":   stream(`"stop"`, `{"content":"x","vendor":1,"vendor":2}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			faithful(t, decodeStream(t, dialect.DecodeOptions{}, body).events)
@@ -214,20 +213,20 @@ func TestReencodedStreamMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCannotBeReadIsNotPassedOn(t *testing.T) {
+func TestMalformedEventIsNotForwarded(t *testing.T) {
 	bad := "data: " + finish(`"tool_calls"`) + " x\n\n"
 	events, feed, _ := closed(t, sse(deltas(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{}"}}]}`)...)+bad)
 	if feed == nil {
-		t.Fatal("read")
+		t.Fatal("the malformed event was accepted")
 	}
 	out, _ := encodeStream(t, dialect.EncodeOptions{}, events)
 	hasNot(t, out, `"finish_reason":"tool_calls"`)
 	has(t, out, `data: {"error":`)
 }
 
-// A member that is said again, in whatever letters and with whatever value, makes
-// no client run what was not approved.
-func TestProperty_NoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
+// A duplicate field, in any case and with any value, never makes a client run a call that was not
+// approved.
+func TestProperty_DuplicateFieldsDoNotChangeApprovedCalls(t *testing.T) {
 	list := append(deltas(
 		`{"role":"assistant","content":"x"}`,
 		`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"ls","arguments":""}}]}`,
@@ -244,7 +243,7 @@ func TestProperty_NoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
 		events := slices.Clone(list)
 		for range rapid.IntRange(1, 2).Draw(rt, "changes") {
 			i := rapid.IntRange(0, len(events)-1).Draw(rt, "event")
-			events[i] = sayAgain(rt, events[i], evil)
+			events[i] = duplicateField(rt, events[i], evil)
 		}
 		d := decodeStream(t, dialect.DecodeOptions{}, sse(append(events, "[DONE]")...))
 		out, _ := encodeStream(t, dialect.EncodeOptions{}, d.events)
@@ -254,14 +253,14 @@ func TestProperty_NoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
 		want := approved(d.resp)
 		for _, got := range c.runs() {
 			if !slices.Contains(want, got) {
-				rt.Fatalf("the client runs %q, approved is %q\n%s\n%s", got, want, strings.Join(events, "\n"), out)
+				rt.Fatalf("the client runs %q, approved are %q\n%s\n%s", got, want, strings.Join(events, "\n"), out)
 			}
 		}
 	})
 }
 
-// sayAgain adds a member to an object of a document that it has already.
-func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
+// duplicateField adds a field to an object of a document that already has it.
+func duplicateField(rt *rapid.T, doc string, evil map[string]string) string {
 	keys := regexp.MustCompile(`[{,]"([a-z_]+)":`).FindAllStringSubmatchIndex(doc, -1)
 	key := keys[rapid.IntRange(0, len(keys)-1).Draw(rt, "member")]
 	name := doc[key[2]:key[3]]
@@ -288,8 +287,7 @@ func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
 	return doc[:end] + "," + member + doc[end:]
 }
 
-// joined reads the older function_call as the official clients do, which join
-// what comes in pieces.
+// joined reads a function_call like the official clients, which join its fragments.
 func joined(t *testing.T, body string) (name, args, word string, others int) {
 	t.Helper()
 	for _, data := range chunksOf(t, body) {
@@ -318,13 +316,13 @@ func joined(t *testing.T, body string) (name, args, word string, others int) {
 	return name, args, word, others
 }
 
-func TestQuirkC5_TheNameOfAnOlderCallIsPassedOnOnce(t *testing.T) {
+func TestQuirkC5_LegacyNameIsSentOnce(t *testing.T) {
 	for what, ds := range map[string][]string{
-		"with nothing":     {`{"function_call":{"name":"f"}}`, `{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\":1}"}}`},
+		"alone":            {`{"function_call":{"name":"f"}}`, `{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\":1}"}}`},
 		"with arguments":   {`{"function_call":{"name":"f"}}`, `{"function_call":{"name":"f","arguments":"{\"a\":1}"}}`},
-		"behind arguments": {`{"function_call":{"name":"f","arguments":"{\"a\""}}`, `{"function_call":{"name":"f","arguments":":1}"}}`},
-		"behind the whole": {`{"function_call":{"name":"f","arguments":"{\"a\":1}"}}`, `{"function_call":{"name":"f","arguments":""}}`},
-		"once in pieces":   {`{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\""}}`, `{"function_call":{"arguments":":1}"}}`},
+		"after arguments":  {`{"function_call":{"name":"f","arguments":"{\"a\""}}`, `{"function_call":{"name":"f","arguments":":1}"}}`},
+		"after the call":   {`{"function_call":{"name":"f","arguments":"{\"a\":1}"}}`, `{"function_call":{"name":"f","arguments":""}}`},
+		"arguments in two": {`{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\""}}`, `{"function_call":{"arguments":":1}"}}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := decodeStream(t, dialect.DecodeOptions{}, stream(`"function_call"`, ds...))

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// choice is one candidate being streamed.
+// choice is the state of one streamed candidate.
 type choice struct {
 	d      *streamDecoder
 	index  int
@@ -33,50 +33,50 @@ type choice struct {
 	byID      map[string]*call // by key
 }
 
-// call is a tool call being streamed. It starts as a part when its name is
-// complete, which its first argument fragment shows.
+// call is the state of a streamed tool call. Its part starts when its name is complete, which the
+// first fragment of arguments shows.
 type call struct {
 	id       string
-	key      string // what its deltas are known by: the id, or a number in its place
+	key      string // identifies its deltas: the id, or a number used as one
 	name     []byte
 	payload  string
-	held     []byte // fragments that came before a name
+	held     []byte // argument fragments that arrived before the name
 	part     *stream.Part
 	extra    *dragoman.Extra
 	position int
 	index    int64 // on the wire
 	indexed  bool
-	// wrapped: the tool will get something else than the arguments on the wire,
-	// such as a freeform input inside them (quirks A23, B30).
+	// wrapped is set if the tool gets something other than the arguments on the wire, such as a
+	// freeform input inside them (quirks A23, B30).
 	wrapped bool
-	whole   bool // its arguments came as a JSON value
+	whole   bool // its arguments arrived as a JSON value
 	end     objectEnd
-	// unclear: a delta of it had a member twice.
+	// unclear is set if a delta of the call had a duplicate field.
 	unclear bool
-	// disputed is why two readers could take its deltas for two calls; empty
-	// where they agree.
+	// disputed is the reason why readers could assign its deltas to different calls; empty if
+	// there is none.
 	disputed string
 	legacy   bool // from the older function_call
-	// twin is the call that this one seems to repeat, fragment by fragment. It
-	// is held back until it turns out to be another.
-	twin  *call
-	again bool           // it was told that all of it came once more
-	same  int            // bytes of held that were found to be those of twin
-	at    map[string]int // positions in extra
+	// repeatOf is the call that this one seems to repeat, fragment by fragment. The call is held back
+	// until it differs.
+	repeatOf       *call
+	repeatReported bool           // the repetition was reported
+	same           int            // length of the common prefix of held and the arguments of repeatOf
+	at             map[string]int // positions in extra
 }
 
-// objectEnd finds the end of an object in text that grows. It looks at each
-// byte once, because some servers repeat the name of a call with every
-// fragment, and each of them asks whether the arguments are complete.
+// objectEnd finds the end of an object in growing text. It scans each byte once, because some
+// servers repeat the name of a call with every fragment, and each repetition requires a check
+// whether the arguments are complete.
 type objectEnd struct {
-	at               int // bytes seen
+	at               int // bytes scanned
 	depth            int
 	quoted, escaped  bool
 	closed, hopeless bool
 }
 
-// reached reports whether text, which begins with what was seen before, is a
-// sound object or one of the spellings of none.
+// reached reports whether text is a valid object, or one of the representations of no arguments.
+// Each text must begin with the text of the previous call of reached.
 func (e *objectEnd) reached(text []byte) bool {
 	if len(text) < 64 {
 		return len(text) > 0 && dragoman.CheckArguments(string(text)) == nil
@@ -107,32 +107,32 @@ func (e *objectEnd) reached(text []byte) bool {
 	return !e.hopeless
 }
 
-// route takes the word of the provider behind a router. It is kept as a whole
-// response keeps it; of one that a later word does not replace, nothing is.
+// route records the native finish reason that a router forwards. It is stored like in a whole
+// response, unless an earlier reason has priority.
 func (c *choice) route(word string, raw []byte) {
 	have := len(c.routed)
-	c.routed = laterRouted(c.routed, word)
+	c.routed = combineRouted(c.routed, word)
 	c.d.replaced(have, len(c.routed))
 	switch {
 	case c.routed != word:
 	case c.index == 0:
 		c.d.bound.Take(extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw))
 	default:
-		c.d.lose("choices.native_finish_reason", "member native_finish_reason of a streamed choice is not collected")
+		c.d.lose("choices.native_finish_reason", "field native_finish_reason of a streamed choice is not collected")
 		c.d.held.Field(choicePath(c.index), []byte("native_finish_reason"), raw)
 	}
 }
 
-// finished takes a finish reason.
+// finished records a finish reason.
 func (c *choice) finished(word string) {
-	c.d.held.Wait = true // for the end, which says it again
+	c.d.held.Wait = true // for the end, which repeats it
 	have := len(c.finish)
-	c.finish = laterWord(c.finish, word)
+	c.finish = combineReasons(c.finish, word)
 	c.d.replaced(have, len(c.finish))
 }
 
-// disputes finds what in a fragment makes its call another one. A new id alone
-// does not, as some servers make one for each fragment (quirk C3).
+// disputes marks a call if a fragment contradicts it. A new id alone does not, because some
+// servers generate one for each fragment (quirk C3).
 func (c *choice) disputes(k *call, f fragment) {
 	if at := c.byIndex[f.index]; f.indexed && k.indexed && k.index != f.index && at != nil && at != k {
 		const why = "a fragment has the id of one call and the index of another"
@@ -152,31 +152,30 @@ func (k *call) grow(args string) {
 	}
 }
 
-// delta takes one delta of the choice. Of one delta, reasoning comes before
-// text and text before calls, in whatever order its members stand (quirks C38,
-// C39).
+// delta decodes one delta of the choice. Within a delta, reasoning comes before text and text
+// before calls, regardless of the order of the fields (quirks C38, C39).
 func (c *choice) delta() {
 	r := &c.d.reader
 	if r.Null() {
 		return
 	}
-	reasoned, role, says := false, false, false
-	var content, calls []byte // put off until what comes before them was read
+	reasoned, role, nonEmpty := false, false, false
+	var content, calls []byte // deferred until the parts before them are read
 	before := c.d.lookAhead(r)
 	var callsAt int64
 	var seen wirekit.Members
 	for key := range r.Object() {
-		says = says || tells(key) && string(key) != "function_call" && saysMore(r)
+		nonEmpty = nonEmpty || isContentField(key) && string(key) != "function_call" && nonEmptyValue(r)
 		switch string(key) {
 		case "content":
-			c.d.again(&seen, 0)
+			c.d.markSeen(&seen, 0)
 			if r.Kind() != 'n' && r.Offset() < before.reasoning {
 				content = r.Raw()
 				continue
 			}
 			c.content(r)
 		case "tool_calls":
-			c.d.again(&seen, 1)
+			c.d.markSeen(&seen, 1)
 			if at := r.Offset(); content != nil || at < before.content || at < before.reasoning || at < before.refusal {
 				calls = r.Raw()
 				callsAt = r.Offset() - int64(len(calls))
@@ -186,11 +185,11 @@ func (c *choice) delta() {
 		case "reasoning_content", "reasoning", "reasoning_text":
 			field := string(key)
 			if noText(r) {
-				c.strange(field, r)
+				c.reportInvalidField(field, r)
 				continue
 			}
 			text := looseTextFrom(r)
-			if text != "" && !reasoned { // two members duplicate each other (quirk G1)
+			if text != "" && !reasoned { // two fields duplicate each other (quirk G1)
 				reasoned = true
 				c.reason(field, text)
 			}
@@ -201,15 +200,15 @@ func (c *choice) delta() {
 			}
 			for range r.Array() {
 				text := c.details.add(c.d.clone(r.Raw()))
-				if !reasoned && text != "" && !c.fielded() {
+				if !reasoned && text != "" && !c.hasReasoningField() {
 					c.reason("", text)
 				}
 			}
 			reasoned = true
 		case "refusal":
-			c.d.again(&seen, 2)
+			c.d.markSeen(&seen, 2)
 			if noText(r) {
-				c.strange("refusal", r)
+				c.reportInvalidField("refusal", r)
 				continue
 			}
 			if s := looseTextFrom(r); s != "" {
@@ -221,19 +220,19 @@ func (c *choice) delta() {
 				c.refusal.Append(s)
 			}
 		case "function_call":
-			c.d.again(&seen, 3)
+			c.d.markSeen(&seen, 3)
 			if r.Kind() == '{' && zeroFunctionCall(r.Ahead()) {
 				r.Skip()
 				continue
 			}
-			says = true
+			nonEmpty = true
 			c.legacyCall()
 		case "role":
-			c.d.again(&seen, 4)
-			role = saysMore(r)
+			c.d.markSeen(&seen, 4)
+			role = nonEmptyValue(r)
 			r.Skip()
 		default:
-			if c.d.twin(telling, key) || r.Kind() == 'n' {
+			if c.d.caseVariant(messageKeys, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
@@ -243,7 +242,7 @@ func (c *choice) delta() {
 	if r.Err() != nil {
 		return
 	}
-	c.opening.delta(role, says)
+	c.opening.delta(role, nonEmpty)
 	if content != nil {
 		c.content(jsonwire.NewReader(content))
 	}
@@ -278,42 +277,41 @@ func (c *choice) unknown(key, value []byte) {
 }
 
 // deltaFields are unknown fields that are not collected. Servers send channel (Groq), index
-// (Mistral) and token_id (Together) in deltas only and would refuse them in messages. The
-// chunks of audio need rules of their own.
+// (Mistral) and token_id (Together) only in deltas and would refuse them in messages. Chunks of
+// audio would need special rules.
 var deltaFields = []string{"audio", "channel", "index", "token_id"}
 
-// lastMembers are the offsets of the last members of a delta that others wait
-// for; -1 where there is none.
-type lastMembers struct {
+// lastFields holds the offsets of the last fields of a delta that other fields wait for; -1 if
+// absent.
+type lastFields struct {
 	content, reasoning, refusal int64
 }
 
-// mixes reports whether what is left of a chunk may have text beside something
-// that comes before or after it.
+// mixes reports whether the rest of a chunk may have text together with reasoning or calls.
 func mixes(ahead []byte) bool {
 	return bytes.Contains(ahead, []byte(`"reasoning`)) || bytes.Contains(ahead, []byte(`"tool_calls"`)) &&
 		(bytes.Contains(ahead, []byte(`"content"`)) || bytes.Contains(ahead, []byte(`"refusal"`)))
 }
 
-// lookAhead finds them, in one look at the delta that r is at.
-func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
+// lookAhead finds the offsets in one scan of the delta at the position of r.
+func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastFields {
 	ahead := r.Ahead()
 	if !d.scanned {
 		d.scanned, d.mixed = true, mixes(ahead)
 	}
-	if !d.mixed { // nothing waits
-		return lastMembers{-1, -1, -1}
+	if !d.mixed { // no field has to wait
+		return lastFields{-1, -1, -1}
 	}
 	d.ahead.Reset(ahead)
-	delta := d.ahead.Raw()                      // nil where it is broken, which its reader will say
-	start := int64(len(r.From(0)) - len(ahead)) // a chunk has no space before it
+	delta := d.ahead.Raw()                      // nil if it is malformed, which its reader reports
+	start := int64(len(r.From(0)) - len(ahead)) // a chunk has no leading space
 	at := func(member string) int64 {
 		if i := bytes.LastIndex(delta, []byte(member)); i >= 0 {
 			return start + int64(i)
 		}
 		return -1
 	}
-	return lastMembers{at(`"content"`), at(`"reasoning`), at(`"refusal"`)}
+	return lastFields{at(`"content"`), at(`"reasoning`), at(`"refusal"`)}
 }
 
 func (c *choice) toolCalls(r *jsonwire.Reader) {
@@ -330,7 +328,7 @@ func (c *choice) open(skeleton, value dragoman.Part) *stream.Part {
 	return c.parts.Start(0, header, skeleton, value)
 }
 
-// toolCall takes one element of tool_calls.
+// toolCall decodes one element of tool_calls.
 func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	if r.Null() {
 		return
@@ -342,7 +340,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "index":
-			c.d.again(&seen, 0)
+			c.d.markSeen(&seen, 0)
 			if r.Kind() == '0' {
 				f.index = r.Int()
 				f.indexed = f.index >= 0
@@ -350,68 +348,67 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 				r.Skip()
 			}
 		case "id":
-			c.d.again(&seen, 1)
+			c.d.markSeen(&seen, 1)
 			switch r.Kind() {
 			case '"':
 				f.id = r.String()
 				f.key = f.id
-			case '0': // which tells calls apart, but is no id to answer by
+			case '0': // distinguishes calls, but is not a valid id
 				f.key = string(r.Raw())
 			default:
 				r.Skip()
 			}
 		case "type":
-			c.d.again(&seen, 2)
+			c.d.markSeen(&seen, 2)
 			if r.Kind() == '"' {
 				f.custom = r.String() == "custom"
 			} else {
 				r.Skip()
 			}
 		case "function":
-			c.d.again(&seen, 3)
-			if c.payload(r, &f, functionMembers, "arguments", "/function") {
+			c.d.markSeen(&seen, 3)
+			if c.payload(r, &f, functionKeys, "arguments", "/function") {
 				payloads++
 			}
 		case "custom":
-			c.d.again(&seen, 4)
-			if c.payload(r, &f, customMembers, "input", "/custom") {
+			c.d.markSeen(&seen, 4)
+			if c.payload(r, &f, customKeys, "input", "/custom") {
 				f.custom = true
 				payloads++
 			}
 		default:
-			if c.d.twin(callMembers, key) || r.Kind() == 'n' {
+			if c.d.caseVariant(callKeys, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
 			extra.Add(&f.extra, name, "", key, clone(r.Raw()))
 		}
 	}
-	c.d.twice = c.d.twice || payloads > 1 // a function and a custom tool in one
+	c.d.duplicate = c.d.duplicate || payloads > 1 // both a function and a custom tool
 	if r.Err() == nil {
 		c.fragment(f)
 	}
 }
 
-// payload reads what a call runs: its name, and the payload that is called so. It
-// reports false for an object whose fields are all empty: Snowflake Cortex writes
-// one for the kind of tool that the call is not.
+// payload reads the name and the payload of a call. It reports false for an object whose fields
+// are all empty: Snowflake Cortex sends one for the kind of tool that the call is not.
 func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payload, place string) (filled bool) {
 	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
-			c.d.again(&seen, 0)
+			c.d.markSeen(&seen, 0)
 			if s := r.String(); s != "" {
 				f.name, filled = s, true
 			}
 		case payload:
-			c.d.again(&seen, 1)
+			c.d.markSeen(&seen, 1)
 			whole := wholePayload(r)
 			if s := payloadText(r); s != "" {
 				f.args, f.whole, filled = s, whole, true
 			}
 		default:
-			if c.d.twin(known, key) {
+			if c.d.caseVariant(known, key) {
 				r.Skip()
 				continue
 			}
@@ -424,20 +421,20 @@ func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payloa
 
 // fragment is one delta of a call.
 type fragment struct {
-	pos     int // among the fragments of its delta
+	pos     int // position among the fragments of its delta
 	index   int64
 	indexed bool
 	id      string
-	key     string // of the call: its id, or a number in its place
+	key     string // identifies the call: its id, or a number used as one
 	name    string
 	args    string
-	whole   bool // args are a JSON value, which is no fragment of a text
+	whole   bool // args are a JSON value, not a fragment of a string
 	custom  bool
-	legacy  bool // of the older function_call
+	legacy  bool // from the older function_call
 	extra   *dragoman.Extra
 }
 
-// fragment adds a delta to the call it belongs to.
+// fragment adds a delta to its call.
 func (c *choice) fragment(f fragment) {
 	k := c.correlate(f)
 	if k == nil {
@@ -445,9 +442,9 @@ func (c *choice) fragment(f fragment) {
 	}
 	c.d.touched = append(c.d.touched, k)
 	if k.resent(f) {
-		if !k.again {
-			k.again = true
-			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "call %q is repeated exactly", k.id)
+		if !k.repeatReported {
+			k.repeatReported = true
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "exact repeat of call %q", k.id)
 		}
 		return
 	}
@@ -455,7 +452,7 @@ func (c *choice) fragment(f fragment) {
 	if f.key != "" && k.key == "" {
 		k.id, k.key = f.id, f.key
 		c.d.bound.Take(len(f.key))
-		c.remember(k)
+		c.indexByID(k)
 	}
 	if f.custom {
 		k.payload = codes.PayloadText
@@ -470,16 +467,16 @@ func (c *choice) fragment(f fragment) {
 		return
 	}
 	c.whole(k, f)
-	if k.twin != nil {
+	if k.repeatOf != nil {
 		k.hold(c.d, f.args)
 		if k.mayRepeat() {
 			return
 		}
-		k.twin = nil
+		k.repeatOf = nil
 		c.start(k)
 		return
 	}
-	if len(k.name) == 0 { // nothing opens without a name (quirk B24)
+	if len(k.name) == 0 { // a call without a name does not start (quirk B24)
 		k.hold(c.d, f.args)
 		return
 	}
@@ -487,20 +484,20 @@ func (c *choice) fragment(f fragment) {
 	k.grow(f.args)
 }
 
-// whole takes note of arguments that are a JSON value: they are all of them (quirk
-// C7), so with anything else beside them nobody knows which ones count.
+// whole records arguments that arrive as a JSON value. Such a value is complete (quirk C7), so
+// any other arguments contradict it.
 func (c *choice) whole(k *call, f fragment) {
 	if !f.whole && !k.whole || strings.TrimSpace(f.args) == "" {
 		return
 	}
 	if k.disputed == "" && len(bytes.TrimSpace(k.text())) > 0 {
-		k.disputed = "the arguments came whole, as a JSON value, and in fragments of text besides"
+		k.disputed = "the arguments arrived both as a JSON value and as fragments of a string"
 	}
 	k.whole = k.whole || f.whole
 }
 
-// setField keeps a member of a call; of a repeated one the last value counts. It
-// returns how many bytes more are kept than before, at least 0.
+// setField stores an unknown field of a call; the last value of a repeated field counts. It
+// returns by how many bytes the stored data grew, at least 0.
 func (k *call) setField(f dragoman.Field) (kept int) {
 	if i, ok := k.at[f.Path]; ok {
 		kept = max(0, len(f.Value)-len(k.extra.Fields[i].Value))
@@ -515,9 +512,8 @@ func (k *call) setField(f dragoman.Field) (kept int) {
 	return len(f.Path) + len(f.Value)
 }
 
-// rename applies a name fragment: empty never overwrites, a repetition is
-// ignored, a fragment before any argument is appended, else it replaces
-// (quirk C5).
+// rename applies a name fragment. An empty one never overwrites, a repetition is ignored, a
+// fragment before any argument is appended, and any other replaces the name (quirk C5).
 func (c *choice) rename(k *call, frag string) {
 	switch {
 	case frag == "", string(k.name) == frag:
@@ -531,20 +527,20 @@ func (c *choice) rename(k *call, frag string) {
 	}
 }
 
-// hold keeps a fragment of the arguments until the call can be told.
+// hold stores a fragment of the arguments until the call can start.
 func (k *call) hold(d *streamDecoder, args string) {
 	if d.bound.Take(len(args)) {
 		k.held = append(k.held, args...)
 	}
 }
 
-// mayRepeat reports whether a call may still turn out to be its twin. It
-// compares each byte once.
+// mayRepeat reports whether a call may still turn out to repeat repeatOf. It compares each byte
+// once.
 func (k *call) mayRepeat() bool {
-	if string(k.name) != string(k.twin.name) {
+	if string(k.name) != string(k.repeatOf.name) {
 		return false
 	}
-	text := k.twin.text()
+	text := k.repeatOf.text()
 	n := min(len(k.held), len(text))
 	if string(k.held[k.same:n]) != string(text[k.same:n]) {
 		return false
@@ -553,7 +549,7 @@ func (k *call) mayRepeat() bool {
 	return true
 }
 
-// text is what arrived of the arguments.
+// text returns the arguments that have arrived.
 func (k *call) text() []byte {
 	if k.part == nil {
 		return k.held
@@ -561,29 +557,28 @@ func (k *call) text() []byte {
 	return k.part.Text
 }
 
-// repeats reports whether a call that ended is its twin over again.
+// repeats reports whether a complete call repeats repeatOf.
 func (k *call) repeats() bool {
-	return k.twin != nil && k.mayRepeat() && len(k.held) == len(k.twin.text())
+	return k.repeatOf != nil && k.mayRepeat() && len(k.held) == len(k.repeatOf.text())
 }
 
-// resent reports whether a fragment is a whole call over again (quirk C10).
+// resent reports whether a fragment repeats the whole call (quirk C10).
 func (k *call) resent(f fragment) bool {
 	return f.key != "" && f.key == k.key && f.name == string(k.name) && len(f.args) > 1 && k.part != nil &&
 		f.args == string(k.part.Text) && k.end.reached(k.part.Text)
 }
 
-// correlate finds the call a delta belongs to: by id, then by index, then the
-// latest. A new id opens a new call even on an occupied index, if it comes with
-// a name; a delta without a name never opens a second call (quirks C1, C2, C3).
-// A known id with a name on another index is another call that shares the id
-// (quirk B11).
+// correlate finds the call that a delta belongs to: by id, then by index, then the latest. A new
+// id with a name starts a new call even on an occupied index; a delta without a name never starts
+// a second call (quirks C1, C2, C3). A known id with a name on another index is another call that
+// shares the id (quirk B11).
 func (c *choice) correlate(f fragment) *call {
 	if f.key != "" {
 		if k := c.byID[f.key]; k != nil {
 			if f.indexed && f.name != "" && k.indexed && k.index != f.index && c.byIndex[f.index] == nil && !k.resent(f) {
 				another := c.add(f)
 				if another != nil && string(k.name) == f.name {
-					another.twin = k
+					another.repeatOf = k
 				}
 				return another
 			}
@@ -605,10 +600,10 @@ func (c *choice) correlate(f fragment) *call {
 	case at == nil:
 		return c.add(f)
 	case f.name != "" && !f.indexed && f.key == "" && f.pos > 0:
-		// No fragment continues its neighbour in the same delta.
+		// Fragments of one delta belong to different calls.
 		return c.add(f)
 	case f.name != "" && at.key == "" && at.part != nil && at.end.reached(at.part.Text):
-		// A second name after complete arguments, and no id to tell by.
+		// A second name after complete arguments, without ids.
 		return c.add(f)
 	case f.key != "" && f.name != "" && at.key != "":
 		return c.add(f)
@@ -623,9 +618,9 @@ func (c *choice) add(f fragment) *call {
 		return nil
 	}
 	k := &call{id: f.id, key: f.key, position: len(c.calls), index: f.index, indexed: f.indexed, legacy: f.legacy}
-	// A call that waited for more of its name starts before its successor.
+	// A call whose name may have been incomplete starts before its successor.
 	for _, other := range c.calls {
-		if len(other.name) > 0 && other.twin == nil {
+		if len(other.name) > 0 && other.repeatOf == nil {
 			c.start(other)
 		}
 	}
@@ -637,11 +632,11 @@ func (c *choice) add(f fragment) *call {
 		}
 		c.byIndex[f.index] = k
 	}
-	c.remember(k)
+	c.indexByID(k)
 	return k
 }
 
-func (c *choice) remember(k *call) {
+func (c *choice) indexByID(k *call) {
 	if k.key == "" || c.byID[k.key] != nil {
 		return
 	}
@@ -651,7 +646,7 @@ func (c *choice) remember(k *call) {
 	c.byID[k.key] = k
 }
 
-// start opens the part of a call whose name is known.
+// start starts the part of a call whose name is known.
 func (c *choice) start(k *call) {
 	if k.part != nil {
 		return
@@ -662,7 +657,7 @@ func (c *choice) start(k *call) {
 	value := &dragoman.ToolCall{ID: id, Name: string(k.name), Payload: k.payload}
 	if value.ID == "" {
 		value.ID, value.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed, c.index, k.position), true
-		c.d.rep.Addf(dragoman.Synthesized, dragoman.Info, c.place(k), "call id %q", value.ID)
+		c.d.rep.Addf(dragoman.Synthesized, dragoman.Info, c.place(k), "generated call id %q", value.ID)
 	}
 	skeleton := *value
 	skeleton.ID = c.d.reg.PublicID(value.ID)
@@ -683,14 +678,14 @@ func (c *choice) place(k *call) string {
 	return fmt.Sprintf("/choices/%d/message/tool_calls/%d", c.index, k.position)
 }
 
-// wholePayload reports whether arguments are a JSON value instead of a text.
+// wholePayload reports whether arguments are a JSON value other than a string.
 func wholePayload(r *jsonwire.Reader) bool {
 	k := r.Kind()
 	return k != '"' && k != 'n' && k != 0
 }
 
-// payloadText reads a fragment of arguments: a text, or a whole object (quirks
-// B4, C7). Null brings nothing.
+// payloadText reads a fragment of arguments: a string, or a whole object (quirks B4, C7). Null
+// gives "".
 func payloadText(r *jsonwire.Reader) string {
 	switch r.Kind() {
 	case '"':
@@ -703,8 +698,7 @@ func payloadText(r *jsonwire.Reader) string {
 	}
 }
 
-// legacyCall takes a delta of the older function_call, of which a response has
-// at most one.
+// legacyCall decodes a delta of the older function_call. A response has at most one.
 func (c *choice) legacyCall() {
 	r := &c.d.reader
 	f := fragment{index: -2, legacy: true}
@@ -712,14 +706,14 @@ func (c *choice) legacyCall() {
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
-			c.d.again(&seen, 0)
+			c.d.markSeen(&seen, 0)
 			f.name = r.String()
 		case "arguments":
-			c.d.again(&seen, 1)
+			c.d.markSeen(&seen, 1)
 			f.whole = wholePayload(r)
 			f.args = payloadText(r)
 		default:
-			c.d.twin(functionMembers, key)
+			c.d.caseVariant(functionKeys, key)
 			r.Skip()
 		}
 	}
@@ -732,7 +726,7 @@ func (c *choice) legacyCall() {
 	c.fragment(f)
 }
 
-// end closes the choice and derives its stop.
+// end ends the choice and derives its stop.
 func (c *choice) end(terminal bool) dragoman.Stop {
 	fields := c.fields.Extra(name)
 	c.parts.Finish(fields, c.d.resp.Origin)
@@ -741,7 +735,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 	c.refusal.End()
 	for _, k := range c.calls {
 		if k.repeats() {
-			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "call %q is repeated exactly", k.id)
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "exact repeat of call %q", k.id)
 			continue
 		}
 		if len(k.name) == 0 {
@@ -750,14 +744,14 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 			}
 			k.name = fmt.Appendf(nil, "tool_%d", k.position)
 			c.start(k)
-			k.part.Value.(*dragoman.ToolCall).Problem = &dragoman.CallProblem{Code: codes.ProblemNoName, Message: "the call names no tool", Offset: -1}
+			k.part.Value.(*dragoman.ToolCall).Problem = &dragoman.CallProblem{Code: codes.ProblemNoName, Message: "the call has no tool name", Offset: -1}
 			continue
 		}
 		c.start(k)
 	}
 	var calls []*dragoman.ToolCall
 	var done []*stream.Part
-	type sent struct{ id, name, args string } // on the wire
+	type sent struct{ id, name, args string } // values on the wire
 	seen := map[string]sent{}
 	for _, k := range c.calls {
 		if k.part == nil {
@@ -766,25 +760,25 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		v := k.part.Value.(*dragoman.ToolCall)
 		v.Name, v.Arguments, v.Extra = string(k.name), string(k.part.Text), k.extra
 		k.part.Text = nil
-		if k.id != "" { // it may have come after the arguments began
+		if k.id != "" { // it may have arrived after the arguments started
 			v.ID, v.Synthetic = k.id, false
 		}
-		if came, kept := wirekit.TakeOffID(v); came != "" {
+		if original, kept := wirekit.TakeOffID(v); original != "" {
 			reportHidden(&c.d.rep, v.ID, kept, c.place(k))
 		}
 		if first, dup := seen[v.ID]; dup {
 			old := v.ID
 			v.ID, v.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed+old, c.index, k.position), true
-			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call is %q", old, v.ID)
+			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call gets the id %q", old, v.ID)
 			if first.id == k.id && first.name == string(k.name) && first.args == v.Arguments && v.Problem == nil {
-				v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the call repeats another one exactly; it runs once", Offset: -1}
+				v.Problem = &dragoman.CallProblem{Code: codes.ProblemStopped, Message: "the call exactly repeats another one, which runs instead", Offset: -1}
 			}
 		}
 		seen[v.ID] = sent{k.id, string(k.name), v.Arguments}
 		if k.unclear {
 			v.Problem = &dragoman.CallProblem{
 				Code: codes.ProblemDuplicateKey, Offset: -1,
-				Message: "an event of the call repeats a member, so its meaning is ambiguous; make the call again",
+				Message: "an event of the call has a duplicate field, so its meaning is ambiguous; make the call again",
 			}
 		}
 		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// content takes a fragment of the answer: a string, or parts on servers that
-// write those.
+// content decodes a fragment of content: a string, or a list of parts from servers that send
+// those.
 func (c *choice) content(r *jsonwire.Reader) {
 	switch r.Kind() {
 	case '"':
@@ -23,16 +23,16 @@ func (c *choice) content(r *jsonwire.Reader) {
 	case 'n':
 		r.Skip()
 	default:
-		c.strange("content", r)
+		c.reportInvalidField("content", r)
 	}
 }
 
-// strange reports a member of a delta whose value is of no type it may have.
-// What it says is in the chunk only.
-func (c *choice) strange(member string, r *jsonwire.Reader) {
+// reportInvalidField reports a field of a delta whose value has an invalid type. Only the chunk
+// keeps the value.
+func (c *choice) reportInvalidField(field string, r *jsonwire.Reader) {
 	raw := r.Raw()
 	if r.Err() == nil {
-		c.d.loseAs(dragoman.Serious, "strange."+member, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", member, raw))
+		c.d.loseAs(dragoman.Serious, "strange."+field, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", field, raw))
 	}
 }
 
@@ -46,7 +46,7 @@ func (c *choice) contentPart(raw []byte) {
 		return
 	case '{':
 	default:
-		c.strange("content", r)
+		c.reportInvalidField("content", r)
 		return
 	}
 	for key := range r.Object() {
@@ -94,17 +94,16 @@ func (c *choice) reason(field, text string) {
 	c.reasoning.Append(text)
 }
 
-// fielded reports whether the open reasoning has its text from a member of its
-// own, which records only repeat (quirk G1).
-func (c *choice) fielded() bool {
+// hasReasoningField reports whether the open reasoning has its text from its own field, which the
+// records only repeat (quirk G1).
+func (c *choice) hasReasoningField() bool {
 	return !c.reasoning.Ended() && c.reasoning.Value.(*dragoman.Reasoning).Field != ""
 }
 
 func (c *choice) closeText() { c.text.End() }
 
-// closeReasoning ends the reasoning with the records merged so far: nothing
-// after it belongs to it. Records that had no visible text become a part of
-// their own.
+// closeReasoning ends the reasoning with the records merged so far. Records without visible text
+// become a separate part.
 func (c *choice) closeReasoning() {
 	if c.reasoning.Ended() {
 		if len(c.details.records) == 0 {
@@ -123,8 +122,7 @@ func (c *choice) closeReasoning() {
 	c.reasoning.End()
 }
 
-// thinkingRecord is the content part that a server which thinks in content
-// parts wants back.
+// thinkingRecord returns a content part of type thinking, for servers that use those.
 func thinkingRecord(text string) json.RawMessage {
 	var w jsonwire.Writer
 	w.BeginObject()
@@ -140,7 +138,7 @@ func thinkingRecord(text string) json.RawMessage {
 	return w.Buf
 }
 
-// noText reports whether a value is of a type that holds no text.
+// noText reports whether a value has a type that contains no text.
 func noText(r *jsonwire.Reader) bool {
 	switch r.Kind() {
 	case '0', 't', 'f':

@@ -35,9 +35,9 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	return d
 }
 
-// streamDecoder folds chunks into events. Calls are complete only at the end
-// of the stream, because deltas may still follow a finish reason, and because
-// a buffer that parses is no proof of an end (quirks C10, C12).
+// streamDecoder converts chunks to events. Calls are complete only at the end of the stream,
+// because deltas may follow a finish reason, and because arguments that parse may still continue
+// (quirks C10, C12).
 type streamDecoder struct {
 	wirekit.StreamReading
 	o      dialect.DecodeOptions
@@ -45,31 +45,31 @@ type streamDecoder struct {
 	parser sse.Parser
 	place  wirekit.StreamPlace
 	reader jsonwire.Reader
-	ahead  jsonwire.Reader // looks at members that stand behind others
+	ahead  jsonwire.Reader // looks ahead to later fields
 	rep    dragoman.Report
 
-	resp    dragoman.Response // id, model, … as far as known
-	started bool
-	choices []*choice // by index; nil where none was seen
-	usage   dragoman.Usage
-	lost    map[string]bool    // members reported as not collected
-	refused *dragoman.APIError // the error of a choice of this chunk
-	scanned bool               // mixed is known: this chunk was scanned from its first delta on
-	mixed   bool               // what follows may have text beside something that comes before or after it
-	bound   stream.Bound
-	none    wirekit.NotAStream
-	late    wirekit.Late // what comes behind the end
-	untold  wirekit.Untold
-	splice  splice
-	mould   mould
-	emit    func(dragoman.Event) error
+	resp      dragoman.Response // id, model, … known so far
+	started   bool
+	choices   []*choice // by index; nil if not seen
+	usage     dragoman.Usage
+	lost      map[string]bool    // fields reported as not collected
+	refused   *dragoman.APIError // the error of a choice of this chunk
+	scanned   bool               // mixed is known for the current chunk
+	mixed     bool               // the rest of the chunk may have text together with reasoning or calls
+	bound     stream.Bound
+	notSSE    wirekit.NotAStream
+	late      wirekit.Late // data after the end
+	unwritten wirekit.Untold
+	splice    splice
+	template  chunkTemplate
+	emit      func(dragoman.Event) error
 
-	held stream.Held // the events of the chunk at hand
+	held stream.Held // the events of the current chunk
 	hold func(dragoman.Event) error
 
-	twice   bool    // the chunk at hand has a known field twice
-	touched []*call // by the chunk at hand
-	misread error   // better placed than the reader's
+	duplicate bool    // the current chunk has a duplicate known field
+	touched   []*call // by the current chunk
+	misread   error   // has a better position than the error of the reader
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -79,7 +79,7 @@ func (d *streamDecoder) Report() dragoman.Report { return d.rep }
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.emit = emit
 	err := d.wrap(d.parser.Feed(p, d.event))
-	d.none.Fed(p)
+	d.notSSE.Fed(p)
 	if d.Failed == nil {
 		d.Failed = err
 	}
@@ -117,7 +117,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 // cut returns the error of a stream without an end.
 func (d *streamDecoder) cut() *dragoman.APIError {
 	if d.Failed == nil {
-		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+		if e := d.notSSE.Failure(Codec{}.DecodeError); e != nil {
 			return e
 		}
 	}
@@ -127,7 +127,7 @@ func (d *streamDecoder) cut() *dragoman.APIError {
 	return d.Cut("an event", "its finish reason")
 }
 
-// finished reports whether every choice that began has its finish reason.
+// finished reports whether every choice that started has its finish reason.
 func (d *streamDecoder) finished() bool {
 	seen := false
 	for _, c := range d.choices {
@@ -144,38 +144,38 @@ func (d *streamDecoder) finished() bool {
 
 func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
-// clone copies what outlives the event at hand, within the bound.
+// clone copies data that outlives the current event, and counts it against the bound.
 func (d *streamDecoder) clone(b []byte) []byte {
 	d.bound.Take(len(b))
 	return clone(b)
 }
 
-// event takes one SSE event.
+// event decodes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	ev.Data = bytes.TrimSpace(ev.Data)
 	d.place.Enter(ev)
 	if ev.HasData {
-		d.none.Event()
+		d.notSSE.Event()
 	}
-	if d.Ended { // nothing counts after the end (quirk C12)
+	if d.Ended { // everything after the end is ignored (quirk C12)
 		d.late.Event(ev, &d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	d.twice, d.misread = false, nil
+	d.duplicate, d.misread = false, nil
 	clear(d.touched)
 	d.touched = d.touched[:0]
 	var chunk *dragoman.Chunk
 	if !d.o.NoNative && !d.torn(ev) {
 		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
-	err := d.says(ev)
+	err := d.readData(ev)
 	if err == nil {
 		err = d.bound.Err()
 	}
-	if d.twice { // two readers could see two calls
+	if d.duplicate { // readers could see different calls
 		for _, k := range d.touched {
 			k.unclear = true
 		}
@@ -201,8 +201,8 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return nil
 }
 
-// says takes what an event says.
-func (d *streamDecoder) says(ev sse.Event) error {
+// readData decodes the data of an event.
+func (d *streamDecoder) readData(ev sse.Event) error {
 	switch {
 	case !ev.HasData, len(ev.Data) == 0: // keep-alives
 		return nil
@@ -213,22 +213,21 @@ func (d *streamDecoder) says(ev sse.Event) error {
 	return d.chunk(ev.Data, string(ev.Name) == "error")
 }
 
-// torn reports whether an event is half of one.
+// torn reports whether an event is incomplete because the stream was cut.
 func (d *streamDecoder) torn(ev sse.Event) bool {
 	return d.Closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 }
 
-// chunk takes the data of one event; flat says that it is an error without the
-// envelope of one.
+// chunk decodes the data of one event. flat is set if the event is an error without an envelope.
 func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
 	}
-	if !flat && d.quick(data) {
-		return d.splice.enter(d.mould.id)
+	if !flat && d.readFast(data) {
+		return d.splice.enter(d.template.id)
 	}
-	d.mould.ready = false
-	kept := d.keptMembers()
+	d.template.ready = false
+	kept := d.storedFields()
 	r := &d.reader
 	r.Reset(data)
 	d.scanned = false
@@ -244,13 +243,13 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	for key := range r.Object() {
 		switch string(key) {
 		case "choices":
-			d.again(&seen, 0)
+			d.markSeen(&seen, 0)
 			for i := range r.Array() {
 				d.choice(i)
 			}
 		case "id":
-			// The first one counts: it was announced, and some proxies give
-			// every chunk another.
+			// The first id counts: ResponseStart has it, and some proxies give every chunk
+			// another id.
 			if id = r.Again(cmp.Or(d.splice.id, d.resp.ID)); d.resp.ID == "" {
 				d.resp.ID = id
 			}
@@ -263,7 +262,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 				d.resp.Created = unix(n)
 			}
 		case "object":
-			d.again(&seen, 1)
+			d.markSeen(&seen, 1)
 			if r.Kind() == '"' {
 				flat = r.Again("chat.completion.chunk") == "error" || flat
 			} else {
@@ -285,15 +284,15 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 			d.held.Field("", []byte("x_groq"), raw)
 			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
 		case "error":
-			d.again(&seen, 2)
-			if r.Kind() == 'n' { // some servers write it always
+			d.markSeen(&seen, 2)
+			if r.Kind() == 'n' { // some servers always send it
 				r.Skip()
 				continue
 			}
 			failure = &dragoman.APIError{}
 			readErrorObject(r, failure)
 		default:
-			if r.Kind() == 'n' || d.twin(chunkMembers, key) {
+			if r.Kind() == 'n' || d.caseVariant(chunkKeys, key) {
 				r.Skip()
 				continue
 			}
@@ -316,7 +315,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 			failure.Message = wirekit.PlainMessage(0, data)
 		}
 	}
-	if failure != nil { // an error inside a 200 (quirk C14)
+	if failure != nil { // an error in a response with status 200 (quirk C14)
 		failure.Class = classOf(failure)
 		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: clone(data)}
 		d.breakOff(failure)
@@ -326,8 +325,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	return nil
 }
 
-// field takes an unknown field of a chunk. Most servers repeat theirs in every
-// chunk.
+// field collects an unknown field of a chunk. Most servers repeat it in every chunk.
 func (d *streamDecoder) field(key, raw []byte) {
 	if old, known := extra.Replaces(d.resp.Extra, "", key); !known || !bytes.Equal(old, raw) {
 		d.held.Field("", key, raw)
@@ -335,15 +333,15 @@ func (d *streamDecoder) field(key, raw []byte) {
 	d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, raw))
 }
 
-// addUsage takes usage wherever a server puts it. Zero placeholders do not
-// overwrite (quirk C9).
+// addUsage records usage, wherever a server sends it. Zero placeholders do not overwrite (quirk
+// C9).
 func (d *streamDecoder) addUsage(u dragoman.Usage) {
 	if hasUsage(u) || !hasUsage(d.usage) && u.Input.Known {
 		d.usage = u
 	}
 }
 
-// start announces the response when its first choice shows.
+// start emits ResponseStart, once, with the first choice.
 func (d *streamDecoder) start() {
 	if d.started {
 		return
@@ -382,14 +380,14 @@ func (d *streamDecoder) choice(pos int) {
 	var seen wirekit.Members
 	for key := range r.Object() {
 		if first && string(key) != "index" {
-			// Servers that sort their keys put the delta before its index.
+			// Servers that sort their keys send the delta before its index.
 			index, incremental = d.peekChoice(r.From(start))
 			peeked = true
 		}
 		first = false
 		switch string(key) {
 		case "index":
-			d.again(&seen, 0)
+			d.markSeen(&seen, 0)
 			n := r.Int()
 			switch {
 			case n < -1 || n >= maxChoices:
@@ -399,8 +397,8 @@ func (d *streamDecoder) choice(pos int) {
 				index = int(n)
 			}
 		case "message":
-			d.again(&seen, 1)
-			// The whole so far, on servers that send it beside the delta.
+			d.markSeen(&seen, 1)
+			// Some servers send the whole message so far, in addition to the delta.
 			if !peeked {
 				_, incremental = d.peekChoice(r.From(start))
 				peeked = true
@@ -411,21 +409,21 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 		case "delta":
-			d.again(&seen, 2)
+			d.markSeen(&seen, 2)
 			if c := at(); c != nil {
 				c.delta()
 			} else {
 				r.Skip()
 			}
 		case "finish_reason":
-			d.again(&seen, 3)
-			word := r.String()                     // after anything else nobody knows what may run
-			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
+			d.markSeen(&seen, 3)
+			word := r.String()                     // a value that is not a string is an error: it is unknown what may run
+			if c := at(); c != nil && word != "" { // "" means no reason (quirk C12)
 				finishes = true
 				c.finished(word)
 			}
 		case "native_finish_reason":
-			d.again(&seen, 4)
+			d.markSeen(&seen, 4)
 			raw := r.Raw()
 			word := ""
 			if len(raw) > 0 && raw[0] == '"' {
@@ -435,7 +433,7 @@ func (d *streamDecoder) choice(pos int) {
 				c.route(word, raw)
 			}
 		case "error": // OpenRouter
-			d.again(&seen, 5)
+			d.markSeen(&seen, 5)
 			if r.Kind() == 'n' {
 				r.Skip()
 				continue
@@ -450,12 +448,12 @@ func (d *streamDecoder) choice(pos int) {
 				d.held.Field(place(), []byte("logprobs"), r.Raw())
 			}
 		default:
-			if d.twin(choiceMembers, key) || r.Kind() == 'n' {
+			if d.caseVariant(choiceKeys, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
 			k := brief(string(key))
-			d.lose("choices."+k, "member "+k+" of a streamed choice is not collected")
+			d.lose("choices."+k, "field "+k+" of a streamed choice is not collected")
 			d.held.Field(place(), key, r.Raw())
 		}
 	}
@@ -464,8 +462,8 @@ func (d *streamDecoder) choice(pos int) {
 	}
 }
 
-// peekHead reads what ResponseStart tells from the first chunk: the members
-// may stand behind the choices.
+// peekHead reads the fields for ResponseStart from the first chunk. They may come after the
+// choices.
 func (d *streamDecoder) peekHead(data []byte) {
 	r := &d.ahead
 	r.Reset(data)
@@ -483,8 +481,8 @@ func (d *streamDecoder) peekHead(data []byte) {
 	}
 }
 
-// peekChoice looks for the index of a choice, -1 if it has none in range, and
-// whether it has a delta.
+// peekChoice finds the index of a choice, or -1 if it has no valid one, and whether it has a
+// delta.
 func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
 	index = -1
 	r := &d.ahead
@@ -505,11 +503,11 @@ func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
 	return index, incremental
 }
 
-// replaced counts what is kept more than before, now that next takes the place
-// of have.
+// replaced counts the growth when a stored value of length have is replaced by one of length
+// next.
 func (d *streamDecoder) replaced(have, next int) { d.bound.Take(max(0, next-have)) }
 
-// brief is a name that the wire chose, as far as a report tells it.
+// brief shortens a name from the wire for a report.
 func brief(name string) string {
 	const most = 60
 	if len(name) <= most {
@@ -518,7 +516,7 @@ func brief(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// lose reports a member that only the chunks themselves keep, once.
+// lose reports, once, a field that is not collected.
 func (d *streamDecoder) lose(key, detail string) { d.loseAs(dragoman.Info, key, detail) }
 
 func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
@@ -529,7 +527,7 @@ func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
 		d.lost = map[string]bool{}
 	}
 	d.lost[key] = true
-	d.untold.Lose(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
+	d.unwritten.Lose(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
 }
 
 func (d *streamDecoder) choiceAt(index int) *choice {
@@ -545,7 +543,7 @@ func (d *streamDecoder) choiceAt(index int) *choice {
 	return d.choices[index]
 }
 
-// end closes a stream that had its terminal marker.
+// end ends a stream that had its terminal marker.
 func (d *streamDecoder) end() {
 	d.Ended = true
 	d.start()
@@ -567,8 +565,8 @@ func (d *streamDecoder) end() {
 	d.send(ev)
 }
 
-// breakOff closes a stream that failed: open parts end with what arrived, and
-// no call of it may run.
+// breakOff ends a failed stream: open parts end with the content that arrived, and none of its
+// calls may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 	d.Ended = true
 	d.start()

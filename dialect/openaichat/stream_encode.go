@@ -22,7 +22,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
-	o = forFunctions(o)
+	o = legacyOptions(o)
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), toolCodecs, o)
 	return &streamEncoder{
 		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions},
@@ -31,46 +31,46 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	}
 }
 
-// streamEncoder writes chunks. Fragments of overlapping parts need no order
-// here: every call has its own index.
+// streamEncoder writes chunks. Fragments of overlapping parts may be interleaved, because every
+// call has its own index.
 type streamEncoder struct {
 	final wirekit.FinalFields
 	messageEncoder
 	reg    *interop.Registry
 	head   dragoman.Response
-	tail   *dragoman.Response // what the last chunk tells of the whole
+	tail   *dragoman.Response // set while the last chunk is written
 	parts  map[[2]int]*sentPart
 	places extra.Places
-	calls  map[int]int // calls begun, by choice
-	cut    map[int]int // those that ended truncated
-	// barred: what a client got of a choice that it must not run, though it could.
-	barred wirekit.Barrings
-	spoke  map[int]bool // choices that had their role
-	said   map[int]bool // choices that had text
-	begun  bool         // a chunk was written
-	// opening is what all chunks begin with, once one was written.
-	opening []byte
-	untold  wirekit.Untold
-	closed  bool
-	fields  wirekit.PendingFields
+	calls  map[int]int // started calls, by choice
+	cut    map[int]int // truncated calls, by choice
+	// blockedCalls tracks the calls of each choice that the client got and must not run.
+	blockedCalls wirekit.Barrings
+	roleSent     map[int]bool // choices whose role was written
+	textSent     map[int]bool // choices with text
+	begun        bool         // a chunk was written
+	// opening holds the first fields of every chunk, once one was written.
+	opening   []byte
+	unwritten wirekit.Untold
+	closed    bool
+	fields    wirekit.PendingFields
 }
 
-// sentPart is what the client was told of a part.
+// sentPart is the state of a part that is being written.
 type sentPart struct {
 	part  dragoman.Part
 	at    extra.Path
-	index int64 // of a call
-	// legacy: it is written as the older function_call.
+	index int64 // index of a call
+	// legacy is set for a call that is written as the older function_call.
 	legacy bool
 	field  string
-	sent   stream.Sent // of its text
-	// mute: the part cannot be shown in this dialect.
-	mute bool
-	// wrapped: a freeform call that is written as a function, whole, at its end.
+	sent   stream.Sent // the text that was sent
+	// suppressed is set if the part cannot be written in this dialect.
+	suppressed bool
+	// wrapped is set for a freeform call that is written as a function, complete, when it ends.
 	wrapped bool
-	// apart: text of another message than the text before it.
-	apart   bool
-	message int
+	// separate is set for text that belongs to another message than the text before it.
+	separate bool
+	message  int
 }
 
 // Report implements [dialect.StreamEncoder].
@@ -83,7 +83,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.untold.Chunk(ev, name, e.o, e.rep) // the dialect has no opaque events
+		e.unwritten.Chunk(ev, name, e.o, e.rep) // the dialect has no opaque events
 	case *dragoman.ResponseStart:
 		e.head, e.opening = ev.Response, nil
 		dst = e.take(dst, ev.Extra)
@@ -132,9 +132,9 @@ func mark(m *map[int]bool, k int) (was bool) {
 	return was
 }
 
-// write writes one chunk with one delta; fill writes the delta's members.
+// write writes one chunk with one delta; fill writes the fields of the delta.
 func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w *jsonwire.Writer)) []byte {
-	first := !mark(&e.spoke, choice)
+	first := !mark(&e.roleSent, choice)
 	w := e.begin()
 	w.Key("choices")
 	w.BeginArray()
@@ -171,7 +171,7 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	return sse.Append(dst, "", w.Buf)
 }
 
-// begin begins a chunk. What all chunks say is settled by the first.
+// begin starts a chunk. The first fields of all chunks are those of the first one.
 func (e *streamEncoder) begin() *jsonwire.Writer {
 	if e.opening != nil {
 		e.w.Buf = append(e.w.Buf[:0], e.opening...)
@@ -192,14 +192,14 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil {
-		e.unsaid(ev.Header, message, false)
+		e.reportMessageLosses(ev.Header, message, false)
 		wirekit.ReportSpeaker(e.rep, ev.Header, message)
 	}
 	e.parts[[2]int{ev.Choice, ev.Index}] = p
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
-		// Texts of different messages are set apart, as in a whole response.
-		p.apart = mark(&e.said, ev.Choice) && ev.Header != nil && ev.Message > 0
+		// Texts of different messages are separated, as in a whole response.
+		p.separate = mark(&e.textSent, ev.Choice) && ev.Header != nil && ev.Message > 0
 	case *dragoman.Refusal:
 	case *dragoman.Reasoning:
 		p.field = part.Field
@@ -208,8 +208,8 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		}
 	case *dragoman.ToolCall:
 		if part.Hosted {
-			p.mute = true
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", part.Name)
+			p.suppressed = true
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider; Chat has no hosted calls", part.Name)
 			break
 		}
 		p.wrapped = part.Payload == codes.PayloadText && e.target.Caps.NoCustomTools
@@ -220,16 +220,16 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		p.index = int64(inc(&e.calls, ev.Choice))
 		dst = e.write(dst, ev.Choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, part, "", true) })
 	case *dragoman.Opaque:
-		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s block of %s has no place in Chat", extra.A(part.Type), part.Dialect)
+		p.suppressed = true
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat cannot contain %s block of %s", extra.A(part.Type), part.Dialect)
 	default:
-		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s part has no place in a Chat stream", extra.A(ev.Part.Kind()))
+		p.suppressed = true
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "Chat streams cannot contain %s part", extra.A(ev.Part.Kind()))
 	}
 	return dst
 }
 
-// callDelta writes the tool_calls member of a delta. The name is sent once.
+// callDelta writes the tool_calls field of a delta. The name is sent once.
 func (e *streamEncoder) callDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.ToolCall, args string, first bool) {
 	kind, payload := "function", "arguments"
 	if c.Payload == codes.PayloadText && !p.wrapped {
@@ -260,11 +260,11 @@ func (e *streamEncoder) callDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.T
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute || p.wrapped || ev.Text == "" {
+	if p == nil || p.suppressed || p.wrapped || ev.Text == "" {
 		return dst
 	}
 	if p.part.Kind() == codes.KindReasoning && p.field == "" {
-		return dst // its end shows whether there is a place for it
+		return dst // its end shows whether it has a field
 	}
 	text := ev.Text
 	p.sent.Add(text)
@@ -276,8 +276,8 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) [
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		switch part := p.part.(type) {
 		case *dragoman.Text:
-			if p.apart {
-				text, p.apart = "\n\n"+text, false
+			if p.separate {
+				text, p.separate = "\n\n"+text, false
 			}
 			w.StringField("content", text)
 		case *dragoman.Refusal:
@@ -298,10 +298,10 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) [
 	})
 }
 
-// partEnd writes what the deltas left out: parts may come whole.
+// partEnd writes the content that the deltas did not contain. Parts may arrive without deltas.
 func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	p := e.parts[[2]int{ev.Choice, ev.Index}]
-	if p == nil || p.mute {
+	if p == nil || p.suppressed {
 		return dst
 	}
 	full := ""
@@ -316,9 +316,9 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	case *dragoman.Reasoning:
 		if p.field != "" {
 			full = visible(part)
-			e.unsaidOfReasoning(part, p.at)
+			e.reportReasoningLosses(part, p.at)
 		} else if part.Details == nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "reasoning has no place in a Chat stream")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "Chat streams have no field for reasoning")
 		}
 		if part.Details != nil && p.field != fieldThinking {
 			dst = e.details(e.rest(dst, ev.Choice, p, full), ev.Choice, part)
@@ -329,12 +329,12 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	case *dragoman.ToolCall:
 		part = wirekit.Judged(part)
 		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
-			e.spoil(ev.Choice, p.at.String(), "the name of a call changed while it was streamed")
+			e.blockChoice(ev.Choice, p.at.String(), "the name of a call changed while it was streamed")
 		}
 		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		e.barred.Of(ev.Choice).Call(part, wirekit.Barred)
+		e.blockedCalls.Of(ev.Choice).Call(part, wirekit.Barred)
 		full = argumentsOf(p, part)
 		wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		if part.Extra.For(name) != nil {
@@ -344,27 +344,26 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	return e.rest(dst, ev.Choice, p, full)
 }
 
-// argumentsOf is the text of a call's arguments for a client that got what was
-// sent so far. What clients would understand differently is only told, as in a
-// whole response, unless it is out: then the stop bars it.
+// argumentsOf returns the arguments of a call, for a client that got the text sent so far.
+// Arguments that clients would interpret differently are written as an error text, as in a whole
+// response. If a part of them was already sent, the stop reason blocks the call instead.
 func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
-	told, why := toolwire.AnswerText(c)
+	text, why := toolwire.AnswerText(c)
 	switch {
 	case p.wrapped, why != nil && p.sent.Len() == 0:
-		return told
+		return text
 	case c.Payload == codes.PayloadObject && p.sent.Len() == 0 && c.Problem == nil:
-		obj, _ := c.Object() // none, in the one spelling all clients read (quirk B2)
+		obj, _ := c.Object() // no arguments, in the form that all clients accept (quirk B2)
 		return string(obj)
 	default:
 		return c.Arguments
 	}
 }
 
-// callExtras writes the members of a call that are not modelled: a signature
-// that must go back, for one.
+// callExtras writes the unknown fields of a call, such as a signature that must be sent back.
 func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
-	if e.legacy { // the older call has none
-		e.withoutMembers(c, p.at, true)
+	if e.legacy { // the older call has no unknown fields
+		e.reportDroppedFields(c, p.at, true)
 		return dst
 	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
@@ -386,11 +385,11 @@ func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *drago
 	})
 }
 
-// rest writes what the deltas left out of a part's text.
+// rest writes the text of a part that the deltas did not contain.
 func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
-		e.differs(choice, p, full)
+		e.reportMismatch(choice, p, full)
 		return dst
 	}
 	p.sent.Add(rest)
@@ -400,26 +399,26 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) [
 	return dst
 }
 
-// differs takes note that a part ended as another than its deltas told. What
-// was sent cannot be taken back, and nothing is patched onto it.
-func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
+// reportMismatch reports that the final value of a part differs from its deltas. Text that was
+// sent cannot be taken back, and nothing is appended to it.
+func (e *streamEncoder) reportMismatch(choice int, p *sentPart, full string) {
 	switch p.part.Kind() {
 	case codes.KindReasoning:
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "the final reasoning differs from the streamed reasoning; the client keeps the streamed one")
 	case codes.KindToolCall:
 		if r := jsonwire.NewReader(p.sent.Bytes()); r.Kind() == '"' && r.String() == full && r.End() == nil {
-			return // the same, encoded once more (quirk B3)
+			return // the same value, encoded twice (quirk B3)
 		}
-		e.spoil(choice, p.at.String(), "the arguments of a call ended as others than were streamed")
+		e.blockChoice(choice, p.at.String(), "the final arguments of a call differ from the streamed arguments")
 	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "the final text differs from the streamed text; the client keeps the streamed one")
 	}
 }
 
-// spoil says that a client was told of a call that must not run as told.
-func (e *streamEncoder) spoil(choice int, at, detail string) {
-	e.barred.Of(choice).Bar(dragoman.StopError)
-	e.rep.Add(dragoman.Dropped, dragoman.Serious, at, detail+"; nothing of this answer may run")
+// blockChoice blocks the calls of a choice, because the client got one that must not run.
+func (e *streamEncoder) blockChoice(choice int, at, detail string) {
+	e.blockedCalls.Of(choice).Bar(dragoman.StopError)
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, at, detail+"; no call of this response may run")
 }
 
 // details writes the reasoning records that a client must send back.
@@ -441,13 +440,13 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 	for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
 		calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
 		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
-		told := stop
-		stop = e.barred.Of(i).Standing(stop)
-		word, exact := wordOf(stop, own, calls)
+		original := stop
+		stop = e.blockedCalls.Of(i).Standing(stop)
+		word, exact := finishReasonOf(stop, own, calls)
 		if !exact {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s is written as %q", stop.Reason, word)
 		} else {
-			wirekit.ReportBarred(e.rep, told, stop, word, extra.Choice(i))
+			wirekit.ReportBarred(e.rep, original, stop, word, extra.Choice(i))
 		}
 		if i == 0 {
 			e.tail = &ev.Response
@@ -456,7 +455,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		e.tail = nil
 	}
 	extra.ReportEcho(e.rep, ev.Response.Extra, name, extra.At(""))
-	if e.o.StreamUsage && (ev.Usage.Input.Known || ev.Usage.Output.Known) { // unknown is not zero
+	if e.o.StreamUsage && (ev.Usage.Input.Known || ev.Usage.Output.Known) { // unknown usage is not zero
 		dst = e.usage(dst, ev.Usage)
 	}
 	e.closed = true
@@ -474,8 +473,8 @@ func (e *streamEncoder) usage(dst []byte, u dragoman.Usage) []byte {
 	return sse.Append(dst, "", w.Buf)
 }
 
-// failure writes an error after the stream began. There is no [DONE] after it:
-// an error is the end, and there is only one (quirk J3).
+// failure writes an error after the stream began. It ends the stream: no [DONE] follows, and only
+// one error is written (quirk J3).
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed = true
 	if raw := jsontext.Value(bytes.Clone(ownError(err))); enveloped(raw) && raw.Compact() == nil {

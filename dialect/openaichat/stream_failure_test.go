@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// halfCall is a stream that has begun a call and goes on.
+// halfCall is a stream with an unfinished call.
 var halfCall = sse(deltas(`{"content":"hi"}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":"}}]}`)...)
 
-// closed feeds a body and returns what Feed and Close said, beside the events.
+// closed feeds a body and returns the events and the errors of Feed and Close.
 func closed(t *testing.T, body string) (events []dragoman.Event, feed, end error) {
 	t.Helper()
 	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
@@ -39,14 +39,14 @@ func streamErrors(events []dragoman.Event) (out []*dragoman.APIError) {
 	return out
 }
 
-func TestStream_AFailureIsWrittenOnce(t *testing.T) {
+func TestStream_FailureIsWrittenOnce(t *testing.T) {
 	for name, body := range map[string]string{
 		"cut between events":            halfCall,
 		"cut in the middle of an event": halfCall + `data: {"id":"r","choi`,
 		"cut before the blank line":     halfCall + "data: " + deltas(`{"content":"x"}`)[0],
 		"cut after a carriage return":   halfCall + "data: " + deltas(`{"content":"x"}`)[0] + "\r",
-		"a broken chunk":                halfCall + "data: {nope\n\n",
-		"an index out of range":         halfCall + sse(`{"choices":[{"index":1000000000}]}`),
+		"invalid chunk":                 halfCall + "data: {nope\n\n",
+		"index out of range":            halfCall + sse(`{"choices":[{"index":1000000000}]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, _, _ := closed(t, body)
@@ -55,7 +55,7 @@ func TestStream_AFailureIsWrittenOnce(t *testing.T) {
 				t.Fatalf("%s", out)
 			}
 			hasNot(t, out, "[DONE]")
-			// Nothing runs into the error: the last event is one of its own.
+			// The error is a separate event, the last one.
 			list := strings.Split(strings.TrimSpace(strings.ReplaceAll(out, "\r", "\n")), "\n\n")
 			if last := strings.TrimSpace(list[len(list)-1]); !strings.HasPrefix(last, `data: {"error":`) {
 				t.Errorf("the last event is %s", last)
@@ -64,13 +64,13 @@ func TestStream_AFailureIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestStream_AnErrorOfTheStreamIsWrittenOnce(t *testing.T) {
+func TestStream_StreamErrorIsWrittenOnce(t *testing.T) {
 	for name, tail := range map[string]string{
-		"OpenAI":          `data: {"error":{"message":"boom","type":"server_error"}}` + "\n\n",
-		"in the choice":   `data: {"choices":[{"index":0,"error":{"message":"boom"}}]}` + "\n\n",
-		"without a frame": "event: error\ndata: {\"message\":\"boom\"}\n\n",
-		"two data lines":  "data: {\"error\":\ndata: \"boom\"}\n\n",
-		"not ended":       `data: {"error":"boom"}`,
+		"OpenAI":         `data: {"error":{"message":"boom","type":"server_error"}}` + "\n\n",
+		"in the choice":  `data: {"choices":[{"index":0,"error":{"message":"boom"}}]}` + "\n\n",
+		"no envelope":    "event: error\ndata: {\"message\":\"boom\"}\n\n",
+		"two data lines": "data: {\"error\":\ndata: \"boom\"}\n\n",
+		"no blank line":  `data: {"error":"boom"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, feed, end := closed(t, halfCall+tail)
@@ -84,7 +84,7 @@ func TestStream_AnErrorOfTheStreamIsWrittenOnce(t *testing.T) {
 			}
 		})
 	}
-	// An error of another stream is told by no chunk of this one.
+	// The error of another stream is in no chunk of this one.
 	events, _, _ := closed(t, halfCall)
 	for i, ev := range events {
 		if _, ok := ev.(*dragoman.StreamError); ok {
@@ -95,7 +95,7 @@ func TestStream_AnErrorOfTheStreamIsWrittenOnce(t *testing.T) {
 	has(t, out, `data: {"error":{"message":"boom"`)
 }
 
-func TestStream_ClosingWithoutAnEndWritesAnError(t *testing.T) {
+func TestStream_CloseWithoutEndWritesError(t *testing.T) {
 	events, _, _ := closed(t, halfCall)
 	var chunks []dragoman.Event
 	for _, ev := range events {
@@ -109,13 +109,13 @@ func TestStream_ClosingWithoutAnEndWritesAnError(t *testing.T) {
 	}
 }
 
-func TestStreamDecoder_CloseNamesWhyAStreamBroke(t *testing.T) {
+func TestStreamDecoder_CloseReturnsTheCause(t *testing.T) {
 	done := sse(finish(`"stop"`))
 	for name, tc := range map[string]struct{ body, cause string }{
-		"a Feed that failed":                       {halfCall + "data: {nope\n\n", "the stream broke: "},
-		"a Feed that failed at once":               {"data: {nope\n\n", "the stream broke: "},
+		"Feed failed":                              {halfCall + "data: {nope\n\n", "the stream broke: "},
+		"Feed failed at the first event":           {"data: {nope\n\n", "the stream broke: "},
 		"cut in an event":                          {halfCall + `data: {"id":"r","`, "cut in the middle of an event: "},
-		"cut in an event at once":                  {`data: {"id":"r`, "cut in the middle of an event: "},
+		"cut in the first event":                   {`data: {"id":"r`, "cut in the middle of an event: "},
 		"cut in an event, after its finish reason": {halfCall + done + `data: {"usage":{"prom`, "cut in the middle of an event: "},
 		"cut in the marker":                        {halfCall + done + `data: [DO`, "cut in the middle of an event: "},
 		"one choice of two has ended":              {halfCall + done + sse(`{"choices":[{"index":1,"delta":{"content":"x"}}]}`), "before every choice had its finish reason"},
@@ -134,21 +134,21 @@ func TestStreamDecoder_CloseNamesWhyAStreamBroke(t *testing.T) {
 				decodeError(t, end)
 			}
 			if feed != nil && !strings.Contains(end.Error(), feed.Error()) {
-				t.Errorf("%v does not name %v", end, feed)
+				t.Errorf("%v does not contain %v", end, feed)
 			}
 			if errs := streamErrors(events); len(errs) != 1 || errs[0].Error() != end.Error() || !errs[0].Retryable() {
 				t.Errorf("%v", errs)
 			}
-			for _, ev := range events { // half an event is nobody's to read
+			for _, ev := range events { // an incomplete event is not emitted
 				if c, ok := ev.(*dragoman.Chunk); ok && len(c.Raw) > 0 && strings.Contains(tc.cause, "cut") && !strings.HasSuffix(string(c.Raw), "\n\n") {
-					t.Errorf("passed on: %q", c.Raw)
+					t.Errorf("emitted: %q", c.Raw)
 				}
 			}
 		})
 	}
 }
 
-// Who refuses an event while the stream is closed gets his own error back.
+// Close returns the error of emit.
 func TestStreamDecoder_CloseReturnsTheErrorOfEmit(t *testing.T) {
 	enough := errors.New("enough")
 	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
@@ -160,14 +160,14 @@ func TestStreamDecoder_CloseReturnsTheErrorOfEmit(t *testing.T) {
 	}
 }
 
-func TestStream_ContentOfAWrongTypeIsReported(t *testing.T) {
+func TestStream_InvalidContentTypeIsReported(t *testing.T) {
 	for name, delta := range map[string]string{
-		"a number":                   `{"content":7}`,
-		"put off, behind reasoning":  `{"content":7,"reasoning":"t"}`,
-		"an object":                  `{"content":{"text":"hi"}}`,
-		"a number among the parts":   `{"content":[7]}`,
-		"a refusal that is a number": `{"refusal":7}`,
-		"reasoning that is a truth":  `{"reasoning":true}`,
+		"number":                 `{"content":7}`,
+		"deferred by reasoning":  `{"content":7,"reasoning":"t"}`,
+		"object":                 `{"content":{"text":"hi"}}`,
+		"number among the parts": `{"content":[7]}`,
+		"number as refusal":      `{"refusal":7}`,
+		"bool as reasoning":      `{"reasoning":true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, delta, delta, `{"content":"hi"}`))
@@ -183,18 +183,18 @@ func TestStream_ContentOfAWrongTypeIsReported(t *testing.T) {
 	lossless(t, d.rep)
 }
 
-func TestStream_AnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
+func TestStream_BodyThatIsNotAStream(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body, message string
 		class         dragoman.ErrorClass
 		retry         bool
 	}{
-		"a JSON error":         {`{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}`, "bad key", dragoman.ErrorAuth, false},
-		"on several lines":     {"{\n  \"error\": {\n\n    \"message\": \"slow\",\n    \"code\": 429\n  }\n}\n", "slow", dragoman.ErrorRateLimit, true},
-		"a page":               {"<!DOCTYPE html>\n<html>gateway</html>\n", `no event in the stream; it begins with "<!DOCTYPE html>\n<html>gateway</html>"`, dragoman.ErrorServer, true},
-		"a whole answer":       {`{"id":"r","choices":[]}`, `no event in the stream; it begins with "{\"id\":\"r\",\"choices\":[]}"`, dragoman.ErrorServer, true},
-		"a page without end":   {"<html>" + strings.Repeat("x", 100_000), `no event in the stream; it begins with "<html>` + strings.Repeat("x", 194) + `…"`, dragoman.ErrorServer, true},
-		"nothing but comments": {": ping\n\n", "the stream ended before its finish reason", dragoman.ErrorServer, true},
+		"JSON error":       {`{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}`, "bad key", dragoman.ErrorAuth, false},
+		"on several lines": {"{\n  \"error\": {\n\n    \"message\": \"slow\",\n    \"code\": 429\n  }\n}\n", "slow", dragoman.ErrorRateLimit, true},
+		"HTML":             {"<!DOCTYPE html>\n<html>gateway</html>\n", `no event in the stream; it begins with "<!DOCTYPE html>\n<html>gateway</html>"`, dragoman.ErrorServer, true},
+		"whole response":   {`{"id":"r","choices":[]}`, `no event in the stream; it begins with "{\"id\":\"r\",\"choices\":[]}"`, dragoman.ErrorServer, true},
+		"endless HTML":     {"<html>" + strings.Repeat("x", 100_000), `no event in the stream; it begins with "<html>` + strings.Repeat("x", 194) + `…"`, dragoman.ErrorServer, true},
+		"only comments":    {": ping\n\n", "the stream ended before its finish reason", dragoman.ErrorServer, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, feed, end := closed(t, tc.body)
@@ -216,21 +216,21 @@ func TestStream_AnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestErrors_AStatusThatIsNoErrorIsThatOfTheClass(t *testing.T) {
+func TestErrors_InvalidStatusIsReplaced(t *testing.T) {
 	for _, status := range []int{-1, 0, 200, 399, 600, 1000} {
 		if got, _, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != 429 {
-			t.Errorf("%d written as %d", status, got)
+			t.Errorf("status %d is written as %d", status, got)
 		}
 	}
-	for _, status := range []int{400, 418, 599} { // a server's own keeps what it came with
+	for _, status := range []int{400, 418, 599} { // a native error keeps its status
 		own := &dragoman.Native{Format: dragoman.Format(codec.Dialect()), JSON: []byte(`{"error":{"message":"slow","code":"rate_limit_exceeded"}}`)}
 		if got, _, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status, Native: own}); got != status {
-			t.Errorf("%d written as %d", status, got)
+			t.Errorf("status %d is written as %d", status, got)
 		}
 	}
 }
 
-func TestErrors_ANativeBodyThatIsNoJSONIsNotEchoed(t *testing.T) {
+func TestErrors_InvalidNativeBodyIsNotWritten(t *testing.T) {
 	for _, native := range []string{"", "<html>", `{"error":{"message":"boom"}`, `{"error":"boom"} <!-- x -->`} {
 		e := &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom", Native: &dragoman.Native{Format: dragoman.Format(codec.Dialect()), JSON: []byte(native)}}
 		_, body, _ := codec.EncodeError(e)
@@ -242,19 +242,19 @@ func TestErrors_ANativeBodyThatIsNoJSONIsNotEchoed(t *testing.T) {
 	}
 }
 
-func TestResponse_ABodyWithoutChoicesIsNoResponse(t *testing.T) {
+func TestResponse_BodyWithoutChoicesIsAnError(t *testing.T) {
 	for name, body := range map[string]string{
-		"nothing":             `{}`,
-		"a null error":        `{"error":null}`,
-		"Anthropic's":         `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}`,
-		"the Responses API's": `{"id":"resp_1","object":"response","output":[]}`,
+		"empty object":       `{}`,
+		"null error":         `{"error":null}`,
+		"Anthropic response": `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}`,
+		"OpenAI Responses":   `{"id":"resp_1","object":"response","output":[]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 			if de := decodeError(t, err); de.What != "response" {
 				t.Errorf("%+v", de)
 			}
-			has(t, fmt.Sprint(err), "no choices: is this a Chat Completions response?")
+			has(t, fmt.Sprint(err), "no choices: check that this is a Chat Completions response")
 		})
 	}
 	for _, body := range []string{`{"choices":[]}`, `{"choices":null}`} {
@@ -268,24 +268,24 @@ func TestResponse_ABodyWithoutChoicesIsNoResponse(t *testing.T) {
 	}
 }
 
-// under is a chunk with an id of its own.
+// under returns a chunk with the given id.
 func under(id, choice string) string {
 	return `{"choices":[` + choice + `],"id":"` + id + `","model":"m"}`
 }
 
-func TestQuirkC37_TwoAnswersInOneStreamAreRefusedWhereTheyCanBeTold(t *testing.T) {
-	said := func(delta string) string { return `{"index":0,"delta":` + delta + `}` }
+func TestQuirkC37_SplicedResponsesAreRefused(t *testing.T) {
+	content := func(delta string) string { return `{"index":0,"delta":` + delta + `}` }
 	const half = `{"tool_calls":[{"index":0,"id":"x","function":{"name":"rm","arguments":"{\"p\":"}}]}`
 	const rest = `"tool_calls":[{"index":0,"function":{"arguments":"\"/\"}"}}]`
 	for what, body := range map[string][]string{
-		"a call that the second answer completes": {under("A", said(half)), under("B", said(`{"role":"assistant",`+rest+`}`))},
-		"in the chunk that finishes it":           {under("A", said(half)), under("B", `{"finish_reason":"tool_calls","index":0,"delta":{"role":"assistant",`+rest+`}}`)},
-		"a role by itself": {
-			under("A", said(`{"role":"assistant","content":""}`)), under("A", said(`{"content":"first "}`)),
-			under("B", said(`{"role":"assistant","content":""}`)), under("B", said(half)), under("B", said(`{`+rest+`}`)),
+		"call completed by the second response": {under("A", content(half)), under("B", content(`{"role":"assistant",`+rest+`}`))},
+		"in the chunk that finishes it":         {under("A", content(half)), under("B", `{"finish_reason":"tool_calls","index":0,"delta":{"role":"assistant",`+rest+`}}`)},
+		"role alone": {
+			under("A", content(`{"role":"assistant","content":""}`)), under("A", content(`{"content":"first "}`)),
+			under("B", content(`{"role":"assistant","content":""}`)), under("B", content(half)), under("B", content(`{`+rest+`}`)),
 		},
-		"after an opening under an id of its own": {
-			under("gateway", said(`{"role":"assistant"}`)), under("A", said(half)), under("B", said(`{"role":"assistant",`+rest+`}`)),
+		"after a start with another id": {
+			under("gateway", content(`{"role":"assistant"}`)), under("A", content(half)), under("B", content(`{"role":"assistant",`+rest+`}`)),
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -302,14 +302,14 @@ func TestQuirkC37_TwoAnswersInOneStreamAreRefusedWhereTheyCanBeTold(t *testing.T
 			}
 		})
 	}
-	first := under("A", said(`{"role":"assistant","content":"a"}`))
+	first := under("A", content(`{"role":"assistant","content":"a"}`))
 	for what, body := range map[string][]string{
-		"every chunk has an id and a role of its own": {first, under("B", said(`{"role":"assistant","content":"b"}`)), under("C", said(`{"role":"assistant","content":"c"}`))},
-		"every chunk has an id of its own":            {first, under("B", said(`{"content":"b"}`)), under("C", said(`{"role":"assistant","content":"c"}`))},
-		"the role comes again under the same id":      {first, under("A", said(`{"content":"b"}`)), under("A", said(`{"role":"assistant","content":"c"}`))},
-		"a chunk has no id":                           {first, under("A", said(`{"content":"b"}`)), under("", said(`{"role":"assistant","content":"c"}`))},
-		"only the finish has both":                    {first, under("A", said(`{"content":"bc"}`)), under("B", `{"index":0,"finish_reason":"stop","delta":{"role":"assistant","content":""}}`)},
-		"another choice begins":                       {first, under("A", said(`{"content":"bc"}`)), under("B", `{"index":1,"delta":{"role":"assistant","content":"x"},"finish_reason":"stop"}`)},
+		"new id and role in every chunk": {first, under("B", content(`{"role":"assistant","content":"b"}`)), under("C", content(`{"role":"assistant","content":"c"}`))},
+		"new id in every chunk":          {first, under("B", content(`{"content":"b"}`)), under("C", content(`{"role":"assistant","content":"c"}`))},
+		"role repeated with the same id": {first, under("A", content(`{"content":"b"}`)), under("A", content(`{"role":"assistant","content":"c"}`))},
+		"chunk without an id":            {first, under("A", content(`{"content":"b"}`)), under("", content(`{"role":"assistant","content":"c"}`))},
+		"only the finish has both":       {first, under("A", content(`{"content":"bc"}`)), under("B", `{"index":0,"finish_reason":"stop","delta":{"role":"assistant","content":""}}`)},
+		"another choice starts":          {first, under("A", content(`{"content":"bc"}`)), under("B", `{"index":1,"delta":{"role":"assistant","content":"x"},"finish_reason":"stop"}`)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := streamed(t, sse(append(body, under("B", `{"index":0,"delta":{},"finish_reason":"stop"}`), "[DONE]")...))

@@ -7,11 +7,11 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// choicePath is the path of a choice of a chunk. It has the index of the choice,
-// wherever that stands in its list.
+// choicePath returns the path of a choice in a chunk. It contains the index of the choice, not
+// its position in the list.
 func choicePath(choice int) string { return "/choices/" + strconv.Itoa(choice) }
 
-// choiceOf is the choice in the path of a field; 0 for a field of the chunk.
+// choiceOf returns the choice in the path of a field; 0 for a field of the chunk.
 func choiceOf(path string) int {
 	rest, _ := strings.CutPrefix(path, "/choices/")
 	index, _, _ := strings.Cut(rest, "/")
@@ -19,8 +19,9 @@ func choiceOf(path string) int {
 	return n
 }
 
-// take takes the unknown fields of an event. One that waits at the same path, and
-// content of an unknown type, go into a chunk of their own.
+// take queues the unknown fields of an event. If a field with the same path is already queued,
+// the queued fields get their own chunk first. Content of an unknown type also gets its own
+// chunk.
 func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	for _, f := range fields.For(name) {
 		if e.fields.Has(f.Path) {
@@ -34,7 +35,7 @@ func (e *streamEncoder) take(dst []byte, fields *dragoman.Extra) []byte {
 	return dst
 }
 
-// messageFields writes unknown fields of a message that no event brought.
+// messageFields writes unknown message fields that no event carried.
 func (e *streamEncoder) messageFields(dst []byte, choice int, fields []dragoman.Field) []byte {
 	fresh := false
 	for _, f := range fields {

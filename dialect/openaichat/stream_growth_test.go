@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// Quirk C5: a server that repeats the name with every fragment, and sends no
-// ids, must not make us read the arguments again for each of them.
+// Quirk C5: a server repeats the name with every fragment and sends no ids. The decoder must not
+// scan the arguments again for each fragment.
 func TestQuirkC5_RepeatedNamesCostLinearTime(t *testing.T) {
 	args := benchdata.Arguments(256 << 10)
 	var b strings.Builder
@@ -36,9 +36,9 @@ func TestQuirkC5_RepeatedNamesCostLinearTime(t *testing.T) {
 		}
 	}
 	if len(got) != 2 || got[0] != "write_file"+args || got[1] != "read_file{}" {
-		t.Errorf("%d calls, want write_file and then, after its complete arguments, read_file", len(got))
+		t.Errorf("%d calls, want write_file with complete arguments, then read_file", len(got))
 	}
-	// Every look at the whole would allocate a copy of it: gigabytes in all.
+	// Each scan of all arguments would copy them: gigabytes in total.
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 		t.Errorf("%d bytes allocated for %d of arguments", n, len(args))
 	}
@@ -57,16 +57,16 @@ func TestObjectEnd(t *testing.T) {
 		pad + `{]`:                 false,
 		pad + `[1]`:                false,
 	} {
-		var whole, piecewise objectEnd
+		var whole, incremental objectEnd
 		if got := whole.reached([]byte(text)); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 		got := false
 		for i := 1; i <= len(text); i++ {
-			got = piecewise.reached([]byte(text[:i]))
+			got = incremental.reached([]byte(text[:i]))
 		}
 		if got != want {
-			t.Errorf("%q in pieces: %v, want %v", text, got, want)
+			t.Errorf("%q incrementally: %v, want %v", text, got, want)
 		}
 	}
 }
@@ -82,55 +82,55 @@ func feedMany(n int, o dialect.DecodeOptions, chunk func(i int) string) (dialect
 	return d, nil
 }
 
-// inDelta is a chunk of a choice with a delta.
+// inDelta returns a chunk with one choice and the given delta.
 func inDelta(choice int, delta string) string {
 	return fmt.Sprintf(`{"choices":[{"index":%d,"delta":%s}]}`, choice, delta)
 }
 
-func TestWhateverGrowsWithAStreamCountsAgainstItsBound(t *testing.T) {
-	const limit, piece = 64 << 10, 1 << 10
-	long := strings.Repeat("x", piece)
+func TestStreamGrowthCountsAgainstTheBound(t *testing.T) {
+	const limit, size = 64 << 10, 1 << 10
+	long := strings.Repeat("x", size)
 	for what, chunk := range map[string]func(i int) string{
-		"values of unknown members": func(i int) string { return fmt.Sprintf(`{"m%d":%q,"choices":[]}`, i, long) },
-		"names of unknown members":  func(i int) string { return fmt.Sprintf(`{"%s%d":1,"choices":[]}`, long, i) },
-		"a member once they are many": func(i int) string {
+		"values of unknown fields": func(i int) string { return fmt.Sprintf(`{"m%d":%q,"choices":[]}`, i, long) },
+		"names of unknown fields":  func(i int) string { return fmt.Sprintf(`{"%s%d":1,"choices":[]}`, long, i) },
+		"field after many others": func(i int) string {
 			if i < 64 {
 				return fmt.Sprintf(`{"m%d":1,"choices":[]}`, i)
 			}
 			return fmt.Sprintf(`{"m":%q,"choices":[]}`, long)
 		},
-		"ids of calls": func(i int) string {
+		"call ids": func(i int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"%s%d","function":{"name":"f","arguments":"{}"}}]}`, i, long, i))
 		},
-		"ids that come late": func(i int) string {
+		"late call ids": func(i int) string {
 			id := ""
 			if i%2 == 1 {
 				id = fmt.Sprint(long, i)
 			}
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"function":{"arguments":"1"}}]}`, i/2, id))
 		},
-		"names of calls in pieces": func(i int) string {
+		"call names in fragments": func(i int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"%s%d"}}]}`, long, i))
 		},
-		"names that replace others": func(i int) string {
+		"replaced call names": func(i int) string {
 			if i%2 == 0 {
 				return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i/2, i/2))
 			}
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"name":%q}}]}`, i/2, long))
 		},
-		"names of members of a call": func(i int) string {
+		"names of call fields": func(i int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","%s%d":1,"function":{"name":"f","arguments":" "}}]}`, long, i))
 		},
-		"members of a function": func(i int) string {
+		"function fields": func(i int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","m%d":%q}}]}`, i, long))
 		},
 		"arguments before a name": func(int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":%q}}]}`, long))
 		},
-		"arguments of the older call": func(int) string {
+		"arguments of a function_call": func(int) string {
 			return inDelta(0, fmt.Sprintf(`{"function_call":{"name":"f","arguments":%q}}`, long))
 		},
-		"records of reasoning": func(i int) string {
+		"reasoning details": func(i int) string {
 			return inDelta(0, fmt.Sprintf(`{"reasoning_details":[{"type":"t","index":%d,"m":%q}]}`, i, long))
 		},
 		"finish reasons": func(i int) string {
@@ -152,16 +152,16 @@ func TestWhateverGrowsWithAStreamCountsAgainstItsBound(t *testing.T) {
 	}
 }
 
-func TestWhatAStreamRepeatsDoesNotCountAgain(t *testing.T) {
+func TestRepeatedValuesCountOnce(t *testing.T) {
 	const limit = 16 << 10
 	long := strings.Repeat("x", 1<<10)
 	for what, chunk := range map[string]func(i int) string{
-		"a member":                 func(int) string { return fmt.Sprintf(`{"m":%q,"choices":[]}`, long) },
-		"a member that is changed": func(i int) string { return fmt.Sprintf(`{"m":"%s%d","choices":[]}`, long, i%10) },
-		"a call's id and member": func(int) string {
+		"field":         func(int) string { return fmt.Sprintf(`{"m":%q,"choices":[]}`, long) },
+		"changed field": func(i int) string { return fmt.Sprintf(`{"m":"%s%d","choices":[]}`, long, i%10) },
+		"id and field of a call": func(int) string {
 			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%q,"m":%q,"function":{"arguments":"1"}}]}`, long, long))
 		},
-		"a finish reason": func(int) string {
+		"finish reason": func(int) string {
 			return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":%q,"native_finish_reason":%q}]}`, long, long)
 		},
 	} {
@@ -171,15 +171,15 @@ func TestWhatAStreamRepeatsDoesNotCountAgain(t *testing.T) {
 	}
 }
 
-// A report has a line for each kind of thing that is not collected, and ends.
-func TestTheReportOfAStreamDoesNotGrowWithIt(t *testing.T) {
+// The report has one loss for each kind of field that is not collected, and its size is bounded.
+func TestStreamReportIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<10)
 	for what, chunk := range map[string]func(i int) string{
-		"members of choices": func(i int) string { return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"m%d%s":1}]}`, i, long) },
-		"members of deltas":  func(i int) string { return inDelta(0, fmt.Sprintf(`{"m%d%s":1}`, i, long)) },
-		"types of content":   func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":[{"type":"m%d%s"}]}`, i, long)) },
-		"strange content":    func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":%d}`, i)) },
-		"logprobs":           func(int) string { return `{"choices":[{"index":0,"delta":{},"logprobs":{}}]}` },
+		"fields of choices": func(i int) string { return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"m%d%s":1}]}`, i, long) },
+		"fields of deltas":  func(i int) string { return inDelta(0, fmt.Sprintf(`{"m%d%s":1}`, i, long)) },
+		"types of content":  func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":[{"type":"m%d%s"}]}`, i, long)) },
+		"invalid content":   func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":%d}`, i)) },
+		"logprobs":          func(int) string { return `{"choices":[{"index":0,"delta":{},"logprobs":{}}]}` },
 	} {
 		d, err := feedMany(600, dialect.DecodeOptions{}, chunk)
 		if err != nil {
@@ -196,7 +196,7 @@ func TestTheReportOfAStreamDoesNotGrowWithIt(t *testing.T) {
 	}
 }
 
-func TestQuirkC5_ANameOfManyPiecesCostsLinearTime(t *testing.T) {
+func TestQuirkC5_FragmentedNameCostsLinearTime(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	const n = 1 << 15
@@ -207,8 +207,8 @@ func TestQuirkC5_ANameOfManyPiecesCostsLinearTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A look at the whole name for every piece would allocate half a gigabyte.
+	// A copy of the whole name for every fragment would allocate half a gigabyte.
 	if got := after.TotalAlloc - before.TotalAlloc; got > 128<<20 {
-		t.Errorf("%d bytes allocated for %d pieces", got, n)
+		t.Errorf("%d bytes allocated for %d fragments", got, n)
 	}
 }

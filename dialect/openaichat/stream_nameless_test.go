@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// Some servers send arguments before the name of their call. Where the native
-// chunks end between the two, what the client has of them is not sent again.
-func TestQuirkC5_ArgumentsThatCameBeforeTheNameAreSentOnce(t *testing.T) {
+// Some servers send arguments before the name of their call. They are sent to the client once.
+func TestQuirkC5_ArgumentsBeforeNameAreSentOnce(t *testing.T) {
 	chunk := func(call string) string {
 		return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}` + "\n\n"
 	}
@@ -21,9 +20,9 @@ func TestQuirkC5_ArgumentsThatCameBeforeTheNameAreSentOnce(t *testing.T) {
 		`{"index":0,"id":"call_1","type":"function","function":{"name":"f","name":"f","arguments":"1}"}}`,
 		`{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":"1}"}}`,
 	} {
-		for _, pieces := range [][]string{{`{\"a\":`}, {`{\"a`, `\":`}} {
+		for _, fragments := range [][]string{{`{\"a\":`}, {`{\"a`, `\":`}} {
 			wire := ""
-			for _, p := range pieces {
+			for _, p := range fragments {
 				wire += chunk(`{"index":0,"function":{"arguments":"` + p + `"}}`)
 			}
 			wire += chunk(named) + end
@@ -47,7 +46,7 @@ func TestQuirkC5_ArgumentsThatCameBeforeTheNameAreSentOnce(t *testing.T) {
 			}
 			calls := resp.ToolCalls()
 			if len(calls) != 1 || calls[0].ID != "call_1" || calls[0].Name != "f" || calls[0].Arguments != `{"a":1}` {
-				t.Errorf("%s after %q: %+v\n%s", named, pieces, calls, out.String())
+				t.Errorf("%s after %q: %+v\n%s", named, fragments, calls, out.String())
 			}
 		}
 	}

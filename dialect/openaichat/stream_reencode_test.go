@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// parallel is a stream of all that comes in fragments.
+// parallel is a stream with every kind of fragment.
 var parallel = stream(`"tool_calls"`,
 	`{"role":"assistant","content":""}`, `{"reasoning_content":"one, "}`, `{"reasoning_content":"two"}`, `{"content":"one "}`, `{"content":"[DONE]"}`,
 	`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`,
@@ -22,8 +22,7 @@ var parallel = stream(`"tool_calls"`,
 	`{"tool_calls":[{"index":3,"id":"d","type":"function","function":{"name":"h","arguments":"{}"}}]}`,
 )
 
-// faithful checks that events are written as a stream with one end that says
-// what they say.
+// faithful checks that events are encoded as a stream with one end and the same content.
 func faithful(t *testing.T, evs []dragoman.Event) {
 	t.Helper()
 	out, _ := encodeStream(t, dialect.EncodeOptions{}, evs)

@@ -7,21 +7,20 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-var errSpliced = errors.New("a second answer starts inside the first: two answers were spliced together")
+var errSpliced = errors.New("a second response starts inside the first: two responses were spliced together")
 
-// splice watches for a gateway that fails over in the middle of an answer
-// (quirk C37). The id of a chunk alone tells nothing, since some servers give
-// every chunk another, and neither does a role, since others repeat it. Both
-// together tell it where so far neither was so.
+// splice detects a gateway that fails over in the middle of a response (quirk C37). A new chunk
+// id alone proves nothing, because some servers give every chunk another id. A repeated role
+// alone proves nothing either. Both together are a splice, if the stream had neither before.
 type splice struct {
-	id      string // of the last chunk
-	varies  bool   // chunks of one answer had different ids
-	began   bool   // a choice said something before the chunk at hand
-	begins  bool   // or in it
-	restart bool   // in the chunk at hand a choice begins once more
+	id      string // id of the last chunk
+	varies  bool   // chunks of one response had different ids
+	began   bool   // a choice had content before the current chunk
+	begins  bool   // a choice had content, including the current chunk
+	restart bool   // a choice starts again in the current chunk
 }
 
-// enter takes the id of the chunk at hand, once all of it was read.
+// enter records the id of the current chunk, after all of it was decoded.
 func (s *splice) enter(id string) error {
 	restart, began := s.restart, s.began
 	s.restart, s.began = false, s.begins
@@ -37,32 +36,32 @@ func (s *splice) enter(id string) error {
 	return nil
 }
 
-// opening is what the deltas of a choice say of where an answer begins.
+// opening tracks where the response of a choice starts, according to its deltas.
 type opening struct {
 	roleless bool // a delta had no role: the server does not repeat it
-	began    bool // a delta said something
-	restart  bool // the delta at hand has a role though the choice began
-	says     bool // the delta at hand says something
+	began    bool // a delta had content
+	restart  bool // the current delta has a role, although the choice has started
+	nonEmpty bool // the current delta has content
 }
 
-// delta takes what one delta of the choice has.
-func (o *opening) delta(role, says bool) {
-	o.restart, o.says = role && o.roleless && o.began, says
+// delta records one delta of the choice.
+func (o *opening) delta(role, nonEmpty bool) {
+	o.restart, o.nonEmpty = role && o.roleless && o.began, nonEmpty
 	o.roleless = o.roleless || !role
-	o.began = o.began || says
+	o.began = o.began || nonEmpty
 }
 
-// opens takes an element of choices. A last chunk that only finishes may have an
-// id and a role of its own: Perplexity's has.
+// opens records an element of choices. A last chunk that only has a finish reason may have its
+// own id and role, as Perplexity sends it.
 func (c *choice) opens(finishes bool) {
 	s := &c.d.splice
 	s.begins = s.begins || c.began
-	s.restart = s.restart || c.restart && (c.says || !finishes)
+	s.restart = s.restart || c.restart && (c.nonEmpty || !finishes)
 	c.restart = false
 }
 
-// tells reports whether a member of a delta is some of the answer.
-func tells(key []byte) bool {
+// isContentField reports whether a field of a delta is part of the response content.
+func isContentField(key []byte) bool {
 	switch string(key) {
 	case "content", "tool_calls", "refusal", "function_call", "reasoning_content", "reasoning", "reasoning_text", "reasoning_details":
 		return true
@@ -71,8 +70,8 @@ func tells(key []byte) bool {
 	}
 }
 
-// saysMore reports whether the value that r is at is more than nothing.
-func saysMore(r *jsonwire.Reader) bool {
+// nonEmptyValue reports whether the value at the position of r is not null or empty.
+func nonEmptyValue(r *jsonwire.Reader) bool {
 	switch r.Kind() {
 	case 'n', 0:
 		return false
@@ -85,9 +84,8 @@ func saysMore(r *jsonwire.Reader) bool {
 	}
 }
 
-// zeroFunctionCall reports whether the next value of a document is a function_call
-// whose fields are all empty. Snowflake Cortex writes one in every message; it is
-// no call.
+// zeroFunctionCall reports whether the next value of a document is a function_call whose fields
+// are all empty. Snowflake Cortex sends one in every message; it is not a call.
 func zeroFunctionCall(ahead []byte) bool {
 	r := jsonwire.NewReader(ahead)
 	if r.Kind() != '{' {
@@ -96,7 +94,7 @@ func zeroFunctionCall(ahead []byte) bool {
 	zero := true
 	for key := range r.Object() {
 		known := string(key) == "name" || string(key) == "arguments"
-		zero = zero && known && !saysMore(r)
+		zero = zero && known && !nonEmptyValue(r)
 		r.Skip()
 	}
 	return zero && r.Err() == nil

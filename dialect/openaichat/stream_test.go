@@ -12,14 +12,14 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T) {
+func TestQuirkC1_DeltasAreCorrelated(t *testing.T) {
 	ab := []dragoman.ToolCall{call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`)}
 	for _, tc := range []struct {
 		name   string
 		deltas []string
 		want   []dragoman.ToolCall
 	}{
-		{"as OpenAI writes them", []string{
+		{"OpenAI", []string{
 			`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}`,
 			`{"index":0,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
 			`{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":""}}`,
@@ -29,21 +29,21 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\""}}`,
 			`{"index":0,"function":{"arguments":":1}"}}`, `{"index":1,"function":{"arguments":":2}"}}`,
 		}, ab},
-		{"C2: index always 0, told apart by id", []string{
+		{"C2: index always 0, different ids", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"b","function":{"name":"g","arguments":"{\"y\":2}"}}`,
 		}, ab},
-		{"C2: index always 0, fragments carry the id", []string{
+		{"C2: index always 0, id on every fragment", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`, `{"index":0,"id":"a","function":{"arguments":"{\"x\":1}"}}`,
 			`{"index":0,"id":"b","function":{"name":"g","arguments":""}}`, `{"index":0,"id":"b","function":{"arguments":"{\"y\":2}"}}`,
 		}, ab},
-		{"C3: the id on every chunk, and the name too", []string{
+		{"C3: id and name on every chunk", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`,
 			`{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":2}"}}`,
 		}, ab},
-		{"C3: a new id on every chunk, the name only once", []string{
+		{"C3: new id on every chunk, name once", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"id":"a2","function":{"arguments":":1}"}}`,
 		}, ab[:1]},
-		{"no index at all", []string{
+		{"no index", []string{
 			`{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"g","arguments":"{\"y\""}}`, `{"function":{"arguments":":2}"}}`,
 		}, ab},
 		{"index -1 for a single call", []string{
@@ -52,7 +52,7 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 		{"indexes from 1, with a gap", []string{
 			`{"index":1,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":7,"id":"b","function":{"name":"g","arguments":"{\"y\":2}"}}`,
 		}, ab},
-		{"C4: an absurd index", []string{
+		{"C4: huge index", []string{
 			`{"index":1000000000,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":1000000000,"function":{"arguments":":1}"}}`,
 			`{"index":1e300,"id":"b","function":{"name":"g","arguments":"{\"y\":2}"}}`,
 		}, ab},
@@ -68,7 +68,7 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 		{"C5: the name in fragments", []string{
 			`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":"weather"}}`, `{"index":0,"function":{"arguments":"{}"}}`,
 		}, []dragoman.ToolCall{call("a", "get_weather", "{}")}},
-		{"C5: the name in fragments, with nothing between them", []string{
+		{"C5: the name in fragments, with empty ones between", []string{
 			`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":""}}`, `{"index":0,"function":{"name":null}}`, `{"index":0,"function":{"name":"weather","arguments":"{}"}}`,
 		}, []dragoman.ToolCall{call("a", "get_weather", "{}")}},
 		{"C5: the name repeated with every argument", []string{
@@ -85,7 +85,7 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 		{"B11: two calls share an id on two indexes", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"g","arguments":"{\"y\":2}"}}`,
 		}, []dragoman.ToolCall{call("a", "f", `{"x":1}`), call("*", "g", `{"y":2}`)}},
-		{"C10: a whole call sent again", []string{
+		{"C10: whole call sent again", []string{
 			`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`,
 		}, ab[:1]},
 	} {
@@ -94,7 +94,7 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 			for i := range got {
 				if i < len(tc.want) && tc.want[i].ID == "*" {
 					if !got[i].Synthetic || got[i].ID == got[0].ID {
-						t.Errorf("call %d got no id of its own: %+v", i, got[i])
+						t.Errorf("call %d did not get a new id: %+v", i, got[i])
 					}
 					tc.want[i].ID = got[i].ID
 				}
@@ -107,12 +107,12 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 	}
 }
 
-func TestQuirkC1_SeveralCallsInOneDeltaAreSeveralCalls(t *testing.T) {
+func TestQuirkC1_SeveralCallsInOneDelta(t *testing.T) {
 	for name, d := range map[string]string{
 		"with index and id": `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}]}`,
-		"with nothing":      `{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{}"}}]}`,
+		"without either":    `{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{}"}}]}`,
 		"without arguments": `{"tool_calls":[{"function":{"name":"f","arguments":""}},{"function":{"name":"g"}}]}`,
-		"the same twice":    `{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"f","arguments":"{}"}}]}`,
+		"twice the same":    `{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"f","arguments":"{}"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := calls(streamed(t, stream(`"tool_calls"`, d)))
@@ -123,7 +123,7 @@ func TestQuirkC1_SeveralCallsInOneDeltaAreSeveralCalls(t *testing.T) {
 	}
 }
 
-func TestQuirkC2_WithoutIDsASecondNameAfterCompleteArgumentsIsASecondCall(t *testing.T) {
+func TestQuirkC2_SecondNameWithoutIDsIsASecondCall(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"function":{"name":"f","arguments":"{\"a\":{"}}`, `{"index":0,"function":{"arguments":"}}"}}`,
 		`{"index":0,"function":{"name":"f","arguments":"{\"b\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
@@ -134,7 +134,7 @@ func TestQuirkC2_WithoutIDsASecondNameAfterCompleteArgumentsIsASecondCall(t *tes
 	}
 }
 
-func TestQuirkC4_TooManyCallsAreAnErrorAndTheFirstOnesAreKept(t *testing.T) {
+func TestQuirkC4_TooManyCalls(t *testing.T) {
 	var ds []string
 	for i := range 2000 {
 		ds = append(ds, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i, i))
@@ -151,7 +151,7 @@ func TestQuirkC4_TooManyCallsAreAnErrorAndTheFirstOnesAreKept(t *testing.T) {
 	}
 }
 
-func TestQuirkC8_NullishStructureIsNothing(t *testing.T) {
+func TestQuirkC8_NullAndEmptyValuesAreIgnored(t *testing.T) {
 	resp := streamed(t, sse(
 		`{"id":"","created":0,"model":"","choices":null}`, `{"choices":[]}`, `{"choices":[null]}`, `{"choices":[{"index":0,"delta":null}]}`,
 		`{"choices":[{"index":0,"delta":{"role":"","content":null,"tool_calls":null,"refusal":null,"function_call":null,"reasoning":null}}],"usage":null,"error":null}`,
@@ -163,7 +163,7 @@ func TestQuirkC8_NullishStructureIsNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
+func TestQuirkC10_CallEndsWithTheStream(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":0,"function":{"arguments":" "}}`, `{"index":0,"function":{"arguments":"\n"}}`,
 	)...))
@@ -177,8 +177,8 @@ func TestQuirkC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
 	}
 }
 
-func TestQuirkC12_FinishOddities(t *testing.T) {
-	t.Run("an empty finish reason is none", func(t *testing.T) {
+func TestQuirkC12_FinishReasonAndMarker(t *testing.T) {
+	t.Run("empty finish reason is ignored", func(t *testing.T) {
 		resp := streamed(t, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":""}]}`, `{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`, "[DONE]"))
 		if resp.Text() != "ab" || resp.Stop.Native != "stop" {
 			t.Errorf("%+v", resp)
@@ -190,7 +190,7 @@ func TestQuirkC12_FinishOddities(t *testing.T) {
 			t.Errorf("%+v", resp)
 		}
 	})
-	t.Run("nothing counts after the marker", func(t *testing.T) {
+	t.Run("data after the marker is ignored", func(t *testing.T) {
 		resp := streamed(t, stream(`"stop"`, `{"content":"a"}`)+sse(deltas(`{"content":"junk"}`)[0], `{"error":{"message":"junk"}}`, `{broken`))
 		if resp.Text() != "a" {
 			t.Errorf("%q", resp.Text())
@@ -210,7 +210,7 @@ func TestQuirkC12_FinishOddities(t *testing.T) {
 	})
 }
 
-func TestQuirkC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.T) {
+func TestQuirkC13_IncompleteStream(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty":                        "",
 		"comments only":                ": ping\n\n",
@@ -229,7 +229,7 @@ func TestQuirkC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.
 				t.Errorf("%v is not retryable", d.feed)
 			}
 			if strings.Contains(body, "half") && d.resp.Text() != "half" {
-				t.Errorf("what had arrived is gone: %+v", d.resp)
+				t.Errorf("the content that arrived was lost: %+v", d.resp)
 			}
 			for _, c := range d.resp.ToolCalls() {
 				if c.Problem == nil {
@@ -240,7 +240,7 @@ func TestQuirkC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.
 	}
 }
 
-func TestQuirkC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
+func TestQuirkC14_ErrorEndsTheStream(t *testing.T) {
 	for name, tc := range map[string]struct {
 		event string
 		class dragoman.ErrorClass
@@ -249,9 +249,9 @@ func TestQuirkC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
 		"OpenAI":           {"data: " + `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`, dragoman.ErrorServer, ""},
 		"OpenRouter":       {"data: " + `{"id":"r","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502,"message":"boom"}}`, dragoman.ErrorServer, "502"},
 		"in the choice":    {"data: " + `{"id":"r","choices":[{"index":0,"error":{"code":429,"message":"boom"},"finish_reason":"error"}]}`, dragoman.ErrorRateLimit, "429"},
-		"a bare string":    {"data: " + `{"error":"boom"}`, dragoman.ErrorUnknown, ""},
+		"bare string":      {"data: " + `{"error":"boom"}`, dragoman.ErrorUnknown, ""},
 		"without envelope": {"data: " + `{"object":"error","message":"boom","type":"rate_limit_error","code":429}`, dragoman.ErrorRateLimit, "429"},
-		"a named event":    {"event: error\ndata: " + `{"message":"boom","type":"overloaded_error"}`, dragoman.ErrorOverloaded, ""},
+		"named event":      {"event: error\ndata: " + `{"message":"boom","type":"overloaded_error"}`, dragoman.ErrorOverloaded, ""},
 	} {
 		for _, first := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/first=%v", name, first), func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestQuirkC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
 	problem(t, calls(resp)[0], codes.ProblemStopped)
 }
 
-func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
+func TestQuirkC34_OutputLimitBlocksCalls(t *testing.T) {
 	two := []string{
 		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"tool_calls":[{"index":1,"id":"b","function":{"name":"g","arguments":"{\"a\":1}"}}]}`,
@@ -298,7 +298,7 @@ func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
 	}
 }
 
-func TestManyFragmentsOfArgumentsBecomeOneCall(t *testing.T) {
+func TestManyArgumentFragments(t *testing.T) {
 	var ds []string
 	for range 5000 {
 		ds = append(ds, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"aaaaaaaa"}}]}`)
@@ -311,7 +311,7 @@ func TestManyFragmentsOfArgumentsBecomeOneCall(t *testing.T) {
 	}
 }
 
-func TestQuirkC36_ChoicesAreKeptApart(t *testing.T) {
+func TestQuirkC36_InterleavedChoices(t *testing.T) {
 	for name, chunks := range map[string][]string{
 		"index first": {
 			`{"id":"r","choices":[{"index":1,"delta":{"content":"B"}}]}`, `{"choices":[{"index":0,"delta":{"content":"A"}},{"index":1,"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}]}}]}`,
@@ -338,7 +338,7 @@ func TestQuirkC36_ChoicesAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestQuirkC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
+func TestQuirkC38_TextBeforeCallsInOneDelta(t *testing.T) {
 	for name, d := range map[string]string{
 		"text first":  `{"content":"say","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
 		"calls first": `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}],"content":"say"}`,
@@ -353,7 +353,7 @@ func TestQuirkC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
 	}
 }
 
-func TestQuirkC39_ReasoningOfADeltaComesBeforeItsText(t *testing.T) {
+func TestQuirkC39_ReasoningBeforeTextInOneDelta(t *testing.T) {
 	for name, ds := range map[string][]string{
 		"reasoning first": {`{"reasoning_content":"think"}`, `{"reasoning_content":"ing","content":"sa"}`, `{"content":"y"}`},
 		"text first":      {`{"reasoning_content":"think"}`, `{"content":"sa","reasoning_content":"ing"}`, `{"content":"y"}`},
@@ -368,7 +368,7 @@ func TestQuirkC39_ReasoningOfADeltaComesBeforeItsText(t *testing.T) {
 	}
 }
 
-func TestQuirkC15_CommentsMeanNothing(t *testing.T) {
+func TestQuirkC15_CommentsAreIgnored(t *testing.T) {
 	body := ": OPENROUTER PROCESSING\n\n" + sse(deltas(`{"content":"a"}`)...) + ":ping\n" + sse(finish(`"stop"`), "[DONE]")
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
 	if d.feed != nil || d.resp.Text() != "a" {
@@ -377,7 +377,7 @@ func TestQuirkC15_CommentsMeanNothing(t *testing.T) {
 	faithful(t, d.events)
 }
 
-func TestQuirkB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
+func TestQuirkB10_GeneratedIDsAreStable(t *testing.T) {
 	for _, id := range []string{``, `"id":"",`, `"id":null,`, `"id":7,`} {
 		body := stream(`"tool_calls"`, `{"tool_calls":[{"index":0,`+id+`"function":{"name":"f","arguments":"{}"}},{"index":1,`+id+`"function":{"name":"g","arguments":"{}"}}]}`)
 		a := decodeStream(t, dialect.DecodeOptions{Seed: "run1"}, body)
@@ -397,17 +397,17 @@ func TestQuirkB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
 	}
 }
 
-func TestQuirkB10_AnIDThatComesLateIsTheProviders(t *testing.T) {
+func TestQuirkB10_LateIDIsUsed(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"function":{"name":"f","arguments":"{"}}`, `{"index":0,"id":"real","function":{"arguments":"}"}}`,
 	)...)))
 	sameCalls(t, got, call("real", "f", "{}"))
 	if got[0].Synthetic {
-		t.Error("marked as ours")
+		t.Error("the id is marked as synthetic")
 	}
 }
 
-func TestQuirkB11_AnExactRepetitionUnderTheSameIDRunsOnce(t *testing.T) {
+func TestQuirkB11_ExactRepeatRunsOnce(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
 		`{"index":1,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":1,"function":{"arguments":":1}"}}`,
@@ -423,7 +423,7 @@ func TestQuirkB11_AnExactRepetitionUnderTheSameIDRunsOnce(t *testing.T) {
 	}
 }
 
-func TestQuirkB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) {
+func TestQuirkB24_CallWithoutName(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"","arguments":"{\"x\":1}"}}`, `{"index":1,"function":{"name":"","arguments":""}}`,
 	)...)))
@@ -433,7 +433,7 @@ func TestQuirkB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) 
 	problem(t, got[0], codes.ProblemNoName)
 }
 
-func TestQuirkB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) {
+func TestQuirkB9_InvalidArgumentsAreAProblem(t *testing.T) {
 	for args, code := range map[string]string{
 		`{\"a\":`:              codes.ProblemInvalidJSON,
 		`{\"a\":1}{\"a\":2}`:   codes.ProblemInvalidJSON, // quirk B6
@@ -449,7 +449,7 @@ func TestQuirkB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) 
 			}
 			problem(t, calls(r)[0], code)
 			if calls(r)[0].Problem.Message == "" {
-				t.Error("nothing to show the model")
+				t.Error("the problem has no message for the model")
 			}
 		}
 	}
@@ -462,7 +462,7 @@ func TestCustom_StreamedInputIsText(t *testing.T) {
 	sameCalls(t, got, dragoman.ToolCall{ID: "c", Name: "run_sql", Payload: codes.PayloadText, Arguments: "SELECT 1"})
 }
 
-func TestLegacy_AStreamedFunctionCallIsACall(t *testing.T) {
+func TestLegacy_StreamedFunctionCallIsACall(t *testing.T) {
 	resp := streamed(t, stream(`"function_call"`, `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":""}}`, `{"function_call":{"arguments":"{\"a\""}}`, `{"function_call":{"arguments":":1}"}}`))
 	got := calls(resp)
 	if len(got) != 1 || got[0].Name != "f" || got[0].Arguments != `{"a":1}` || !got[0].Synthetic || resp.Stop.Reason != dragoman.StopToolCalls {
@@ -470,7 +470,7 @@ func TestLegacy_AStreamedFunctionCallIsACall(t *testing.T) {
 	}
 }
 
-func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
+func TestFreeform_WrappedInputIsHeldUntilComplete(t *testing.T) {
 	tools := []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "apply patch"}}
 	enc, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Tools: tools, Messages: []dragoman.Message{dragoman.UserText("x")}},
 		dialect.EncodeOptions{Target: caps(targets.Capabilities{NoCustomTools: true})})
@@ -493,21 +493,21 @@ func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
 				t.Errorf("started as %+v", c)
 			}
 		case *dragoman.PartDelta:
-			t.Errorf("a fragment of JSON was shown as input: %q", ev.Text)
+			t.Errorf("a fragment of JSON was emitted as input: %q", ev.Text)
 		}
 	}
-	// A client of the same dialect gets a custom call.
+	// Clients of the same dialect get a custom call.
 	out, _ := encodeStream(t, dialect.EncodeOptions{}, d.events)
 	has(t, out, `"custom":{"name":"`)
 	has(t, out, `*** x\n`)
 }
 
-func TestQuirkC10_AWholeCallSentAgainIsReportedOnce(t *testing.T) {
+func TestQuirkC10_RepeatedCallIsReportedOnce(t *testing.T) {
 	const whole = `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`
 	got := decodeStream(t, dialect.DecodeOptions{}, stream(`"tool_calls"`, toolDeltas(whole, whole, whole)...))
 	n := 0
 	for _, l := range got.rep.Losses {
-		if l.Kind == dragoman.Dropped && strings.Contains(l.Detail, "repeated exactly") {
+		if l.Kind == dragoman.Dropped && strings.Contains(l.Detail, "exact repeat") {
 			n++
 		}
 	}

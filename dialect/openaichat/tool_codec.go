@@ -15,7 +15,7 @@ import (
 // toolCodec reads and writes the tool objects of Chat Completions.
 type toolCodec struct{}
 
-// The fields that say what a call runs.
+// The fields that determine what a call runs.
 var (
 	callFields     = []string{"id", "type", "function", "custom"}
 	functionFields = []string{"name", "arguments"}
@@ -39,7 +39,7 @@ var (
 	_ toolwire.Shaper     = toolCodec{}
 )
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs are the codecs of a registry that the dialect composes itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
 // ToolCodec returns the codec of the dialect's tool objects, for a registry.
@@ -47,7 +47,7 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
-// The formats of definitions and calls by their type.
+// The formats of definitions and calls, by type.
 var (
 	toolTypes = map[string]dragoman.Format{"function": toolformat.ChatFunction, "": toolformat.ChatFunction, "custom": toolformat.ChatCustom}
 	callTypes = map[string]dragoman.Format{"function": toolformat.ChatFunctionCall, "": toolformat.ChatFunctionCall, "custom": toolformat.ChatCustomCall}
@@ -65,7 +65,7 @@ func (toolCodec) RecognizeCall(o *toolwire.Outline) dragoman.Format {
 	switch {
 	case o.Type == "custom" && o.Kinds["custom"] == '{':
 		return toolformat.ChatCustomCall
-	case o.Kinds["function"] != '{', o.Type == "" && o.FunctionArguments == '{': // Ollama's calls have an object
+	case o.Kinds["function"] != '{', o.Type == "" && o.FunctionArguments == '{': // calls of Ollama have an object
 		return ""
 	case o.Type == "" || o.Type == "function":
 		return toolformat.ChatFunctionCall
@@ -236,8 +236,8 @@ func writeCustom(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, name
 	extra.End(w, s.Extra, d, at, rep)
 }
 
-// readCall reports whether the call has an empty payload in addition to the filled
-// one; the empty one is not sent to other servers.
+// readCall decodes a call. It reports whether the call has an empty payload in addition to the
+// filled one; the empty one is not sent to other servers.
 func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 	cr := &toolwire.CallReader{Reader: rd, Call: c, Dialect: dialectname.OpenAIChat}
 	var seen uint
@@ -270,7 +270,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 		}
 	}
 	if payloads > 1 {
-		cr.Ambiguous("function") // a function and a custom tool in one
+		cr.Ambiguous("function") // both a function and a custom tool
 	}
 	return payloads == 1 && objects > 1
 }
@@ -311,14 +311,13 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 	return spill
 }
 
-// writeContent writes the content of a tool message: a string where one
-// says it all (quirk D34), else text parts. It returns the media, of which only
-// a note stays.
+// writeContent writes the content of a tool message: a string if that is sufficient (quirk D34),
+// otherwise text parts. It returns the media, which is replaced with a note.
 func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	texts, _ := toolwire.TextParts(res)
 	toolwire.ReportErrorFlag(res, at, rep)
 	parts := make([]dragoman.Part, 0, len(res.Content)+1)
-	from := make([]int, 0, len(res.Content)+1) // what parts were made of; -1: of the result
+	from := make([]int, 0, len(res.Content)+1) // index in res.Content of each part; -1 for the result
 	place := func(i int) extra.Path {
 		if i < 0 {
 			return at
@@ -345,12 +344,12 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 				parts, from = append(parts, p), append(from, i)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool messages cannot contain %s part", extra.A(p.Kind()))
 		}
 	}
-	if len(texts) > 0 { // an error with nothing to say still says that it is one
+	if len(texts) > 0 { // an error without content still has the error prefix
 		add(dragoman.Text{}, -1)
 	}
 	if len(spill) > 0 {
@@ -361,11 +360,11 @@ func writeContent(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult,
 		if last != nil && last.Cache == nil && v.Caps().CacheBreakpoints {
 			last.Cache = res.Cache
 		} else {
-			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches automatically")
 		}
 	}
 	if len(parts) == 0 {
-		w.String("") // the member is required (quirk D11)
+		w.String("") // the field is required (quirk D11)
 		return spill
 	}
 	if text, ok := contentString(v, parts, place(from[0]), rep); ok {

@@ -7,15 +7,15 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readUsage reads usage in the spellings of OpenAI and its kin. Input and
-// output are totals; a server that leaves reasoning out of its completion
-// tokens shows it by a total that only adds up with reasoning.
+// readUsage reads usage in the formats of OpenAI and compatible servers. Input and output are
+// totals. If the total only adds up with reasoning, the server does not include reasoning in its
+// completion tokens.
 func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 	if !wirekit.HasCounts(r, []byte("usage"), rep) {
 		return u
 	}
 	var total dragoman.Count
-	detailed, spelled := false, false
+	detailed, alternative := false, false
 	for key := range r.Object() {
 		switch string(key) {
 		case "prompt_tokens":
@@ -56,12 +56,12 @@ func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 				u.CacheRead = n
 			}
 			extra.Add(&u.Extra, name, "", key, raw)
-			spelled = true
+			alternative = true
 		default:
 			extra.Add(&u.Extra, name, "", key, clone(r.Raw()))
 		}
 	}
-	if detailed && spelled { // both spellings go back
+	if detailed && alternative { // both fields are written back
 		extra.Add(&u.Extra, name, "/prompt_tokens_details", []byte("cached_tokens"), number(u.CacheRead.N))
 	}
 	if total.Known && u.Input.Known && u.Output.Known && u.Reasoning.N > 0 && total.N == wirekit.Sum(u.Input.N, u.Output.N, u.Reasoning.N) {
@@ -94,15 +94,15 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {
 		w.IntField("total_tokens", wirekit.Sum(u.Input.N, u.Output.N))
 	}
-	spelled := false
+	alternative := false
 	for _, k := range []string{"/prompt_cache_hit_tokens", "/cached_tokens", "/num_cached_tokens"} {
 		_, own := extra.Get(u.Extra, name, k)
-		spelled = spelled || own
+		alternative = alternative || own
 	}
-	if u.CacheRead.Known && !spelled || u.CacheWrite.Known || extra.Has(u.Extra, name, "/prompt_tokens_details") {
+	if u.CacheRead.Known && !alternative || u.CacheWrite.Known || extra.Has(u.Extra, name, "/prompt_tokens_details") {
 		w.Key("prompt_tokens_details")
 		w.BeginObject()
-		if u.CacheRead.Known && !spelled {
+		if u.CacheRead.Known && !alternative {
 			w.IntField("cached_tokens", u.CacheRead.N)
 		}
 		if u.CacheWrite.Known {

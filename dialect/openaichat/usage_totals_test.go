@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-func TestATotalThatNobodyToldIsNotWrittenInSilence(t *testing.T) {
+func TestUnknownTotalIsReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		usage dragoman.Usage
 		line  bool

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// Wire describes the API: paths, headers, framing, and the places of its messages.
+// Wire describes the API: paths, headers, framing, and the location of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt describes where a request holds its messages.
 var messagesAt = wirekit.Conversation{Field: "messages"}
 
 var described = wire.Wire{
@@ -40,7 +40,8 @@ var described = wire.Wire{
 		Framing:    framing.SSE,
 		Heartbeat:  []byte(": ping\n\n"),
 		HasContent: hasContent,
-		// A choice ends by its reason, the response by a mark: other choices may follow.
+		// A choice ends with its finish reason, the response with a marker: other choices may
+		// follow.
 		End:            wire.End{Field: wire.NewField("finish_reason"), Path: []any{"choices", 0}, Mark: "[DONE]"},
 		Usage:          wire.NewField("usage"),
 		UsageOnRequest: true,
@@ -60,7 +61,7 @@ var described = wire.Wire{
 	},
 }
 
-// model is a model as OpenAI lists it.
+// model is an entry of the OpenAI model list.
 type model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -86,16 +87,16 @@ func listModels(all []wire.Model) any {
 }
 
 var messageSigns = []wire.Sign{
-	{Rank: 60, Because: "its messages hold parts of Chat Completions'", Holds: func(m wire.Object) bool { return wire.Any(wire.Blocks(m), isPart) }},
+	{Rank: 60, Because: "its messages have Chat Completions parts", Holds: func(m wire.Object) bool { return wire.Any(wire.Blocks(m), isPart) }},
 	wire.TypedParts,
 	wire.TextContent,
-	{Rank: 100, Because: "its calls have texts for arguments", Holds: func(m wire.Object) bool {
+	{Rank: 100, Because: "its calls have strings as arguments", Holds: func(m wire.Object) bool {
 		return wire.Any(wire.Calls(m), func(c wire.Object) bool { return wire.ArgumentsStart(c, '"') || c.In("custom").Has("name") })
 	}},
 	{Rank: 120, Because: `its messages have a "tool_call_id"`, Holds: func(m wire.Object) bool {
 		return wire.Any(m.List("messages"), func(m wire.Object) bool { return m.Has("tool_call_id") && !m.Has("tool_name") })
 	}},
-	{Rank: 130, Because: "its messages are those of Chat Completions", Holds: func(m wire.Object) bool {
+	{Rank: 130, Because: "its messages have Chat Completions roles or fields", Holds: func(m wire.Object) bool {
 		return wire.Any(m.List("messages"), func(m wire.Object) bool {
 			return m.Is("role", string(dragoman.RoleDeveloper)) || m.Is("role", "function") || m.Has("function_call", "refusal", "reasoning_content", "reasoning_details")
 		})
@@ -117,11 +118,11 @@ var signs = wire.Signs{
 		}}}, messageSigns...),
 		{
 			wire.HasThinking,
-			{Rank: 60, Because: `its "tool_choice" is one of Chat Completions'`, Holds: func(m wire.Object) bool {
+			{Rank: 60, Because: `its "tool_choice" has a Chat Completions form`, Holds: func(m wire.Object) bool {
 				choice := m.In("tool_choice")
 				return m.IsText("tool_choice") || choice.Is("type", "function") || choice.Is("type", "allowed_tools")
 			}},
-			{Rank: 80, Because: "it has settings of Chat Completions", Holds: func(m wire.Object) bool {
+			{Rank: 80, Because: "it has Chat Completions settings", Holds: func(m wire.Object) bool {
 				return m.Has("max_completion_tokens", "response_format", "stream_options", "reasoning_effort", "functions", "function_call", "parallel_tool_calls",
 					"logprobs", "top_logprobs", "logit_bias", "n", "stop", "seed", "frequency_penalty", "presence_penalty", "modalities", "prediction", "web_search_options", "verbosity")
 			}},

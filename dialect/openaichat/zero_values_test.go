@@ -10,17 +10,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/codes"
 )
 
-// Snowflake Cortex writes every field of its structs: an empty function_call, an
-// empty refusal, and an empty custom beside the function of a call.
+// Snowflake Cortex sends every field of its structs: an empty function_call, an empty refusal,
+// and an empty custom in addition to the function of a call.
 const cortexMessage = `{"role":"assistant","content":"Hi","refusal":"","function_call":{"name":"","arguments":""}}`
 
 const cortexCall = `{"role":"assistant","content":"","refusal":"","function_call":{"name":"","arguments":""},"tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"},"custom":{"name":"","input":""}}]}`
 
-func wholeAnswer(message, finish string) []byte {
+func wholeResponse(message, finish string) []byte {
 	return []byte(`{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + message + `,"finish_reason":"` + finish + `"}]}`)
 }
 
-func streamedAnswer(t *testing.T, finish string, deltas ...string) *dragoman.Response {
+func streamedResponse(t *testing.T, finish string, deltas ...string) *dragoman.Response {
 	t.Helper()
 	var b strings.Builder
 	for _, delta := range deltas {
@@ -43,10 +43,10 @@ func decodeWhole(t *testing.T, body []byte) *dragoman.Response {
 	return resp
 }
 
-func TestZeroValuesOfATextAreAbsent(t *testing.T) {
+func TestZeroValuesInTextAreIgnored(t *testing.T) {
 	for about, resp := range map[string]*dragoman.Response{
-		"whole": decodeWhole(t, wholeAnswer(cortexMessage, "stop")),
-		"streamed": streamedAnswer(t, "stop",
+		"whole": decodeWhole(t, wholeResponse(cortexMessage, "stop")),
+		"streamed": streamedResponse(t, "stop",
 			`{"role":"assistant","content":"H","refusal":"","function_call":{"name":"","arguments":""}}`,
 			`{"role":"assistant","content":"i","refusal":"","function_call":{"name":"","arguments":""}}`),
 	} {
@@ -56,7 +56,7 @@ func TestZeroValuesOfATextAreAbsent(t *testing.T) {
 	}
 }
 
-func TestZeroValuesOfACallAreAbsent(t *testing.T) {
+func TestZeroValuesInCallsAreIgnored(t *testing.T) {
 	custom := strings.NewReplacer(`"custom":{"name":"","input":""}`, `"custom":{"name":"sh","input":"ls"}`,
 		`"function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}`, `"function":{"name":"","arguments":""}`, `"type":"function"`, `"type":"custom"`).Replace(cortexCall)
 	customFirst := strings.Replace(cortexCall, `"function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"},"custom":{"name":"","input":""}`,
@@ -65,11 +65,11 @@ func TestZeroValuesOfACallAreAbsent(t *testing.T) {
 		resp *dragoman.Response
 		want dragoman.ToolCall
 	}{
-		"a function":               {decodeWhole(t, wholeAnswer(cortexCall, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
-		"a function behind custom": {decodeWhole(t, wholeAnswer(customFirst, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
-		"a custom tool":            {decodeWhole(t, wholeAnswer(custom, "tool_calls")), dragoman.ToolCall{Name: "sh", Arguments: "ls", Payload: codes.PayloadText}},
-		"a streamed function": {
-			streamedAnswer(t, "tool_calls",
+		"function":              {decodeWhole(t, wholeResponse(cortexCall, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
+		"function after custom": {decodeWhole(t, wholeResponse(customFirst, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
+		"custom tool":           {decodeWhole(t, wholeResponse(custom, "tool_calls")), dragoman.ToolCall{Name: "sh", Arguments: "ls", Payload: codes.PayloadText}},
+		"streamed function": {
+			streamedResponse(t, "tool_calls",
 				`{"role":"assistant","content":"","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":""},"custom":{"name":"","input":""}}]}`,
 				`{"content":"","tool_calls":[{"index":0,"id":"","type":"function","function":{"name":"","arguments":"{\"city\":\"Oslo\"}"},"custom":{"name":"","input":""}}]}`),
 			dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`},
@@ -87,9 +87,8 @@ func TestZeroValuesOfACallAreAbsent(t *testing.T) {
 	}
 }
 
-// A client that stores the message sends the zero values back. No server but
-// Cortex takes them.
-func TestZeroValuesInAHistoryAreNotSent(t *testing.T) {
+// A client that stores the message sends the zero values back. Only Cortex accepts them.
+func TestZeroValuesInHistoryAreNotSent(t *testing.T) {
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"hi"},` + cortexCall + `,{"role":"tool","tool_call_id":"call_1","content":"4 C"},` + cortexMessage + `,{"role":"user","content":"more"}]}`)
 	req, _, err := openaichat.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
 	if err != nil {
@@ -106,7 +105,7 @@ func TestZeroValuesInAHistoryAreNotSent(t *testing.T) {
 	}
 }
 
-func TestToolChoiceWithoutTypeNamesATool(t *testing.T) {
+func TestToolChoiceWithoutType(t *testing.T) {
 	for choice, want := range map[string]dragoman.ToolRef{
 		`{"function":{"name":"get_weather"}}`: {Name: "get_weather"}, // Hugging Face
 		`{"custom":{"name":"sh"}}`:            {Name: "sh", Kind: codes.ToolFreeform},

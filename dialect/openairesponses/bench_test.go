@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// callStream is a stream of one call whose arguments come in n fragments.
+// callStream returns a stream of one call whose arguments arrive in n fragments.
 func callStream(n int) []byte {
 	var b strings.Builder
 	b.Write(events(created, added(0, callJSON("fc_1", "call_1", "", "in_progress"))))

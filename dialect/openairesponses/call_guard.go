@@ -225,14 +225,14 @@ func (g *callGuard) response(body []byte) (out []byte, invalid bool) {
 	if r.End() != nil || !invalid {
 		return nil, false
 	}
-	var set []member
+	var set []fieldEdit
 	if output != nil {
-		set = append(set, member{"output", output, false})
+		set = append(set, fieldEdit{"output", output, false})
 	}
 	if status == "completed" {
-		set = append(set, member{"status", []byte(`"incomplete"`), true}, member{"incomplete_details", []byte(`{"reason":"content_filter"}`), true}, member{"completed_at", []byte("null"), false})
+		set = append(set, fieldEdit{"status", []byte(`"incomplete"`), true}, fieldEdit{"incomplete_details", []byte(`{"reason":"content_filter"}`), true}, fieldEdit{"completed_at", []byte("null"), false})
 	}
-	return withMembers(body, set...), true
+	return withFields(body, set...), true
 }
 
 // item returns an item as incomplete if it is a function call with invalid arguments.
@@ -268,18 +268,18 @@ func (g *callGuard) item(raw []byte, index int64) (out []byte, invalid bool) {
 	if r.End() != nil || typ != "function_call" || name == "" || status == "incomplete" || !wirekit.InvalidArguments(arguments) {
 		return nil, false
 	}
-	return withMembers(raw, member{"status", []byte(`"incomplete"`), true}), true
+	return withFields(raw, fieldEdit{"status", []byte(`"incomplete"`), true}), true
 }
 
-// member is a field to set. If added is false, it is set only if the object has it.
-type member struct {
+// fieldEdit is a field to set. If added is false, it is set only if the object has it.
+type fieldEdit struct {
 	name  string
 	value []byte
 	added bool
 }
 
-// withMembers returns an object with fields set; other fields do not change.
-func withMembers(object []byte, set ...member) []byte {
+// withFields returns an object with fields set; other fields do not change.
+func withFields(object []byte, set ...fieldEdit) []byte {
 	found := map[string]bool{}
 	var w jsonwire.Writer
 	w.BeginObject()

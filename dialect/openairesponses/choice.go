@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// choice reads a tool choice in any of its forms: a word, a tool by its type
-// and name, a list of allowed tools. One that is not modelled is opaque.
+// choice decodes a tool choice in any of its forms: a mode, a tool by type and name, or a list of
+// allowed tools. An unknown form is opaque.
 func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() == '"' {
@@ -68,9 +68,8 @@ func opaqueChoice(raw []byte) *dragoman.ToolChoice {
 	return &dragoman.ToolChoice{Mode: codes.ChoiceOpaque, Native: nativeChoice(raw)}
 }
 
-// toolRef reads one entry of a list of allowed tools. One that names a tool is a
-// reference to it, whatever stands beside the name; one to something that the
-// API runs itself, or that names nothing, is kept as it is.
+// toolRef decodes one entry of a list of allowed tools. An entry with a name is a reference to a
+// tool. An entry without a name, or for a tool that the API runs itself, is kept unchanged.
 func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	r := jsonwire.NewReader(raw)
 	ref, typ := dragoman.ToolRef{}, ""
@@ -96,18 +95,18 @@ func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	return ref
 }
 
-// choice writes the tool choice, only beside tools (quirk E3).
+// choice writes the tool choice, only together with tools (quirk E3).
 func (e *requestEncoder) choice() error {
 	c := e.req.ToolChoice
 	if c != nil && !knownMode(c) {
-		return fmt.Errorf("openairesponses: unknown mode %q of a tool choice: %w", c.Mode, dragoman.ErrInvalid)
+		return fmt.Errorf("openairesponses: at /tool_choice: unknown mode %q: %w", c.Mode, dragoman.ErrInvalid)
 	}
-	if !e.toolsElsewhere() {
+	if !e.hasExternalTools() {
 		if err := wirekit.AllowsNone("openairesponses", e.req, e.sends); err != nil {
 			return err
 		}
 	}
-	if e.written == 0 && !e.toolsElsewhere() {
+	if e.written == 0 && !e.hasExternalTools() {
 		if err := wirekit.ForcesNone("openairesponses", e.req); err != nil {
 			return err
 		}
@@ -124,13 +123,13 @@ func (e *requestEncoder) choice() error {
 	return e.writeChoice(c)
 }
 
-// parallel writes the parallel flag, only beside tools (quirk E3).
+// parallel writes the parallel flag, only together with tools (quirk E3).
 func (e *requestEncoder) parallel() {
 	p := e.req.ParallelToolCalls
 	switch {
 	case p == nil:
-	case e.written == 0 && !e.toolsElsewhere():
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+	case e.written == 0 && !e.hasExternalTools():
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain, so the flag is not sent")
 	case e.target.Caps.NoParallelFlag:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
 	default:
@@ -138,17 +137,17 @@ func (e *requestEncoder) parallel() {
 	}
 }
 
-// knownMode reports whether a choice can be written by its mode; one in this
-// dialect's own words needs none.
+// knownMode reports whether a choice has a mode that can be written. A native choice of this
+// dialect needs no mode.
 func knownMode(c *dragoman.ToolChoice) bool {
-	return wirekit.KnownChoice(c.Mode) || ownWords(c.Native)
+	return wirekit.KnownChoice(c.Mode) || isNative(c.Native)
 }
 
-func ownWords(n *dragoman.Native) bool { return n != nil && n.Format == dragoman.Format(name) }
+func isNative(n *dragoman.Native) bool { return n != nil && n.Format == dragoman.Format(name) }
 
-// toolsElsewhere reports whether tools come from outside the list: from an item
-// of the input, or from a stored prompt.
-func (e *requestEncoder) toolsElsewhere() bool {
+// hasExternalTools reports whether tools come from outside the list: from an input item, or from
+// a stored prompt.
+func (e *requestEncoder) hasExternalTools() bool {
 	if _, ok := extra.Get(e.req.Extra, name, "/prompt"); ok {
 		return true
 	}
@@ -165,20 +164,20 @@ func (e *requestEncoder) toolsElsewhere() bool {
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	w := &e.w
 	if wirekit.RefusesForced(e.req, e.target.Caps) {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target does not accept a forced choice; %s is written as auto", c.Mode)
 		e.w.Key("tool_choice")
 		w.String("auto")
 		return nil
 	}
 	switch {
-	case ownWords(c.Native):
+	case isNative(c.Native):
 		e.w.Key("tool_choice")
 		w.Raw(c.Native.JSON)
 	case c.Mode == codes.ChoiceOpaque:
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "this tool choice is only valid for its own provider")
 	case c.Mode == dragoman.ChoiceTool:
 		if len(c.Tools) != 1 {
-			return fmt.Errorf("openairesponses: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+			return fmt.Errorf("openairesponses: at /tool_choice: a forced choice names %d tools, want exactly one: %w", len(c.Tools), dragoman.ErrUnsupported)
 		}
 		return e.forceTool(c)
 	case c.Tools != nil && c.Mode != dragoman.ChoiceNone && !e.target.Caps.NoAllowedTools:
@@ -195,15 +194,15 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	w, ref := &e.w, c.Tools[0]
 	spec := e.declared(ref)
 	switch {
-	case ownWords(ref.Native):
+	case isNative(ref.Native):
 		e.w.Key("tool_choice")
 		w.Raw(ref.Native.JSON)
 		return nil
 	case sendsHosted(spec):
 	case e.native && (spec == nil || spec.Kind != codes.ToolHosted):
-		// The server knows tools that we do not: loaded ones, stored ones.
+		// The server knows tools that we do not know, such as loaded and stored ones.
 	case spec == nil || spec.Kind == codes.ToolHosted:
-		// Never a silent "auto" (quirk E5).
+		// Never lower it to "auto" silently (quirk E5).
 		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
 	case !e.sends(ref):
 		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
@@ -238,10 +237,10 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 			sent++
 		}
 		switch {
-		case ownWords(ref.Native):
+		case isNative(ref.Native):
 			w.Raw(ref.Native.JSON)
 		case ref.Native != nil:
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "a reference to another provider's own tool")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "this reference is only valid for its own provider")
 			continue
 		case !e.native && spec != nil && e.unaddressable(spec):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is namespaced or deferred and cannot be listed as allowed", spec.QualifiedName())
@@ -249,7 +248,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 		case !sendsHosted(spec) && (spec != nil && spec.Kind == codes.ToolHosted || spec == nil && ref.Kind == codes.ToolHosted && !e.native):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
 			continue
-		case !e.sends(ref) && !e.toolsElsewhere():
+		case !e.sends(ref) && !e.hasExternalTools():
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
 			continue
 		default:
@@ -265,7 +264,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	w.EndObject()
 	switch {
 	case n > 0 || len(c.Tools) == 0:
-	case sent == 0 && !e.toolsElsewhere(): // allowing nothing is not allowing everything
+	case sent == 0 && !e.hasExternalTools(): // an empty list of allowed tools must not allow all tools
 		w.Buf = w.Buf[:start]
 		w.StringField("tool_choice", "none")
 	default:
@@ -275,13 +274,13 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	}
 }
 
-// sends reports whether a tool that a choice names is sent, as far as we know it:
-// the server of a native request knows tools that we do not, loaded and stored ones.
+// sends reports whether a chosen tool is sent. For a native request, unknown tools count as sent,
+// because the server knows loaded and stored tools that we do not.
 func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
 	spec := e.declared(ref)
 	switch {
 	case ref.Native != nil:
-		return ownWords(ref.Native)
+		return isNative(ref.Native)
 	case spec == nil:
 		return e.native
 	case spec.Kind == codes.ToolHosted:
@@ -291,7 +290,7 @@ func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
 	}
 }
 
-// toolRef writes the members that name a tool.
+// toolRef writes the fields that identify a tool.
 func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) {
 	if ref.Kind == codes.ToolHosted || sendsHosted(spec) {
 		h := hostedTool{typ: ref.Name}
@@ -311,9 +310,9 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) 
 	e.w.StringField("name", e.reg.WireName(ref.Namespace, ref.Name))
 }
 
-// declared returns the tool that a reference is to; the first of several.
+// declared returns the definition of a referenced tool; the first one if there are several.
 func (e *requestEncoder) declared(ref dragoman.ToolRef) *dragoman.ToolSpec {
-	if e.tools == nil { // found by a map, as both lists may be long
+	if e.tools == nil { // a map, because both lists may be long
 		e.tools = make(map[toolKey]*dragoman.ToolSpec, len(e.req.Tools))
 		for i := range e.req.Tools {
 			t := &e.req.Tools[i]
@@ -327,8 +326,8 @@ func (e *requestEncoder) declared(ref dragoman.ToolRef) *dragoman.ToolSpec {
 	return e.tools[keyOf(ref)]
 }
 
-// unaddressable reports whether a choice cannot name a tool: it knows names of
-// top-level tools that are loaded, and no others.
+// unaddressable reports whether a choice cannot name a tool: it can only name top-level tools
+// that are loaded.
 func (e *requestEncoder) unaddressable(s *dragoman.ToolSpec) bool {
 	return s.Namespace != "" && !e.target.Caps.NoNamespaces || s.Deferred && !e.target.Caps.NoDeferred
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hostedTool is how a choice names a tool that the API runs itself: by its
-// type, and one of several MCP servers by its label.
+// hostedTool identifies a tool that the API runs itself: by its type, and for MCP servers also by
+// label.
 type hostedTool struct{ typ, label string }
 
 func readHosted(t *dragoman.ToolSpec) (h hostedTool) {
@@ -37,8 +37,8 @@ func readHosted(t *dragoman.ToolSpec) (h hostedTool) {
 	return h
 }
 
-// sendsHosted reports whether a tool is one that this API runs itself, under a
-// type that a choice can name.
+// sendsHosted reports whether this API runs a tool itself, and the tool has a type that a choice
+// can name.
 func sendsHosted(t *dragoman.ToolSpec) bool {
 	if t == nil || t.Kind != codes.ToolHosted || t.Source == nil {
 		return false
@@ -47,7 +47,7 @@ func sendsHosted(t *dragoman.ToolSpec) bool {
 	return strings.HasPrefix(string(f), string(name)+".") && f != toolformat.ResponsesNamespace && readHosted(t).typ != ""
 }
 
-// toolKey is what a reference says of its tool.
+// toolKey identifies the tool of a reference.
 type toolKey struct {
 	hosted          bool
 	namespace, name string
@@ -60,8 +60,8 @@ func keyOf(ref dragoman.ToolRef) toolKey {
 	return toolKey{namespace: ref.Namespace, name: ref.Name}
 }
 
-// keysOf is what references to a tool may say. One to a hosted tool may say
-// its name, its type or the label of its server.
+// keysOf returns the keys of a tool. A hosted tool can be referenced by its name, its type or the
+// label of its server.
 func keysOf(t *dragoman.ToolSpec) []toolKey {
 	keys := []toolKey{{namespace: t.Namespace, name: t.Name}}
 	if t.Kind == codes.ToolHosted {

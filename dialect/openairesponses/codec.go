@@ -1,15 +1,14 @@
-// Package openairesponses is the wire language of OpenAI Responses: a
-// conversation of items, each with an identity of its own, and a stream of
-// fifty kinds of event.
+// Package openairesponses implements the wire dialect of OpenAI Responses: a conversation of
+// items, each with its own id, and streams with about fifty kinds of events.
 //
 //	codec := openairesponses.Codec{}
 //	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 //	// send enc.Body, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// Every item of an input or an output is one [dragoman.Message]. Items that are
-// not modelled (hosted calls, tool search, compaction, whatever comes next)
-// are one opaque part each, and go back to this dialect unchanged.
+// Every item of an input or an output is one [dragoman.Message]. An unknown item (a hosted call,
+// tool search, compaction, or a future kind) is one opaque part, and is sent back to this dialect
+// unchanged.
 package openairesponses
 
 import (
@@ -53,7 +52,7 @@ func (Codec) Limits() targets.Limits {
 		AsyncCalls:        true,
 		ReasoningLeads:    true,
 		StoredBy:          []string{"previous_response_id", "conversation", "item_reference"},
-		// Both come back only where the server stores the items under them.
+		// Both are sent back only if the server stores the items.
 		StrippedOnReplay: []string{"id", "status"},
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",

@@ -7,9 +7,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// hasContent reports whether the data of a stream's event carries something of the answer.
-// Events that only begin a response, a message or reasoning, keepalives and empty deltas do
-// not. What cannot be read counts as content.
+// hasContent reports whether the data of a stream event carries part of the response. Events that
+// only start a response, a message or reasoning, keepalives and empty deltas do not. Data that
+// cannot be parsed counts as content.
 func hasContent(data []byte) bool {
 	r := jsonwire.Borrow(data)
 	defer r.Return()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// textStream is the stream of a message whose parts have the given content indexes.
-// The final item has final, or else the same texts in order.
+// textStream returns the stream of a message whose parts have the given content indexes. The
+// content of the final item is final, or the same texts in order if final is empty.
 func textStream(final string, parts ...struct {
 	index int
 	text  string
@@ -18,8 +18,8 @@ func textStream(final string, parts ...struct {
 	for _, p := range parts {
 		at := fmt.Sprintf(`"output_index":0,"item_id":"msg_1","content_index":%d`, p.index)
 		out = append(out, fmt.Sprintf(`{"type":"response.content_part.added",%s,"part":{"type":"output_text","text":"","annotations":[]}}`, at))
-		for _, piece := range strings.SplitAfter(p.text, " ") {
-			out = append(out, fmt.Sprintf(`{"type":"response.output_text.delta",%s,"delta":%q}`, at, piece))
+		for _, fragment := range strings.SplitAfter(p.text, " ") {
+			out = append(out, fmt.Sprintf(`{"type":"response.output_text.delta",%s,"delta":%q}`, at, fragment))
 		}
 		out = append(out, fmt.Sprintf(`{"type":"response.output_text.done",%s,"text":%q}`, at, p.text))
 		content = append(content, fmt.Sprintf(`{"type":"output_text","text":%q,"annotations":[]}`, p.text))
@@ -32,7 +32,7 @@ func textStream(final string, parts ...struct {
 }
 
 // Some servers number the parts of a message from 1, or leave gaps.
-func TestContentIndexesThatDoNotBeginAtZeroAreNotDoubled(t *testing.T) {
+func TestContentIndexesMayStartAtOneOrHaveGaps(t *testing.T) {
 	type part = struct {
 		index int
 		text  string
@@ -45,8 +45,8 @@ func TestContentIndexesThatDoNotBeginAtZeroAreNotDoubled(t *testing.T) {
 		"from 0":     {"", []part{{0, "Hello there"}}, "Hello there"},
 		"from 1":     {"", []part{{1, "Hello there"}}, "Hello there"},
 		"two from 1": {"", []part{{1, "Hello "}, {2, "there"}}, "Hello there"},
-		"a gap":      {"", []part{{0, "Hello "}, {5, "there"}}, "Hello there"},
-		"from 1, with one that was not streamed": {
+		"gap":        {"", []part{{0, "Hello "}, {5, "there"}}, "Hello there"},
+		"from 1, one part not streamed": {
 			`{"type":"output_text","text":"Hello ","annotations":[]},{"type":"output_text","text":"there","annotations":[]}`, []part{{1, "Hello "}}, "Hello there",
 		},
 	} {

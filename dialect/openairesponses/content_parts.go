@@ -11,8 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readPart reads one content part of a Responses item. A type it does
-// not know is opaque.
+// readPart reads one content part of a Responses item. A part of an unknown type is opaque.
 func readPart(raw json.RawMessage) dragoman.Part {
 	const d = dialectname.OpenAIResponses
 	typ := toolwire.TypeOf(raw)
@@ -21,7 +20,7 @@ func readPart(raw json.RawMessage) dragoman.Part {
 	switch typ {
 	case "input_text", "output_text", "text":
 		t := toolwire.ReadText(rd, d, toolwire.ReadBreakpoint)
-		if typ == "text" { // not the type this place calls for; keep the spelling
+		if typ == "text" { // not the standard type; keep it
 			extra.Add(&t.Extra, d, "", []byte("type"), []byte(`"text"`))
 		}
 		part = t
@@ -53,7 +52,7 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 			}
 			bare := string(key) == "file_data"
 			toolwire.SplitDataURI(m, rd.String())
-			if bare && m.URL != "" { // base64 without the data: around it
+			if bare && m.URL != "" { // bare base64
 				m.Base64, m.URL = m.URL, ""
 			}
 		case "file_id":
@@ -75,9 +74,8 @@ func readMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	return m
 }
 
-// writePart writes a part as content of a Responses message. Text is
-// "output_text" in an assistant's message and "input_text" in any other. It
-// returns false when nothing was written.
+// writePart writes a part as content of a Responses message. Text is "output_text" in an
+// assistant message and "input_text" in any other. It returns false if nothing was written.
 func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistant bool, at extra.Path, rep *dragoman.Report) bool {
 	const d = dialectname.OpenAIResponses
 	switch p := part.(type) {
@@ -97,7 +95,7 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 		w.StringField("text", t.Text)
 		if assistant {
 			if t.Cache != nil {
-				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: none can follow the assistant's text")
+				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: not possible after assistant text")
 			}
 		} else {
 			toolwire.WriteBreakpoint(v, w, t.Cache, nil, d, at, rep)
@@ -107,11 +105,11 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 		toolwire.WriteRefusal(w, p, d, at, rep)
 	case *dragoman.Media:
 		if assistant {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in an assistant's message has no place in Responses", p.Media)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses does not accept %s in an assistant message", p.Media)
 			return false
 		}
 		if p.Text == "" && !v.Caps().TakesMedia(p.Media) {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", p.Media)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target does not accept %s input; it is replaced with a text note", p.Media)
 			w.BeginObject()
 			w.StringField("type", "input_text")
 			w.StringField("text", toolwire.Placeholder(p))
@@ -121,12 +119,12 @@ func writePart(v toolwire.View, w *jsonwire.Writer, part dragoman.Part, assistan
 		writeMedia(v, w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Responses message", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses messages cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Responses message", extra.A(part.Kind()))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "this Responses message cannot contain %s part", extra.A(part.Kind()))
 		return false
 	}
 	return true
@@ -140,11 +138,11 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	case toolwire.EmptyMedia(m):
 		w.StringField("type", "input_text")
 		w.StringField("text", toolwire.Placeholder(m))
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no content; it is replaced with a text note", m.Media)
 	case m.Text != "":
 		w.StringField("type", "input_text")
 		w.StringField("text", m.Text)
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document is written as text")
 	case m.Media == codes.MediaImage:
 		w.StringField("type", "input_image")
 		if m.FileID != "" {
@@ -166,7 +164,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 		case m.Base64 != "":
 			if m.Name == "" {
 				w.StringField("filename", "file")
-				rep.Add(dragoman.Synthesized, dragoman.Info, at.String(), `file name "file"`)
+				rep.Add(dragoman.Synthesized, dragoman.Info, at.String(), `file name "file" is generated`)
 			}
 			w.StringField("file_data", toolwire.FileData(m))
 		case m.URL != "":
@@ -176,7 +174,7 @@ func writeMedia(v toolwire.View, w *jsonwire.Writer, m *dragoman.Media, at extra
 	default:
 		w.StringField("type", "input_text")
 		w.StringField("text", toolwire.Placeholder(m))
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses takes no %s; a note stands in for it", m.Media)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses does not accept %s input; it is replaced with a text note", m.Media)
 	}
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")

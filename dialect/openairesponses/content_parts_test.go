@@ -31,11 +31,11 @@ func TestPartsRoundTrip(t *testing.T) {
 	)
 }
 
-func TestPartsThatResponsesCannotCarryBecomeNotes(t *testing.T) {
+func TestUnsupportedPartsBecomeNotes(t *testing.T) {
 	parts.Writes(t, []codectest.WrittenPart{
-		{Name: "a text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"input_text","text":"words"}`, Severity: dragoman.Info},
-		{Name: "sound", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/wav", Base64: "AA=="}, Want: `{"type":"input_text","text":"[audio not shown]"}`, Severity: dragoman.Serious},
-		{Name: "a file without a name", Part: &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}, Want: `{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,AA=="}`, Severity: dragoman.Info},
+		{Name: "text document", Part: &dragoman.Media{Media: codes.MediaFile, Text: "words"}, Want: `{"type":"input_text","text":"words"}`, Severity: dragoman.Info},
+		{Name: "audio", Part: &dragoman.Media{Media: codes.MediaAudio, MIME: "audio/wav", Base64: "AA=="}, Want: `{"type":"input_text","text":"[audio not shown]"}`, Severity: dragoman.Serious},
+		{Name: "file without a name", Part: &dragoman.Media{Media: codes.MediaFile, MIME: "application/pdf", Base64: "AA=="}, Want: `{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,AA=="}`, Severity: dragoman.Info},
 	})
 	parts.Drops(t, &dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "search_result", JSON: json.RawMessage(`{"type":"search_result"}`)})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// DecodeError implements [dialect.Codec]. It takes every envelope that servers
-// of this dialect were seen with: an error object, a bare string beside a
-// code, members without an envelope, a lone "detail".
+// DecodeError implements [dialect.Codec]. It accepts every form that servers of this dialect are
+// known to send: an error object, a bare string with a code, fields without an envelope, or only
+// "detail".
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	settleError(e)
@@ -32,12 +32,12 @@ func decodeErrorObject(raw []byte) *dragoman.APIError {
 	return e
 }
 
-// decodeErrorEvent reads an error event in either of its shapes: members beside
-// the type, or nested under "error".
+// decodeErrorEvent decodes an error event in either form: fields next to the type, or nested
+// under "error".
 func decodeErrorEvent(raw []byte) *dragoman.APIError {
 	e := &dragoman.APIError{Native: &dragoman.Native{Format: dragoman.Format(name), JSON: raw}}
 	readErrorEnvelope(jsonwire.NewReader(raw), e)
-	if e.Type == "error" { // the event's own type, not the error's
+	if e.Type == "error" { // the type of the event, not of the error
 		e.Type = ""
 	}
 	settleError(e)
@@ -47,12 +47,11 @@ func decodeErrorEvent(raw []byte) *dragoman.APIError {
 func settleError(e *dragoman.APIError) {
 	e.Class = classOf(e)
 	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
-		e.RetryAfter = waitIn(e.Message)
+		e.RetryAfter = retryDelay(e.Message)
 	}
 }
 
-// readErrorBody reads an object with nothing behind it; anything else is no
-// error of this dialect.
+// readErrorBody reads a single JSON object. Anything else is not an error of this dialect.
 func readErrorBody(r *jsonwire.Reader, e *dragoman.APIError) {
 	if r.Kind() == '{' {
 		readErrorEnvelope(r, e)
@@ -72,12 +71,12 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 		case nested:
 			r.Skip()
 		default:
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	}
 }
 
-// readErrorObject reads the value of an "error" member: an object or a string.
+// readErrorObject reads the value of an "error" field: an object or a string.
 func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	switch r.Kind() {
 	case '"':
@@ -85,14 +84,14 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	case '{':
 		e.Type = ""
 		for key := range r.Object() {
-			readErrorMember(r, string(key), e)
+			readErrorField(r, string(key), e)
 		}
 	default:
 		r.Skip()
 	}
 }
 
-func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
+func readErrorField(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	switch key {
 	case "message":
 		e.Message = wirekit.Text(r, e.Message)
@@ -111,9 +110,9 @@ func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
 	}
 }
 
-// waitIn finds the wait that a rate limit names in its message ("try again in
-// 2.5s"), which is the only place a stream has for it.
-func waitIn(message string) time.Duration {
+// retryDelay finds the wait time in the message of a rate limit ("try again in 2.5s"). In a stream it
+// is available nowhere else.
+func retryDelay(message string) time.Duration {
 	_, rest, ok := strings.Cut(message, "try again in ")
 	if !ok {
 		return 0
@@ -169,7 +168,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	if e.Status != 0 {
 		return wirekit.ClassOfStatus(e.Status)
 	}
-	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 && status < 600 { // a router's code inside a stream
+	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 && status < 600 { // the code of a router in a stream
 		return wirekit.ClassOfStatus(status)
 	}
 	switch {
@@ -180,8 +179,8 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	}
 }
 
-// EncodeError implements [dialect.Codec]. A body of this dialect is written as
-// it came, while it still says the same.
+// EncodeError implements [dialect.Codec]. A native body of this dialect is written unchanged if
+// it still matches the error.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
@@ -190,7 +189,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if raw := nativeBody(e); raw != nil {
 		return status, raw, dragoman.Report{}
 	}
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.Key("error")
@@ -201,9 +200,9 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	return status, w.Buf, rep
 }
 
-// nativeBody is an error as it came from this dialect; nil for one of another,
-// one that was changed, and one that is not the body of an answer but an event, a
-// member of a response or an answer itself, whole or in the member of an event.
+// nativeBody returns the original body of an error from this dialect. It returns nil for an error
+// of another dialect, an error that was changed, and an error that was not a response body but an
+// event, a field of a response, or part of a whole response.
 func nativeBody(e *dragoman.APIError) []byte {
 	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"type", "output", "response"}}
 	raw := own.JSON(e)
@@ -213,7 +212,7 @@ func nativeBody(e *dragoman.APIError) []byte {
 	return raw
 }
 
-// hasEnvelope reports whether an error stands in its member of a body.
+// hasEnvelope reports whether the body has an error object in its error field.
 func hasEnvelope(r *jsonwire.Reader) (has bool) {
 	for key := range r.Object() {
 		has = has || string(key) == "error" && r.Kind() == '{'
@@ -228,13 +227,13 @@ func optional(w *jsonwire.Writer, key, v string) {
 	w.StringFieldOrNull(key, v)
 }
 
-// wordsOf are OpenAI's type and code for an error: its own where it has them and
-// they tell its class, else those of its class. Words of another API never leak
-// (quirk J3). A conversation that is too long gets the OpenAI code, because clients look
-// for it to shorten the conversation; compatible servers often use only the message.
-func wordsOf(e *dragoman.APIError) (typ, code string) {
+// errorTypeAndCode returns the OpenAI type and code of an error: the native ones if they match
+// its class, otherwise those of its class. Types and codes of another API are never written
+// (quirk J3). An error for a conversation that is too long always gets the OpenAI code, because
+// clients check it to shorten the conversation; compatible servers often send only the message.
+func errorTypeAndCode(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
-	if ownError(e) && (!ownWords(e.Native) || classOf(e) == e.Class) {
+	if ownError(e) && (!isNative(e.Native) || classOf(e) == e.Class) {
 		if e.Class != dragoman.ErrorContextLength {
 			code = e.Code
 		}
@@ -247,10 +246,10 @@ func ownError(e *dragoman.APIError) bool {
 	return e.Native != nil && (e.Native.Format == dragoman.Format(name) || e.Native.Format == dragoman.Format(dialectname.OpenAIChat))
 }
 
-// failureCode is the code of a failed response or an error event, which have
-// no type beside it.
+// failureCode returns the code of a failed response or an error event, which have no separate
+// type.
 func failureCode(e *dragoman.APIError) string {
-	typ, code := wordsOf(e)
+	typ, code := errorTypeAndCode(e)
 	if code != "" {
 		return code
 	}
@@ -260,11 +259,11 @@ func failureCode(e *dragoman.APIError) string {
 	return "server_error"
 }
 
-// writeFailure writes the error member of a failed response, which holds less
-// than an error that is an answer.
+// writeFailure writes the error field of a failed response, which has fewer fields than an error
+// body.
 func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError) {
-	if ownWords(err.Native) && json.Valid(err.Native.JSON) {
-		// As it came, while it still says the same.
+	if isNative(err.Native) && json.Valid(err.Native.JSON) {
+		// The native error, if it still matches.
 		same := decodeErrorObject(err.Native.JSON)
 		if same.Message == err.Message && same.Code == err.Code && bytes.TrimSpace(err.Native.JSON)[0] == '{' {
 			w.Raw(err.Native.JSON)
@@ -272,20 +271,20 @@ func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError)
 		}
 	}
 	w.BeginObject()
-	said := wirekit.ErrorSaid{Code: failureCode(err)}
-	w.StringField("code", said.Code)
+	written := wirekit.ErrorSaid{Code: failureCode(err)}
+	w.StringField("code", written.Code)
 	w.StringField("message", messageOf(err))
 	w.EndObject()
-	if e.paramTold {
-		said.Param = err.Param
+	if e.paramSent {
+		written.Param = err.Param
 	}
-	wirekit.ReportError(e.rep, err, said, "/error")
+	wirekit.ReportError(e.rep, err, written, "/error")
 }
 
-// ForeignReasoning reports whether the server refused reasoning in earlier turns that it
-// did not make, such as encrypted content of another account or region (quirk D30), or any
-// reasoning, because the model does not reason. The client can retry the request without
-// that reasoning.
+// ForeignReasoning reports whether the server refused reasoning in earlier turns that it did not
+// produce, such as encrypted content of another account or region (quirk D30), or refused any
+// reasoning because the model does not reason. The client can retry the request without that
+// reasoning.
 func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
 	return e.Code == "invalid_encrypted_content" || wirekit.MessageHas(e, "encrypted content", "could not be") ||
 		wirekit.MessageHas(e, "reasoning input items")

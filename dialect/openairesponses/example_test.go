@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// A client encodes a request, and decodes the answer with the registry that
-// came with it: names that the wire does not allow are aliased on the way out
-// and restored on the way in. The report says what the wire could not keep.
+// A client encodes a request and decodes the response with the registry that the encoder
+// returned. Names that the wire does not allow are aliased in the request and restored in the
+// response. The report lists the losses.
 func Example() {
 	codec := openairesponses.Codec{}
 	enc, err := codec.EncodeRequest(&dragoman.Request{
@@ -39,18 +39,18 @@ func Example() {
 	for _, c := range resp.ToolCalls() {
 		fmt.Println(c.ID, c.Name, c.Arguments)
 	}
-	fmt.Println(resp.Stop.Reason) // the server said "completed"
+	fmt.Println(resp.Stop.Reason) // the server sent "completed"
 	// Output:
 	// renamed (info) /tools/0: tool "weather.now" written as "weather_now_07bafeeb"
-	// synthesized (info) /store: false sent explicitly, because Responses stores by default
+	// synthesized (info) /store: false is sent explicitly, because Responses stores by default
 	// call_1 weather.now {"city":"Oslo"}
 	// tool_calls
 }
 
-// Bytes may be fed as they come. Text is shown as it grows; a call is complete
-// with its PartEnd, and with nothing before that.
+// Bytes may be fed in chunks of any size. Text can be shown while it grows; a call is complete
+// when its PartEnd arrives.
 func ExampleCodec_NewStreamDecoder() {
-	pieces := []string{
+	chunks := []string{
 		"data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-5.1\"}}\n\n",
 		"data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"Let me \"}\n\ndata: {\"type\":\"respo",
 		"nse.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"see.\"}\n\n",
@@ -71,7 +71,7 @@ func ExampleCodec_NewStreamDecoder() {
 		return nil
 	}
 	d := openairesponses.Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
-	for _, p := range pieces {
+	for _, p := range chunks {
 		if err := d.Feed([]byte(p), show); err != nil {
 			fmt.Println(err)
 			return

@@ -21,7 +21,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if req, _ := codectest.AnyRequest(t, Codec{}, body); req != nil && req.Native == nil && codectest.Untold(Codec{}, body) {
-			t.Fatal("a request that is not passed on")
+			t.Fatal("the native request is lost")
 		}
 	})
 }
@@ -36,7 +36,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if resp, back := codectest.AnyResponse(t, Codec{}, body); resp != nil && back == nil {
-			t.Fatalf("%v cannot be read again", resp.Error)
+			t.Fatalf("%v cannot be decoded again", resp.Error)
 		}
 	})
 }
@@ -71,13 +71,13 @@ func FuzzDecodeError(f *testing.F) {
 		}
 		written, out, _ := Codec{}.EncodeError(e)
 		if written < 400 || written > 599 || !json.Valid(out) {
-			t.Fatalf("%+v written as %d %q", e, written, out)
+			t.Fatalf("%+v is encoded as %d %q", e, written, out)
 		}
 		again := Codec{}.DecodeError(written, nil, out)
 		if e.Message != "" && again.Native == nil {
-			t.Fatalf("%q is no error body of ours", out)
+			t.Fatalf("%q is not an error body of this dialect", out)
 		}
-		// The same body inside a stream, as an event and in place of events.
+		// The same body in a stream, as an event and instead of events.
 		for _, e := range []*dragoman.APIError{decodeErrorEvent(body), decodeErrorObject(body), e} {
 			enc, err := Codec{}.EncodeResponse(&dragoman.Response{Error: e}, dialect.EncodeOptions{})
 			if err != nil || !json.Valid(enc.Body) {

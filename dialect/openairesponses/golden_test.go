@@ -8,8 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// TestGoldenWireFiles runs testdata/*.txtar; [codectest.Wire] says what they
-// hold.
+// TestGoldenWireFiles runs testdata/*.txtar; see [codectest.Wire] for the format.
 func TestGoldenWireFiles(t *testing.T) {
 	codectest.Golden(t, codectest.Wire(Codec{}, func(stream []byte) error { return checkOrder(stream, true) }))
 }

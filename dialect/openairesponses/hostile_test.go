@@ -20,9 +20,9 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// The tests in this file say what a hostile or broken server, or a careless
-// caller, must not achieve: above all that one reader runs a call which
-// another one saw as another call, or as one that must not run.
+// The tests in this file cover hostile or broken servers and careless callers. Most important:
+// one reader must never run a call that another reader sees as a different call, or as one that
+// must not run.
 
 func stoppedCalls(t *testing.T, resp *dragoman.Response) {
 	t.Helper()
@@ -37,7 +37,7 @@ func stoppedCalls(t *testing.T, resp *dragoman.Response) {
 	}
 }
 
-func TestAnErrorBesideOutputLetsNoCallRun(t *testing.T) {
+func TestErrorWithOutputBlocksCalls(t *testing.T) {
 	call := callJSON("fc_1", "c1", "{}", "completed")
 	for _, status := range []string{`"status":"completed",`, "", `"status":null,`, `"status":"in_progress",`} {
 		object := `{"id":"resp_1","model":"m",` + status + `"error":{"code":"server_error","message":"x"},"output":[` + call + `]}`
@@ -47,7 +47,7 @@ func TestAnErrorBesideOutputLetsNoCallRun(t *testing.T) {
 			t.Errorf("%s %+v", status, resp.Stop)
 		}
 		if v, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true}); v["status"] == "completed" {
-			t.Errorf("%s written as completed", status)
+			t.Errorf("%s is encoded as completed", status)
 		}
 		evs, _, err := decodeStream(events(created, done(0, call), `{"type":"response.completed","response":`+object+`}`), 7, dialect.DecodeOptions{NoNative: true})
 		if err != nil {
@@ -58,14 +58,14 @@ func TestAnErrorBesideOutputLetsNoCallRun(t *testing.T) {
 	}
 }
 
-func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
+func TestForbiddingStopIsNeverCompleted(t *testing.T) {
 	for reason, want := range map[dragoman.StopReason][2]string{
 		dragoman.StopLength: {"incomplete", "max_output_tokens"}, dragoman.StopRefusal: {"incomplete", "content_filter"},
 		dragoman.StopContentFilter: {"incomplete", "content_filter"}, dragoman.StopSequence: {"incomplete", "content_filter"},
 		dragoman.StopCompaction: {"incomplete", "content_filter"}, dragoman.StopUnknown: {"incomplete", "content_filter"},
 		dragoman.StopError: {"failed", ""}, dragoman.StopMalformedCall: {"failed", ""}, dragoman.StopCancelled: {"cancelled", ""},
-		"a word of tomorrow": {"incomplete", "content_filter"},
-		dragoman.StopPause:   {"completed", ""}, dragoman.StopToolCalls: {"completed", ""}, dragoman.StopNone: {"completed", ""},
+		"a_future_reason":  {"incomplete", "content_filter"},
+		dragoman.StopPause: {"completed", ""}, dragoman.StopToolCalls: {"completed", ""}, dragoman.StopNone: {"completed", ""},
 	} {
 		for _, origin := range []*dragoman.Origin{nil, {Dialect: name}, {Dialect: dialectname.Anthropic}} {
 			call := &dragoman.ToolCall{ID: "c1", Name: "rm", Arguments: "{}"}
@@ -99,7 +99,7 @@ func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
 	}
 }
 
-func TestAnEditedStopShowsOnTheWire(t *testing.T) {
+func TestEditedStopIsEncoded(t *testing.T) {
 	call := callJSON("fc_1", "c1", "{}", "completed")
 	for _, body := range []string{
 		`{"id":"r","status":"completed","output":[` + call + `]}`,
@@ -125,7 +125,7 @@ func freeformRegistry(t *testing.T) *interop.Registry {
 	return enc.Registry
 }
 
-func TestTheStreamedInputOfALoweredToolIsUnwrappedOrRefused(t *testing.T) {
+func TestStreamedInputOfLoweredToolIsUnwrapped(t *testing.T) {
 	for _, c := range []struct{ deltas, want string }{
 		{`{"input":"ls"}`, "ls"},
 		{`{"input":""}`, ""},
@@ -156,7 +156,7 @@ func TestTheStreamedInputOfALoweredToolIsUnwrappedOrRefused(t *testing.T) {
 				}
 				for _, ev := range evs {
 					if d, ok := ev.(*dragoman.PartDelta); ok && c.want != "!" && strings.Contains(d.Text, "input") {
-						t.Errorf("JSON shown as input: %q", d.Text)
+						t.Errorf("JSON emitted as input: %q", d.Text)
 					}
 				}
 			}
@@ -168,7 +168,7 @@ func namedCall(name, args string) string {
 	return `{"type":"function_call","id":"fc_1","call_id":"c1","name":"` + name + `","arguments":` + strconv.Quote(args) + `,"status":"completed"}`
 }
 
-func TestACallThatEndsAsAnotherOneThanItWasStreamedMustNotRun(t *testing.T) {
+func TestCallThatDiffersFromItsStreamDoesNotRun(t *testing.T) {
 	output := func(item string) string {
 		return `{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + item + `]}}`
 	}
@@ -187,16 +187,16 @@ func TestACallThatEndsAsAnotherOneThanItWasStreamedMustNotRun(t *testing.T) {
 		{"blank arguments", false, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), done(0, namedCall("rm", ` `)), completed}},
 		{"another type", false, []string{added(0, namedCall("rm", "")), done(0, `{"type":"custom_tool_call","id":"fc_1","call_id":"c1","name":"rm","input":"x"}`), completed}},
 		{"other arguments, never added", false, []string{argDelta(0, `{"a":1}`), done(0, namedCall("rm", `{"b":2}`)), completed}},
-		{"arguments done as others", false, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), argsDone(`{"b":2}`), done(0, namedCall("rm", `{"a":1}`)), completed}},
-		{"arguments done as others, no item done", false, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), argsDone(`{"b":2}`), completed}},
-		{"another one in the output", false, []string{added(0, namedCall("rm", "")), done(0, namedCall("rm", `{"a":1}`)), output(namedCall("rm", `{"b":2}`))}},
+		{"other arguments.done", false, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), argsDone(`{"b":2}`), done(0, namedCall("rm", `{"a":1}`)), completed}},
+		{"other arguments.done, no item done", false, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), argsDone(`{"b":2}`), completed}},
+		{"other arguments in the output", false, []string{added(0, namedCall("rm", "")), done(0, namedCall("rm", `{"a":1}`)), output(namedCall("rm", `{"b":2}`))}},
 		{"another name in the output", false, []string{added(0, namedCall("rm", "")), done(0, namedCall("rm", `{"a":1}`)), output(namedCall("ls", `{"a":1}`))}},
 		{"the same", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), argsDone(`{"a":1}`), done(0, namedCall("rm", `{"a":1}`)), output(namedCall("rm", `{"a":1}`))}},
-		{"the same, other blanks", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a": 1}`), done(0, namedCall("rm", `{"a":1}`)), completed}},
-		{"more of it", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a"`), done(0, namedCall("rm", `{"a":1}`)), completed}},
+		{"the same, other spaces", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a": 1}`), done(0, namedCall("rm", `{"a":1}`)), completed}},
+		{"longer", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a"`), done(0, namedCall("rm", `{"a":1}`)), completed}},
 		{"no deltas", true, []string{added(0, namedCall("rm", "")), done(0, namedCall("rm", `{"a":1}`)), completed}},
 		{"blank deltas", true, []string{added(0, namedCall("rm", "")), argDelta(0, ` `), done(0, namedCall("rm", `{"a":1}`)), completed}},
-		{"an end that says nothing", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), done(0, namedCall("rm", ``)), completed}},
+		{"empty final arguments", true, []string{added(0, namedCall("rm", "")), argDelta(0, `{"a":1}`), done(0, namedCall("rm", ``)), completed}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			resp, evs, _ := run(t, events(append([]string{created}, c.list...)...))
@@ -204,7 +204,7 @@ func TestACallThatEndsAsAnotherOneThanItWasStreamedMustNotRun(t *testing.T) {
 			if runs := call.Problem == nil; runs != c.runs || !runs && call.Problem.Code != codes.ProblemStopped {
 				t.Errorf("%+v %+v", call, call.Problem)
 			}
-			// Nor does a client that reads what we write of it.
+			// A client of the re-encoded stream does not run it either.
 			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 			if bytes.Contains(out, []byte(`"type":"response.completed"`)) != c.runs {
 				t.Errorf("%s", out)
@@ -216,7 +216,7 @@ func TestACallThatEndsAsAnotherOneThanItWasStreamedMustNotRun(t *testing.T) {
 	}
 }
 
-func TestTheStreamEncoderCompletesNoSplicedCall(t *testing.T) {
+func TestStreamEncoderDoesNotCompleteSplicedCall(t *testing.T) {
 	for what, end := range map[string]*dragoman.ToolCall{
 		"arguments": {ID: "c1", Name: "rm", Arguments: `{"b":2}`},
 		"name":      {ID: "c1", Name: "ls", Arguments: `{"a":1}`},
@@ -232,7 +232,7 @@ func TestTheStreamEncoderCompletesNoSplicedCall(t *testing.T) {
 		if !bytes.Contains(out, append([]byte(`"arguments":`), q...)) || bytes.Contains(out, []byte(`"type":"response.completed"`)) {
 			t.Errorf("%s: %s", what, out)
 		}
-		if err := checkOrder(out, false); err != nil { // what contradicts itself stays so
+		if err := checkOrder(out, false); err != nil { // the contradiction remains
 			t.Errorf("%s: %v", what, err)
 		}
 		serious := false
@@ -245,24 +245,24 @@ func TestTheStreamEncoderCompletesNoSplicedCall(t *testing.T) {
 	}
 }
 
-func TestTheTypeOfAnEventIsReadUnescaped(t *testing.T) {
+func TestEventTypeIsUnescaped(t *testing.T) {
 	resp, _, _ := run(t, events(created, strings.Replace(done(0, namedCall("rm", "{}")), "item.done", `item\u002edone`, 1), completed))
 	if len(resp.ToolCalls()) != 1 {
 		t.Errorf("the call is hidden: %+v", resp.Output)
 	}
 }
 
-func TestACallThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
+func TestAmbiguousCallIsNotReplayed(t *testing.T) {
 	for what, item := range map[string]string{
-		"a repeated argument": namedCall("rm", `{"a":1,"a":2}`),
-		"a repeated name":     `{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","name":"rm","arguments":"{}"}`,
-		"repeated arguments":  `{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","arguments":"{\"a\":1}","arguments":"{}"}`,
-		"a repeated input":    `{"type":"custom_tool_call","id":"ctc_1","call_id":"c1","name":"ls","input":"a","input":"b"}`,
+		"duplicate argument":  namedCall("rm", `{"a":1,"a":2}`),
+		"duplicate name":      `{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","name":"rm","arguments":"{}"}`,
+		"duplicate arguments": `{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","arguments":"{\"a\":1}","arguments":"{}"}`,
+		"duplicate input":     `{"type":"custom_tool_call","id":"ctc_1","call_id":"c1","name":"ls","input":"a","input":"b"}`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			resp, _ := decodeResponse(t, `{"id":"r","status":"completed","output":[`+item+`]}`)
 			if resp.Native != nil || resp.Output[0].Native != nil {
-				t.Error("kept its native form")
+				t.Error("the native form was kept")
 			}
 			enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil {
@@ -270,23 +270,23 @@ func TestACallThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
 			}
 			back, _ := decodeResponse(t, string(enc.Body))
 			if c := back.ToolCalls()[0]; c.Problem != nil && c.Problem.Code == codes.ProblemDuplicateKey || c.Payload == codes.PayloadText {
-				t.Errorf("passed on: %s", enc.Body)
+				t.Errorf("forwarded: %s", enc.Body)
 			}
 			streamed, _, err := decodeStream(events(created, done(0, item), completed), 50, dialect.DecodeOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if whole, _ := collect(streamed); whole.Output[0].Native != nil {
-				t.Error("the stream kept its native form")
+				t.Error("the native form was kept in the stream")
 			}
 		})
 	}
 }
 
-func TestAMessageThatTwoReadersReadDifferentlyIsNotReplayed(t *testing.T) {
+func TestAmbiguousMessageIsNotReplayed(t *testing.T) {
 	for what, item := range map[string]string{
-		"repeated content": `{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"FIRST"}],"content":[{"type":"output_text","text":"b"}]}`,
-		"repeated text":    `{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"FIRST","te\u0078t":"b"}]}`,
+		"duplicate content": `{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"FIRST"}],"content":[{"type":"output_text","text":"b"}]}`,
+		"duplicate text":    `{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"FIRST","te\u0078t":"b"}]}`,
 	} {
 		resp, _ := decodeResponse(t, `{"id":"r","status":"completed","output":[`+item+`]}`)
 		enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
@@ -303,7 +303,7 @@ func (failingCalls) InspectCall(json.RawMessage) (*dragoman.ToolCall, dragoman.R
 	return nil, dragoman.Report{}, errors.New("unreadable")
 }
 
-func TestACallThatCannotBeReadStillEndsTheStreamOnce(t *testing.T) {
+func TestMalformedCallEndsTheStreamOnce(t *testing.T) {
 	reg := interop.New(interop.Options{Codecs: toolCodecs, Target: targets.Target{Dialect: name}, Limits: Codec{}.Limits(), Contributions: []dragoman.Contribution{{Calls: []dragoman.CallAccessor{failingCalls{}}}}})
 	for _, list := range [][]string{
 		{created, added(0, namedCall("rm", "")), argDelta(0, "{}")},
@@ -348,15 +348,15 @@ func TestACallThatCannotBeReadStillEndsTheStreamOnce(t *testing.T) {
 	}
 }
 
-func TestCarelessErrorsDoNotPanic(t *testing.T) {
+func TestInvalidErrorsDoNotPanic(t *testing.T) {
 	if status, body, _ := (Codec{}).EncodeError(nil); status < 400 || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}
 	if _, err := (Codec{}).EncodeResponse(nil, dialect.EncodeOptions{}); err == nil {
-		t.Error("a nil response")
+		t.Error("a nil response was accepted")
 	}
 	if _, err := (Codec{}).EncodeRequest(nil, dialect.EncodeOptions{}); err == nil {
-		t.Error("a nil request")
+		t.Error("a nil request was accepted")
 	}
 	for _, raw := range []string{"", " ", "7", `"x"`, "{", "null"} {
 		native := &dragoman.Native{Format: dragoman.Format(name), JSON: json.RawMessage(raw)}
@@ -391,14 +391,14 @@ func TestManyAllowedToolsAreFoundInLinearTime(t *testing.T) {
 		if _, err := (Codec{}).EncodeRequest(req, dialect.EncodeOptions{Target: target}); err != nil {
 			t.Fatal(err)
 		}
-		// The quadratic walk took many times that.
+		// Quadratic time took many times that.
 		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
 	}
 }
 
-func TestNothingThatSaysAnythingFollowsTheTerminalEvent(t *testing.T) {
+func TestNoContentAfterTerminalEvent(t *testing.T) {
 	failed := `{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"x","message":"m"}}}`
 	flat := `{"type":"error","code":"rate_limit_exceeded","message":"m"}`
 	silent := "data: [DONE]\n\n: bye\n\n"
@@ -412,16 +412,15 @@ func TestNothingThatSaysAnythingFollowsTheTerminalEvent(t *testing.T) {
 		if last := evs[len(evs)-3].Type(); last != "response_end" && last != "stream_error" {
 			t.Errorf("%v: the last event before [DONE] and a keep-alive is a %s", list, last)
 		}
-		// What comes behind the end is not written.
+		// Data after the end is not written.
 		if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte(`"rm"`)) || bytes.Count(out, []byte("[DONE]")) != 1 {
 			t.Errorf("re-encoded as %s", out)
 		}
 	}
 }
 
-// The parts of an item that comes whole are bounded as those that come one by
-// one.
-func TestAnItemOfAbsurdlyManyPartsIsRefused(t *testing.T) {
+// The parts of a whole item have the same bound as streamed parts.
+func TestItemWithTooManyPartsIsRefused(t *testing.T) {
 	body := `data: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"m","content":[` +
 		strings.Repeat("{},", stream.MaxParts) + `{}]}}` + "\n\n"
 	err := Codec{}.NewStreamDecoder(dialect.DecodeOptions{}).Feed([]byte(body), func(dragoman.Event) error { return nil })

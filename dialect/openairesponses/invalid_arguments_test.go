@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// A call whose arguments are not JSON does not end as completed, also where the events of
-// the server are passed through up to there.
+// A call whose arguments are not JSON does not end as completed, even if the earlier events of
+// the server are passed through.
 func TestQuirkB9_InvalidArgumentsEndAsIncomplete(t *testing.T) {
 	const args = `"{\"city\": Oslo}"`
 	item := `{"type":"function_call","id":"fc_1","call_id":"call_1","name":"get_weather","arguments":` + args + `,"status":"completed"}`

@@ -13,27 +13,27 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// itemDecoder reads single items, of an input or of an output.
+// itemDecoder decodes single items of an input or an output.
 type itemDecoder struct {
 	reg    *interop.Registry
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// output says that the items are a model's: all of them are the
-	// assistant's, and a call among them may run.
+	// output is set for items of a response: all of them are from the assistant, and a call among
+	// them may run.
 	output bool
-	// sound says that no object of the body repeats a member.
-	sound bool
-	// rewritten says that the item at hand is a call of another tool, or with
-	// other arguments, than its bytes say.
+	// unambiguous is set if no object of the body has a duplicate field.
+	unambiguous bool
+	// rewritten is set if the decoded call of the current item differs from its bytes in tool or
+	// arguments.
 	rewritten bool
-	// muddled: a content part was read that two readers could take for two.
-	muddled bool
-	// astray: the item read last is a call with its payload in the wrong place.
-	astray bool
-	// nameless: the item read last is one whose name or call_id is no string.
-	nameless bool
-	peeked   jsonwire.Reader
+	// ambiguousPart is set after a content part that readers could interpret in different ways.
+	ambiguousPart bool
+	// misplacedPayload is set if the last item is a call with its payload in the wrong field.
+	misplacedPayload bool
+	// nonStringID is set if the last item has a name or call_id that is not a string.
+	nonStringID bool
+	peeked      jsonwire.Reader
 }
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
@@ -43,7 +43,7 @@ func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
 	}
 }
 
-// itemKind says how an item is modelled.
+// itemKind is the canonical form of an item.
 type itemKind int
 
 const (
@@ -54,22 +54,22 @@ const (
 	reasoningItem
 )
 
-// itemHead is what identifies an item.
+// itemHead holds the fields that identify an item.
 type itemHead struct {
 	typ, id, callID     string
 	approval, execution string
-	// twice: two readers could take it for two items.
-	twice bool
-	// astray: it is a call whose payload stands under the name that the other kind
-	// of call has for it, where most readers do not look.
-	astray bool
-	// nameless: it is a call or a result whose name or call_id is no string.
-	nameless bool
-	roled    bool // it has a role, readable or not
+	// duplicate is set if readers could interpret it as different items.
+	duplicate bool
+	// misplacedPayload is set for a call whose payload is in the field of the other kind of call,
+	// where most readers do not look.
+	misplacedPayload bool
+	// nonStringID is set for a call or result whose name or call_id is not a string.
+	nonStringID bool
+	hasRole     bool // it has a role, valid or not
 }
 
-// itemMembers say what an item is and what it runs.
-var itemMembers = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "status", "role", "content"}
+// itemKeys are the fields that determine what an item is and what it runs.
+var itemKeys = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "status", "role", "content"}
 
 func (h *itemHead) kind() itemKind {
 	switch h.typ {
@@ -82,15 +82,16 @@ func (h *itemHead) kind() itemKind {
 	case "reasoning":
 		return reasoningItem
 	case "":
-		// Only messages may leave their type out.
-		if h.roled {
+		// Only messages may omit their type.
+		if h.hasRole {
 			return messageItem
 		}
 	}
 	return opaqueItem
 }
 
-// head reads what identifies an item; anything that is no object has nothing.
+// head reads the fields that identify an item. It returns an empty head for a value that is not
+// an object.
 func (d *itemDecoder) head(raw []byte) (h itemHead) {
 	r := &d.peeked
 	r.Reset(raw)
@@ -98,9 +99,9 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 		return h
 	}
 	var seen wirekit.Members
-	var arguments, input, nameless bool
+	var arguments, input, nonStringID bool
 	for key := range r.Object() {
-		h.twice = seen.Twice(itemMembers, key) || h.twice
+		h.duplicate = seen.Twice(itemKeys, key) || h.duplicate
 		var into *string
 		switch string(key) {
 		case "arguments":
@@ -110,13 +111,13 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 		case "type":
 			into = &h.typ
 		case "role":
-			h.roled = r.Kind() != 'n'
+			h.hasRole = r.Kind() != 'n'
 		case "id":
 			into = &h.id
 		case "name":
-			nameless = nameless || r.Kind() != '"' && r.Kind() != 'n'
+			nonStringID = nonStringID || r.Kind() != '"' && r.Kind() != 'n'
 		case "call_id":
-			nameless = nameless || r.Kind() != '"' && r.Kind() != 'n'
+			nonStringID = nonStringID || r.Kind() != '"' && r.Kind() != 'n'
 			into = &h.callID
 		case "approval_request_id":
 			into = &h.approval
@@ -129,36 +130,36 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 			r.Skip()
 		}
 	}
-	h.nameless = nameless && (h.kind() == callItem || h.kind() == resultItem)
-	h.astray = h.typ == "function_call" && input || h.typ == "custom_tool_call" && arguments
+	h.nonStringID = nonStringID && (h.kind() == callItem || h.kind() == resultItem)
+	h.misplacedPayload = h.typ == "function_call" && input || h.typ == "custom_tool_call" && arguments
 	return h
 }
 
-// partMembers say what a content part is and what it holds.
-var partMembers = []string{"type", "text", "refusal"}
+// partKeys are the fields that determine the kind and the content of a part.
+var partKeys = []string{"type", "text", "refusal"}
 
-// contentPart reads a part of a message. What a reader that ignores case would
-// take for another member of it is dropped.
+// contentPart decodes a part of a message. It drops fields that a reader that ignores case would
+// confuse with known ones.
 func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
 	p := readPart(raw)
-	if !wirekit.Doubled(&d.peeked, raw, partMembers) {
+	if !wirekit.Doubled(&d.peeked, raw, partKeys) {
 		return p
 	}
-	d.muddled = true
+	d.ambiguousPart = true
 	switch p := p.(type) {
 	case *dragoman.Text:
-		wirekit.DropTwins(&p.Extra, "", partMembers)
+		wirekit.DropTwins(&p.Extra, "", partKeys)
 	case *dragoman.Refusal:
-		wirekit.DropTwins(&p.Extra, "", partMembers)
+		wirekit.DropTwins(&p.Extra, "", partKeys)
 	}
 	return p
 }
 
-// item reads one item into one message, without its sidecar. at is the item's
-// place for reports, place the one for ids that must be made.
+// item decodes one item into one message, without its sidecar. at is the path of the item for
+// reports; place determines generated ids.
 func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Message, error) {
 	h := d.head(raw)
-	d.astray, d.nameless = h.astray, h.nameless
+	d.misplacedPayload, d.nonStringID = h.misplacedPayload, h.nonStringID
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	before := d.reg.Rewritten()
 	var err error
@@ -185,10 +186,9 @@ func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Messa
 	return m, err
 }
 
-// withNative attaches the sidecar of a complete message. A message that got an
-// id of our own is not what its native form says, and gets none; nor does an
-// answer that two readers could read as two, or that names what only the
-// provider knows.
+// withNative attaches the sidecar to a decoded message. It attaches none if the message got a
+// generated id, because it then differs from its native form. It also attaches none to a response
+// that is ambiguous, or that contains names or ids only valid for the provider.
 func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 	if d.o.NoNative || d.output && d.rewritten {
 		return
@@ -198,13 +198,13 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 			return
 		}
 	}
-	if d.output && (d.muddled || d.astray || !d.sound && !jsonwire.ReadsOneWay(raw)) {
+	if d.output && (d.ambiguousPart || d.misplacedPayload || !d.unambiguous && !jsonwire.ReadsOneWay(raw)) {
 		return
 	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 }
 
-// ambiguous reports whether two readers could read one of the calls as two.
+// ambiguous reports whether readers could interpret one of the calls in different ways.
 func ambiguous(calls []*dragoman.ToolCall) bool {
 	for _, c := range calls {
 		if c.Problem != nil && (c.Problem.Code == codes.ProblemDuplicateKey || c.Problem.Code == codes.ProblemUnreadable) {
@@ -214,8 +214,7 @@ func ambiguous(calls []*dragoman.ToolCall) bool {
 	return false
 }
 
-// message reads a message item in any of its three forms (easy, input,
-// output).
+// message decodes a message item in any of its three forms (easy, input, output).
 func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
 	r := jsonwire.NewReader(raw)
 	m.Role = ""
@@ -250,32 +249,32 @@ func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
 	}
 	if m.Role == "" {
 		m.Role = dragoman.RoleAssistant
-		if !d.output && r.Err() == nil { // a client must say who speaks
+		if !d.output && r.Err() == nil { // requests must have a role
 			return &jsonwire.Error{Err: errNoRole}
 		}
 	}
 	if d.output && len(m.Parts) == 0 {
-		// A stream could not show a message without a part.
+		// A stream cannot express a message without parts.
 		m.Parts = []dragoman.Part{&dragoman.Text{}}
 	}
 	for _, p := range m.Parts {
 		if o, ok := p.(*dragoman.Opaque); ok && !contentType(o.Type) {
-			// Says that the part is content, not an item of its own.
+			// Marks the part as content, not as a separate item.
 			extra.Add(&m.Extra, name, "", []byte("content"), []byte("null"))
 		}
 	}
 	return r.End()
 }
 
-var errNoRole = errors.New("a message needs a role")
+var errNoRole = errors.New("message has no role")
 
 // contentType reports whether an opaque part can only be content of a message.
 func contentType(typ string) bool {
 	return strings.HasPrefix(typ, "input_") || strings.HasPrefix(typ, "output_")
 }
 
-// readStatus reads the status of an item. The word is kept, because it goes
-// back with the item's id.
+// readStatus reads the status of an item. The original value is stored, because it is sent back
+// with the id of the item.
 func readStatus(r *jsonwire.Reader, e **dragoman.Extra) string {
 	raw := r.Raw()
 	extra.Add(e, name, "", []byte("status"), raw)
@@ -295,7 +294,7 @@ func (d *itemDecoder) call(raw []byte, at extra.Path, place int) ([]dragoman.Par
 		return nil, err
 	}
 	if c.ID == "" {
-		d.makeID(c, at, place, "the call came without a call_id")
+		d.makeID(c, at, place, "the call has no call_id")
 	}
 	if d.output {
 		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
@@ -310,9 +309,9 @@ func (d *itemDecoder) call(raw []byte, at extra.Path, place int) ([]dragoman.Par
 	return []dragoman.Part{c}, nil
 }
 
-// unqualify takes the namespace off a deferred top-level tool, which this API
-// calls by a namespace that equals its own name. The
-// caller knows that such a tool is declared.
+// unqualify removes the namespace from a call of a deferred top-level tool, for which this API
+// uses a namespace that equals the name of the tool. The caller checks that such a tool is
+// declared.
 func unqualify(c *dragoman.ToolCall) {
 	if c.Namespace != c.Name || c.Name == "" {
 		return
@@ -328,8 +327,8 @@ func (d *itemDecoder) makeID(c *dragoman.ToolCall, at extra.Path, place int, why
 	d.rep.Addf(dragoman.Synthesized, dragoman.Warn, at.String(), "%s; the call gets the id %s", why, c.ID)
 }
 
-// reasoning reads a reasoning item. One with content that is not text stays
-// opaque, so that nothing of it is lost.
+// reasoning decodes a reasoning item. An item with content that is not text stays opaque, so that
+// nothing is lost.
 func (d *itemDecoder) reasoning(raw []byte) ([]dragoman.Part, error) {
 	p := &dragoman.Reasoning{}
 	odd := false
@@ -376,10 +375,10 @@ func (d *itemDecoder) reasoning(raw []byte) ([]dragoman.Part, error) {
 	return []dragoman.Part{p}, nil
 }
 
-// reasoningBreak stands between the texts of one reasoning item.
+// reasoningBreak separates the texts of one reasoning item.
 const reasoningBreak = "\n\n"
 
-// typedText reads a part that is nothing but a type and a text.
+// typedText reads a part that has only a type and a text.
 func typedText(r *jsonwire.Reader, typ string) (text string, ok bool) {
 	if r.Kind() != '{' {
 		r.Skip()
@@ -429,7 +428,7 @@ func (h *itemHead) hosted() bool {
 	}
 }
 
-// roleOf is who sends an item that is not modelled, as the type tells it.
+// roleOf returns the role of an unknown item, according to its type.
 func roleOf(h *itemHead) dragoman.Role {
 	switch h.typ {
 	case "additional_tools", "configuration_update":

@@ -16,9 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// itemEncoder writes the messages of a conversation as items of an input. Each
-// message is written by itself, so that a conversation that grows leaves the
-// earlier items as they were.
+// itemEncoder encodes the messages of a conversation as input items. Each message is encoded
+// independently, so that appending messages does not change earlier items.
 type itemEncoder struct {
 	w      jsonwire.Writer
 	reg    *interop.Registry
@@ -27,10 +26,10 @@ type itemEncoder struct {
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
 	tools  []dragoman.ToolSpec
-	// native says that the request came from this dialect: its items are the
-	// client's own words, ids included.
+	// native is set if the request came from this dialect: its items are those of the client,
+	// including ids.
 	native bool
-	// stored says that the server keeps this conversation's items.
+	// stored is set if the server stores the items of this conversation.
 	stored bool
 	called map[string]*dragoman.ToolCall // by id; the latest one counts
 }
@@ -45,8 +44,8 @@ func (e *itemEncoder) messages(ms []dragoman.Message) error {
 	return nil
 }
 
-// breakpoints counts the cache breakpoints that can be written: those on what
-// others than the assistant say, and on the content of results.
+// breakpoints counts the cache breakpoints that can be written: those on content that is not from
+// the assistant, and on the content of results.
 func (e *itemEncoder) breakpoints(ms []dragoman.Message) int {
 	n := 0
 	count := func(parts []dragoman.Part) {
@@ -87,17 +86,16 @@ func (e *itemEncoder) breakpoints(ms []dragoman.Message) int {
 	return n
 }
 
-// verbatim reports whether a message is the client's own: it sent it in this
-// dialect, and nothing says who minted it.
+// verbatim reports whether a message was sent by the client in this dialect and has no other
+// known origin.
 func (e *itemEncoder) verbatim(m *dragoman.Message) bool {
 	o := m.Origin
 	return e.native && o != nil && o.Dialect == name && o.Provider == "" && o.Scope == ""
 }
 
-// keepsIDs reports whether the item ids of a message may be sent: to the
-// account that stores the items under them, and in the client's own words
-// (quirks B28, D28). Unknown is no match here: an id that the server does not
-// know fails the request.
+// keepsIDs reports whether the item ids of a message may be sent: to the account that stores the
+// items, or in messages of the client itself (quirks B28, D28). An unknown account does not
+// match, because an id that the server does not know fails the request.
 func (e *itemEncoder) keepsIDs(m *dragoman.Message) bool {
 	if e.verbatim(m) {
 		return true
@@ -107,7 +105,7 @@ func (e *itemEncoder) keepsIDs(m *dragoman.Message) bool {
 		e.limits.Replay.ItemIDs.Allows(o, t)
 }
 
-// replay returns the native form of a message that may be sent as it is.
+// replay returns the native form of a message if it may be sent unchanged.
 func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
 	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
 	if !ok {
@@ -124,8 +122,7 @@ func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
 		}
 		return raw, true
 	}
-	// Without the right to its id and status, only an item that has none
-	// passes.
+	// If its id and status may not be sent, only an item without them can be replayed.
 	if own(m.Extra, "/id") || own(m.Extra, "/status") {
 		return nil, false
 	}
@@ -151,8 +148,8 @@ func own(x *dragoman.Extra, path string) bool {
 	return ok
 }
 
-// message writes the items of one message. An assistant message of a dialect
-// that keeps a whole turn in one becomes several items, in its own order.
+// message writes the items of one message. An assistant message from a dialect with one message
+// per turn becomes several items, in the same order.
 func (e *itemEncoder) message(m *dragoman.Message, at extra.Path) error {
 	for _, p := range m.Parts {
 		if c, ok := p.(*dragoman.ToolCall); ok {
@@ -164,12 +161,12 @@ func (e *itemEncoder) message(m *dragoman.Message, at extra.Path) error {
 		return nil
 	}
 	if m.Name != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "Responses has no names of participants")
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "Responses has no participant names")
 	}
 	extra.Report(e.rep, m.Extra, name, at)
 	if len(m.Parts) == 0 {
 		if m.Role == dragoman.RoleAssistant && (m.Origin == nil || m.Origin.Dialect != name) {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "an assistant message that says nothing") // quirk B36
+			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "assistant message has no content") // quirk B36
 			return nil
 		}
 		e.content(m, 0, 0, at)
@@ -191,13 +188,12 @@ func (e *itemEncoder) message(m *dragoman.Message, at extra.Path) error {
 	if start < len(m.Parts) {
 		e.content(m, start, len(m.Parts), at)
 	} else if m.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such an item")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: not possible after such an item")
 	}
 	return nil
 }
 
-// isContent reports whether a part is content of a message item, not an item
-// of its own.
+// isContent reports whether a part is content of a message item, not a separate item.
 func isContent(m *dragoman.Message, p dragoman.Part) bool {
 	switch p := p.(type) {
 	case *dragoman.Reasoning, *dragoman.ToolCall, *dragoman.ToolResult:
@@ -224,7 +220,7 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	if m.Cache != nil && end == len(m.Parts) {
 		marked := false
 		if parts, marked = wirekit.WithCache(parts, m.Cache); !marked {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such a message")
+			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: not possible after such a message")
 		}
 	}
 	for i := start; i < end; i++ {
@@ -243,17 +239,17 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	}
 	w.EndObject()
 	if !wrote {
-		w.Buf = w.Buf[:before] // all of it was dropped and reported
+		w.Buf = w.Buf[:before] // all content was dropped and reported
 	}
 }
 
 func (e *itemEncoder) role(m *dragoman.Message, at extra.Path) string {
 	switch {
 	case m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message written as a system message")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message is written as a system message")
 		return string(dragoman.RoleSystem)
 	case m.Role == dragoman.RoleTool:
-		e.rep.Add(dragoman.Moved, dragoman.Warn, at.String()+"/role", "text beside tool results written as a user message")
+		e.rep.Add(dragoman.Moved, dragoman.Warn, at.String()+"/role", "text of a tool message is written as a user message")
 		return string(dragoman.RoleUser)
 	case m.Role == "":
 		return string(dragoman.RoleUser)
@@ -262,9 +258,8 @@ func (e *itemEncoder) role(m *dragoman.Message, at extra.Path) string {
 	}
 }
 
-// extras writes the members of an item that are not modelled. Its id and
-// status go only where they may (Limits.StrippedOnReplay); skip names members
-// that were written already.
+// extras writes the unknown fields of an item. Its id and status are written only if they may be
+// sent (Limits.StrippedOnReplay). skip names fields that are already written.
 func (e *itemEncoder) extras(x *dragoman.Extra, keepIDs bool, skip ...string) {
 	if !keepIDs {
 		skip = append(skip, e.limits.StrippedOnReplay...)
@@ -272,7 +267,7 @@ func (e *itemEncoder) extras(x *dragoman.Extra, keepIDs bool, skip ...string) {
 	extra.Write(&e.w, without(x, skip...), name, "")
 }
 
-// without returns the extras of this dialect but those named.
+// without returns the extras of this dialect except those named.
 func without(x *dragoman.Extra, names ...string) *dragoman.Extra {
 	fields := x.For(name)
 	if len(fields) == 0 {
@@ -291,7 +286,7 @@ func without(x *dragoman.Extra, names ...string) *dragoman.Extra {
 	return out
 }
 
-// item writes a part that is an item of its own.
+// item writes a part that is a separate item.
 func (e *itemEncoder) item(m *dragoman.Message, p dragoman.Part, at extra.Path) error {
 	switch p := p.(type) {
 	case *dragoman.ToolCall:
@@ -308,7 +303,7 @@ func (e *itemEncoder) item(m *dragoman.Message, p dragoman.Part, at extra.Path) 
 
 func (e *itemEncoder) call(m *dragoman.Message, c *dragoman.ToolCall, at extra.Path) error {
 	if c.Hosted {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q, which another provider ran itself", c.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by another provider", c.Name)
 		return nil
 	}
 	if !e.keepsIDs(m) && (c.ItemID != "" || own(c.Extra, "/status")) {
@@ -323,7 +318,7 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 	out := *res
 	call := e.called[res.CallID]
 	if call != nil && out.Payload == "" {
-		// The type of an output is that of the call it answers.
+		// The type of an output depends on its call.
 		out.Payload = call.Payload
 	}
 	if call != nil && out.Caller == nil && own(call.Extra, "/caller") {
@@ -347,8 +342,8 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 	return err
 }
 
-// fit returns what stands for a part: a note where it is media of a type that
-// OpenAI does not take (quirk D14), unless it came from this dialect.
+// fit returns the part to write. Media of a type that OpenAI does not accept (quirk D14) is
+// replaced with a text note, unless it came from this dialect.
 func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) dragoman.Part {
 	media, ok := p.(*dragoman.Media)
 	if !ok || media.Media != codes.MediaImage || media.Text != "" ||
@@ -359,7 +354,7 @@ func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) d
 	if why == "" {
 		return p
 	}
-	e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; it is replaced with a text note")
 	extra.Report(e.rep, media.Extra, name, at)
 	return &dragoman.Text{Text: toolwire.Placeholder(media), Cache: media.Cache}
 }
@@ -373,8 +368,8 @@ func (e *itemEncoder) declaresOutput(c *dragoman.ToolCall) bool {
 	return false
 }
 
-// quoteOutput makes JSON of a text result: a tool that declares the schema of
-// its output must answer with JSON even when it fails (quirk D36).
+// quoteOutput converts a text result to a JSON string. A tool that declares the schema of its
+// output must return JSON even if it fails (quirk D36).
 func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	for _, p := range res.Content {
 		switch p.(type) {
@@ -392,11 +387,11 @@ func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) 
 	var w jsonwire.Writer
 	w.String(text)
 	res.Content, res.Outcome = []dragoman.Part{&dragoman.Text{Text: string(w.Buf)}}, codes.OutcomeUnknown
-	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text written as a JSON string, because the tool declares the schema of its output")
+	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text is written as a JSON string, because the tool declares an output schema")
 }
 
-// maySend reports whether a reasoning item can be replayed: to its origin
-// only, and with something the server can find or read again (quirk D28).
+// maySend reports whether a reasoning item can be replayed: only to its origin, and only if the
+// server stores it or can decrypt it (quirk D28).
 func (e *itemEncoder) maySend(m *dragoman.Message, p *dragoman.Reasoning) bool {
 	if !wirekit.MayReplayReasoning(m, p, &e.limits, &e.target) {
 		return false
@@ -404,14 +399,14 @@ func (e *itemEncoder) maySend(m *dragoman.Message, p *dragoman.Reasoning) bool {
 	return e.verbatim(m) || p.Encrypted != "" || p.ID != "" && e.keepsIDs(m)
 }
 
-// reasoning writes a reasoning item, or reports why not. It keeps its id, which
-// the schema demands; what followed it follows it still, as items are never
-// reordered (quirk D27).
+// reasoning writes a reasoning item, or reports why it cannot. The item keeps its id, which the
+// schema requires. Items are never reordered, so it is followed by the same item as before (quirk
+// D27).
 func (e *itemEncoder) reasoning(m *dragoman.Message, p *dragoman.Reasoning, at extra.Path) {
 	if !e.maySend(m, p) {
-		why := "reasoning of another origin"
+		why := "reasoning of another model or account cannot be replayed"
 		if wirekit.MayReplayReasoning(m, p, &e.limits, &e.target) {
-			why = "reasoning that the server neither stores nor could read again"
+			why = "the server neither stores this reasoning nor can decrypt it"
 		}
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), why)
 		return
@@ -420,15 +415,15 @@ func (e *itemEncoder) reasoning(m *dragoman.Message, p *dragoman.Reasoning, at e
 	w.BeginObject()
 	w.StringField("type", "reasoning")
 	w.StringFieldIf("id", p.ID)
-	writeThinking(w, p)
+	writeReasoningContent(w, p)
 	w.StringFieldIf("encrypted_content", p.Encrypted)
-	e.extras(p.Extra, e.keepsIDs(m), thinkingMembers(p)...)
+	e.extras(p.Extra, e.keepsIDs(m), writtenFields(p)...)
 	w.EndObject()
 	extra.Report(e.rep, p.Extra, name, at)
 }
 
-// writeThinking writes the visible members of a reasoning item.
-func writeThinking(w *jsonwire.Writer, p *dragoman.Reasoning) {
+// writeReasoningContent writes the visible fields of a reasoning item.
+func writeReasoningContent(w *jsonwire.Writer, p *dragoman.Reasoning) {
 	w.Key("summary")
 	w.BeginArray()
 	for _, s := range p.Summary {
@@ -443,9 +438,9 @@ func writeThinking(w *jsonwire.Writer, p *dragoman.Reasoning) {
 	}
 }
 
-// thinkingMembers names the members of a reasoning item that are written, and
-// must not come from its extras again.
-func thinkingMembers(p *dragoman.Reasoning) []string {
+// writtenFields names the fields of a reasoning item that are written, so that its extras do not
+// repeat them.
+func writtenFields(p *dragoman.Reasoning) []string {
 	names := []string{"summary"}
 	if p.ID != "" {
 		names = append(names, "id")
@@ -466,8 +461,8 @@ func writeTyped(w *jsonwire.Writer, typ, text string) {
 	w.EndObject()
 }
 
-// opaque writes an item that is not modeled. A reference to an item that the server
-// has not stored is an error: without the item the conversation is another one.
+// opaque writes an unknown item. A reference to an item that the server has not stored is an
+// error, because the conversation would lose the item.
 func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path) error {
 	replay := wirekit.MayReplayOpaque(m, p, &e.limits, &e.target)
 	if p.Dialect == name && p.Type == "item_reference" && (!replay || !e.stored && !e.verbatim(m)) {
@@ -475,9 +470,9 @@ func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.P
 	}
 	switch {
 	case p.Dialect != name:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.AType(p.Type, "block"), p.Dialect)
 	case !replay:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider", extra.AType(p.Type, "item"))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider cannot be replayed", extra.AType(p.Type, "item"))
 	default:
 		e.w.Raw(p.JSON)
 	}

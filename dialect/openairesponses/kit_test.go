@@ -14,9 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/codectest"
 )
 
-// decodeStream feeds a stream in pieces of n bytes, closes it and returns its
-// events and the error of Feed. A stream that breaks is no error here: its
-// events say so.
+// decodeStream feeds a stream in chunks of n bytes, closes it, and returns its events and the
+// error of Feed. An incomplete stream is not an error here: its events show it.
 func decodeStream(body []byte, n int, o dialect.DecodeOptions) ([]dragoman.Event, dragoman.Report, error) {
 	evs, rep, err := codectest.DecodeStream(Codec{}, o, codectest.Pieces(body, n)...)
 	if errors.Is(err, dragoman.ErrIncompleteStream) {
@@ -27,8 +26,8 @@ func decodeStream(body []byte, n int, o dialect.DecodeOptions) ([]dragoman.Event
 
 func collect(evs []dragoman.Event) (*dragoman.Response, error) { return codectest.Collect(evs) }
 
-// dump writes a value in a form to compare: everything a wire could show, but
-// no sidecars and origins.
+// dump formats a value for comparison: everything a wire can express, without sidecars and
+// origins.
 func dump(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -70,7 +69,7 @@ func viewPart(p dragoman.Part, strict bool) any {
 		switch p := p.(type) {
 		case *dragoman.Reasoning:
 			q := *p
-			q.Encrypted = "" // encrypted anew in every event
+			q.Encrypted = "" // encrypted again for every event
 			q.Origin = nil
 			return q
 		case *dragoman.Opaque:
@@ -98,7 +97,7 @@ func viewPart(p dragoman.Part, strict bool) any {
 	}
 }
 
-// meaning is what a response says.
+// meaning returns the content of a response.
 func meaning(r *dragoman.Response) string {
 	return dump(map[string]any{
 		"id": r.ID, "model": r.Model, "out": viewMessages(r.Output, false), "stop": []any{r.Stop.Reason, r.Stop.Native},
@@ -106,8 +105,8 @@ func meaning(r *dragoman.Response) string {
 	})
 }
 
-// streamMeaning is all that a collected stream and its whole response must
-// have in common.
+// streamMeaning returns everything that a collected stream and its whole response must have in
+// common.
 func streamMeaning(r *dragoman.Response) string {
 	return dump(map[string]any{
 		"id": r.ID, "model": r.Model, "created": r.Created, "out": viewMessages(r.Output, true), "stop": r.Stop,
@@ -115,10 +114,10 @@ func streamMeaning(r *dragoman.Response) string {
 	})
 }
 
-// checkOrder reads a stream as strict clients do (quirk C23). minted says that all of
-// it was made by the encoder.
-func checkOrder(stream []byte, minted bool) error {
-	if minted {
+// checkOrder reads a stream like strict clients do (quirk C23). generated is set if the encoder
+// produced all of it.
+func checkOrder(stream []byte, generated bool) error {
+	if generated {
 		return emitcheck.Stream(dialectname.OpenAIResponses, nil, stream)
 	}
 	return emitcheck.Order(dialectname.OpenAIResponses, stream)

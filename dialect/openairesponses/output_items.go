@@ -16,56 +16,55 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// outputEncoder writes the items of a response, whole or streamed.
+// outputEncoder encodes the items of a response, whole or streamed.
 type outputEncoder struct {
-	reg    *interop.Registry
-	o      dialect.EncodeOptions
-	rep    *dragoman.Report
-	seed   string // of the ids that must be made
-	minted int
-	used   map[string]bool // ids of items, which must differ
-	// paramTold says that an event told the param of the error that a stream ended
-	// with.
-	paramTold bool
+	reg       *interop.Registry
+	o         dialect.EncodeOptions
+	rep       *dragoman.Report
+	seed      string // seed of generated ids
+	generated int
+	used      map[string]bool // item ids, which must be unique
+	// paramSent is set if an event already contained the param of the final error of a stream.
+	paramSent bool
 }
 
-// outputItem is one item of the output being written.
+// outputItem is one item of the output.
 type outputItem struct {
 	kind itemKind
-	// freeform says that a call is a custom_tool_call.
+	// freeform is set for a call that is a custom_tool_call.
 	freeform bool
 	id       string
 	at       extra.Path
 	header   *dragoman.Message
-	// parts of a message, or the one part that is the item; places are those of
-	// the parts of a message, whose own is at.
+	// parts are the parts of a message, or the single part of any other item. places are the
+	// paths of the parts of a message; at is the path of the message.
 	parts  []dragoman.Part
 	places []extra.Path
 	status string
 	json   []byte // set once the item is final
-	// payload is that of a call which was settled before it is written.
+	// payload is set for a call whose payload is computed before it is written.
 	payload *payload
 }
 
-// payload is the text a call carries. doubtful says that two clients could
-// understand the call differently.
+// payload is the text of the arguments or the input of a call. ambiguousText is set if clients
+// could interpret the call in different ways.
 type payload struct {
-	text     string
-	doubtful bool
+	text          string
+	ambiguousText bool
 }
 
-// mint makes an id in the shape of OpenAI's own, because clients keep it and
-// may send it there.
-func (e *outputEncoder) mint(prefix string) string {
-	sum := sha256.Sum256([]byte(e.seed + "\x00" + prefix + "\x00" + strconv.Itoa(e.minted)))
-	e.minted++
+// generateID generates an id in the format of OpenAI, because clients store it and may send it to
+// OpenAI.
+func (e *outputEncoder) generateID(prefix string) string {
+	sum := sha256.Sum256([]byte(e.seed + "\x00" + prefix + "\x00" + strconv.Itoa(e.generated)))
+	e.generated++
 	return prefix + hex.EncodeToString(sum[:20])
 }
 
-// idOf is the id an item had on this wire, whoever minted it, or a new one.
+// idOf returns the original id of an item of this dialect, or a new one.
 func (e *outputEncoder) idOf(id, prefix string, m *dragoman.Message) string {
 	if id == "" || m.Origin == nil || m.Origin.Dialect != name || e.used[id] {
-		id = e.mint(prefix)
+		id = e.generateID(prefix)
 	}
 	if e.used == nil {
 		e.used = make(map[string]bool)
@@ -74,7 +73,7 @@ func (e *outputEncoder) idOf(id, prefix string, m *dragoman.Message) string {
 	return id
 }
 
-// headerID is the id of a message item that came from this dialect.
+// headerID returns the id of a message item that came from this dialect.
 func headerID(m *dragoman.Message) string {
 	raw, ok := extra.Get(m.Extra, name, "/id")
 	if !ok || len(raw) < 2 || raw[0] != '"' {
@@ -83,15 +82,14 @@ func headerID(m *dragoman.Message) string {
 	return jsonwire.NewReader(raw).String()
 }
 
-// opaqueID is the id of an item that is not modelled.
+// opaqueID returns the id of an unknown item.
 func opaqueID(raw []byte) string {
 	var d itemDecoder
 	return d.head(raw).id
 }
 
-// open makes the item that a part opens: a message for content, an item of its
-// own for the rest. It returns nil, with a report, for what has no place in an
-// output.
+// open creates the item for a part: a message for content, a separate item for any other part. It
+// returns nil, and reports a loss, if an output cannot contain the part.
 func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path) *outputItem {
 	it := &outputItem{at: at, header: m, parts: []dragoman.Part{p}, status: "completed"}
 	switch p := p.(type) {
@@ -101,12 +99,12 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		it.kind, it.id = reasoningItem, e.idOf(p.ID, "rs_", m)
 	case *dragoman.ToolCall:
 		if p.Hosted {
-			// As a call it would ask the client to run it.
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q, which another provider ran itself", p.Name)
+			// The client would run it.
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by another provider", p.Name)
 			return nil
 		}
-		// Every text is an input that a freeform tool runs, so a call that
-		// nobody can say the meaning of is not written as one.
+		// A freeform tool accepts every text, so an ambiguous call is not written as a freeform
+		// call.
 		it.kind, it.freeform = callItem, p.Payload == codes.PayloadText && !unclear(p)
 		prefix := "fc_"
 		if it.freeform {
@@ -115,18 +113,18 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		it.id = e.idOf(p.ItemID, prefix, m)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s is not valid in this dialect", extra.AType(p.Type, "block"), p.Dialect)
 			return nil
 		}
 		it.kind, it.id = opaqueItem, opaqueID(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(p.Kind()))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an output cannot contain %s part", extra.A(p.Kind()))
 		return nil
 	}
 	return it
 }
 
-// close writes the item in its final form.
+// close writes the final form of the item.
 func (e *outputEncoder) close(it *outputItem) []byte {
 	if it.json != nil {
 		return it.json
@@ -164,22 +162,20 @@ func (e *outputEncoder) writeMessage(w *jsonwire.Writer, it *outputItem) {
 	extra.Report(e.rep, it.header.Extra, name, it.at)
 }
 
-// unsaid reports what a message of the output says beside its content that is
-// not written. A message of which only calls or reasoning stay has no item of
-// its own to say it in.
-func (e *outputEncoder) unsaid(m *dragoman.Message, written bool, at extra.Path) {
+// reportMessageLosses reports the fields of an output message that are not written. If only its
+// calls or reasoning are written, there is no message item for its other fields.
+func (e *outputEncoder) reportMessageLosses(m *dragoman.Message, written bool, at extra.Path) {
 	wirekit.ReportSpeaker(e.rep, m, at)
 	if written {
 		return
 	}
 	extra.Report(e.rep, m.Extra, name, at)
 	if m.Phase != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %.40q: no text is left to say it of", m.Phase)
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %.40q is dropped: the message has no text", m.Phase)
 	}
 }
 
-// writePart writes content of the assistant's, with the members that clients
-// demand.
+// writePart writes assistant content with the fields that clients require.
 func (e *outputEncoder) writePart(w *jsonwire.Writer, p dragoman.Part, at extra.Path) {
 	switch t := p.(type) {
 	case *dragoman.Data:
@@ -206,8 +202,8 @@ func (e *outputEncoder) writeReasoning(w *jsonwire.Writer, it *outputItem) {
 	w.BeginObject()
 	w.StringField("id", it.id)
 	w.StringField("type", "reasoning")
-	writeThinking(w, p)
-	skip := append(thinkingMembers(p), "id")
+	writeReasoningContent(w, p)
+	skip := append(writtenFields(p), "id")
 	if e.readable(p, it.header) {
 		w.StringFieldIf("encrypted_content", p.Encrypted)
 	} else {
@@ -221,7 +217,7 @@ func (e *outputEncoder) writeReasoning(w *jsonwire.Writer, it *outputItem) {
 	extra.Report(e.rep, p.Extra, name, it.at)
 }
 
-// readable reports whether encrypted reasoning was made by this dialect.
+// readable reports whether encrypted reasoning was produced by this dialect.
 func (e *outputEncoder) readable(p *dragoman.Reasoning, m *dragoman.Message) bool {
 	origin := m.Origin
 	if p.Origin != nil {
@@ -232,13 +228,13 @@ func (e *outputEncoder) readable(p *dragoman.Reasoning, m *dragoman.Message) boo
 
 func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c := *it.parts[0].(*dragoman.ToolCall)
-	carries := it.payload
-	if carries == nil {
-		carries = payloadOf(&c, it.freeform)
+	payload := it.payload
+	if payload == nil {
+		payload = payloadOf(&c, it.freeform)
 	}
-	arguments := carries.text
-	if carries.doubtful {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, it.at.String()+"/arguments", "arguments written as %.40s: clients could understand them differently", arguments)
+	arguments := payload.text
+	if payload.ambiguousText {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, it.at.String()+"/arguments", "arguments are written as %.40s, because clients could interpret them in different ways", arguments)
 	}
 	c.ItemID = it.id
 	c.Payload = codes.PayloadObject
@@ -257,9 +253,9 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c.Extra.Fields = append(c.Extra.Fields, dragoman.Field{Path: "/status", Value: []byte(`"` + status + `"`)})
 	extra.Report(e.rep, report, name, it.at)
 
-	// A client must see arguments as they are, or it would run the tool with
-	// none (quirk B9); an item and the event that ends its payload must say the
-	// same. Both write payloadOf.
+	// A client must get the arguments unchanged, or it would run the tool without any (quirk B9).
+	// The item and the event that ends its payload must have the same arguments, so both use
+	// payloadOf.
 	c.Arguments, c.Problem = "", nil
 	if err := e.reg.WriteCall(w, &c, it.at, e.rep); err != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, it.at.String(), "%v", err)
@@ -274,43 +270,42 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	}
 }
 
-// unclear reports whether two clients could understand a call differently.
+// unclear reports whether clients could interpret a call in different ways.
 func unclear(c *dragoman.ToolCall) bool {
 	_, why := toolwire.AnswerText(c)
 	return why != nil
 }
 
-// payloadOf is the text a call carries: its input where it is freeform, else
-// its arguments, {} where the model gave none (quirk C23). Arguments that clients
-// would understand differently are only told.
-// Long arguments are looked at once for all of it.
+// payloadOf returns the text of a call: its input if it is freeform, otherwise its arguments, or
+// {} if the model sent none (quirk C23). Arguments that clients could interpret in different ways
+// are wrapped in an error text. Long arguments are checked only once.
 func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
-	told, why := toolwire.AnswerText(c)
-	p := &payload{text: told, doubtful: why != nil}
+	text, why := toolwire.AnswerText(c)
+	p := &payload{text: text, ambiguousText: why != nil}
 	switch {
 	case freeform:
 		p.text = c.Arguments
 	case why != nil, c.Payload == codes.PayloadText:
 	case c.Problem != nil && c.Arguments == "":
-		p.text = "" // it was cut off before the first, and {} would run
+		p.text = "" // truncated before the first argument; a client would run {}
 	default:
 		switch strings.TrimSpace(c.Arguments) {
-		case "", "null", `""`: // the spellings of none
+		case "", "null", `""`: // the representations of no arguments
 			p.text = "{}"
 		}
 	}
 	return p
 }
 
-// callStatus is the status of a call item.
+// callStatus returns the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if _, barred := wirekit.Barred(c); barred || c.Status == codes.StatusIncomplete {
+	if _, blocked := wirekit.Barred(c); blocked || c.Status == codes.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"
 }
 
-// itemStatus is the status of a message item.
+// itemStatus returns the status of a message item.
 func itemStatus(m *dragoman.Message) string {
 	if m.Status == codes.StatusIncomplete {
 		return "incomplete"

@@ -22,7 +22,7 @@ var (
 	argsGen = rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"n":9007199254740993,"s":"ü"}`, `{"a":`, ` {} `})
 )
 
-// partGen draws parts of an assistant's turn, those of other dialects too.
+// partGen draws parts of an assistant turn, including those of other dialects.
 func partGen(t *rapid.T, id int) dragoman.Part {
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
@@ -42,7 +42,7 @@ func partGen(t *rapid.T, id int) dragoman.Part {
 	}
 }
 
-// skeleton is what a decoder tells of a part first.
+// skeletonPart returns the first form of a part that a decoder emits.
 func skeletonPart(p dragoman.Part) dragoman.Part {
 	switch p := p.(type) {
 	case *dragoman.ToolCall:
@@ -56,7 +56,7 @@ func skeletonPart(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// deltasOf cuts the text of a part into fragments.
+// deltasOf splits the text of a part into fragments.
 func deltasOf(t *rapid.T, index int, p dragoman.Part) (out []*dragoman.PartDelta) {
 	cut := func(text string, summary int) {
 		for len(text) > 0 {
@@ -87,8 +87,8 @@ func deltasOf(t *rapid.T, index int, p dragoman.Part) (out []*dragoman.PartDelta
 	return out
 }
 
-// eventGen draws a stream of canonical events: parts may overlap in any way
-// that the contract of events allows, and the stream may break.
+// eventGen draws a stream of canonical events. Parts may overlap in any way that the contract of
+// events allows, and the stream may be incomplete.
 func eventGen(t *rapid.T) []dragoman.Event {
 	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "chatcmpl-1", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.OpenAIChat}}}}
 	type open struct {
@@ -132,7 +132,7 @@ func eventGen(t *rapid.T) []dragoman.Event {
 	}
 }
 
-// malformed reports whether a call has arguments that are none, which are passed on.
+// malformed reports whether a call has invalid arguments, which are forwarded.
 func malformed(evs []dragoman.Event) bool {
 	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
 		end, ok := ev.(*dragoman.PartEnd)
@@ -144,7 +144,7 @@ func malformed(evs []dragoman.Event) bool {
 	})
 }
 
-func TestQuirkC23_WrittenStreamsKeepToTheRulesWhateverOrderPartsComeIn(t *testing.T) {
+func TestQuirkC23_StreamOrderIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		evs := eventGen(rt)
 		out, _ := encodeStream(t, evs, dialect.EncodeOptions{Seed: "s", Model: "m"})
@@ -153,9 +153,9 @@ func TestQuirkC23_WrittenStreamsKeepToTheRulesWhateverOrderPartsComeIn(t *testin
 		}
 		again, _ := encodeStream(t, evs, dialect.EncodeOptions{Seed: "s", Model: "m"})
 		if !bytes.Equal(out, again) {
-			rt.Fatal("the same events gave other bytes")
+			rt.Fatal("the same events gave different bytes")
 		}
-		// What ended is read back with the same content.
+		// Parts that ended are decoded with the same content.
 		want := map[string]int{}
 		ended := false
 		for _, ev := range evs {
@@ -202,7 +202,7 @@ func contentOf(p dragoman.Part) string {
 	}
 }
 
-func TestStreamEventsDoNotDependOnWhereBytesAreCut(t *testing.T) {
+func TestAnySplitGivesTheSameEvents(t *testing.T) {
 	codectest.AnyReChunked(t, Codec{}, func(rt *rapid.T) []byte {
 		body, _ := encodeStream(t, eventGen(rt), dialect.EncodeOptions{})
 		if rapid.Bool().Draw(rt, "cut short") {
@@ -212,7 +212,7 @@ func TestStreamEventsDoNotDependOnWhereBytesAreCut(t *testing.T) {
 	})
 }
 
-// conversationGen draws a settled conversation.
+// conversationGen draws a conversation in which every call has a result.
 func conversationGen(t *rapid.T) []dragoman.Message {
 	var ms []dragoman.Message
 	for turn := range rapid.IntRange(1, 4).Draw(t, "turns") {
@@ -234,7 +234,7 @@ func conversationGen(t *rapid.T) []dragoman.Message {
 	return ms
 }
 
-func TestAGrowingConversationLeavesEarlierItemsByteIdentical(t *testing.T) {
+func TestConversationGrowsOnlyAtItsEnd(t *testing.T) {
 	draw := func(t *rapid.T) *dragoman.Request {
 		return &dragoman.Request{Model: "m", Messages: conversationGen(t)}
 	}
@@ -242,7 +242,7 @@ func TestAGrowingConversationLeavesEarlierItemsByteIdentical(t *testing.T) {
 	codectest.Grows(t, Codec{}, dialect.EncodeOptions{}, draw, codectest.Growth{List: "input", Settled: anywhere})
 }
 
-func TestDecodingWhatWasEncodedKeepsTheMeaning(t *testing.T) {
+func TestEncodingKeepsTheMeaning(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		req := &dragoman.Request{Model: "m", Messages: conversationGen(rt), Instructions: []dragoman.Part{&dragoman.Text{Text: "i"}}}
 		enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})

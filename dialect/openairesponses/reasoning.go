@@ -15,7 +15,7 @@ func (e *requestEncoder) reasoningSettings() {
 	effort := e.effort(s)
 	summary := s.Summary
 	if summary == "omitted" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "no summary is what the target gives unless asked")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "the target returns no summary by default")
 		summary = ""
 	}
 	if effort == "" && summary == "" && s.Extra.For(name) == nil {
@@ -38,8 +38,8 @@ func (e *requestEncoder) reasoningSettings() {
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
 
-// effort is the effort that the settings come to, the only measure of thinking
-// that this wire has. What it leaves out is reported.
+// effort converts the settings to an effort, which is the only reasoning setting of this wire.
+// Losses are reported.
 func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 	effort, mode, budget := s.Effort, s.Mode, s.BudgetTokens
 	if mode == codes.ReasoningDefault && budget != nil {
@@ -49,24 +49,24 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 	case codes.ReasoningDefault:
 	case codes.ReasoningOff:
 		if effort != "" && effort != "none" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", effort)
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off; mode off is used", effort)
 		}
 		effort = "none"
 	case codes.ReasoningBudget:
 		if budget == nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "a budget without a number of tokens")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode is budget, but no budget is set")
 		} else if effort == "" {
 			effort = wirekit.EffortOf(*budget)
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "budget of %d tokens is written as effort %s", *budget, effort)
 			return effort
 		}
 	case codes.ReasoningAdaptive:
 		if effort == "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is the default of the target")
 		}
 	}
 	if budget != nil {
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: the target takes an effort only", *budget)
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "budget of %d tokens is dropped: the target only accepts an effort", *budget)
 	}
 	return effort
 }

@@ -21,9 +21,9 @@ const recordedDir = "../../../shared/recorded"
 
 func recorded(t *testing.T) []testkit.Exchange { return testkit.Recordings(t, "openai_responses") }
 
-// normalise writes out the shorthands and defaults that a rebuilt request may
-// differ in, and counts them.
-func normalise(v map[string]any, seen map[string]int) {
+// normalize applies the defaults and long forms in which a rebuilt request may differ, and counts
+// them.
+func normalize(v map[string]any, seen map[string]int) {
 	note := func(what string) { seen[what]++ }
 	if s, ok := v["input"].(string); ok {
 		note("input string written as a message")
@@ -36,7 +36,7 @@ func normalise(v map[string]any, seen map[string]int) {
 			continue
 		}
 		if m["type"] == nil && m["role"] != nil {
-			note("type message written out")
+			note("type message added")
 			m["type"] = "message"
 		}
 		if m["type"] == "message" {
@@ -50,7 +50,7 @@ func normalise(v map[string]any, seen map[string]int) {
 			}
 			for _, p := range m["content"].([]any) {
 				if p := p.(map[string]any); p["type"] == "input_image" && p["detail"] == nil {
-					note("detail auto written out")
+					note("detail auto added")
 					p["detail"] = "auto"
 				}
 			}
@@ -64,7 +64,7 @@ func normalise(v map[string]any, seen map[string]int) {
 			}
 			for _, p := range parts {
 				if p := p.(map[string]any); p["type"] == "input_image" && p["detail"] == nil {
-					note("detail auto written out")
+					note("detail auto added")
 					p["detail"] = "auto"
 				}
 			}
@@ -120,7 +120,7 @@ func TestRecordedRequestsRebuildToTheSameJSON(t *testing.T) {
 			t.Errorf("%d: %v\n%s", i, err, re.Body)
 			continue
 		}
-		normalise(a, seen)
+		normalize(a, seen)
 		if !reflect.DeepEqual(a, b) {
 			x, _ := json.Marshal(a)
 			y, _ := json.Marshal(b)
@@ -149,8 +149,7 @@ func sorted(m map[string]int) []string {
 	return out
 }
 
-// framed returns a recorded stream with SSE framing: some recorders kept only
-// the data.
+// framed returns a recorded stream with SSE framing. Some recordings have only the data.
 func framed(body string) []byte {
 	if !strings.HasPrefix(body, "{") {
 		return []byte(body)
@@ -174,7 +173,7 @@ func TestRecordedResponsesAndStreamsDecode(t *testing.T) {
 		}
 		label := e.Repo + " " + e.Path
 		if strings.HasSuffix(label, "parallel-tool-call-wrapper.1.chunks.txt") {
-			counts["not JSON: a hand-made fixture whose events lack their last brace"]++
+			counts["not JSON: a fixture whose events lack their last brace"]++
 			continue
 		}
 		if isWhole(*e.Resp) {
@@ -216,12 +215,12 @@ func checkWhole(t *testing.T, label string, body []byte, counts map[string]int) 
 		return
 	}
 	if a, b := meaning(resp), meaning(back); a != b {
-		t.Errorf("%s: rebuilt response means something else\nwant %s\ngot  %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
+		t.Errorf("%s: the rebuilt response differs\nwant %s\ngot  %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
 	}
 	checkIndependent(t, label, body, resp)
 }
 
-// checkIndependent reads the raw JSON without our code and compares.
+// checkIndependent decodes the raw JSON without our code and compares the results.
 func checkIndependent(t *testing.T, label string, body []byte, resp *dragoman.Response) {
 	t.Helper()
 	var raw struct {
@@ -305,17 +304,17 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 		}
 		c.Add(ev)
 	}
-	// Some recordings go on behind the end: a [DONE], a second stream.
+	// Some recordings continue after the end, with [DONE] or a second stream.
 	ended := regexp.MustCompile(`"type": ?"response\.(completed|incomplete|failed)"`).Match(last)
 	if !bytes.HasPrefix(body, raw) || len(body)-len(raw) > 2 && !ended {
-		t.Errorf("%s: chunks hold %d of %d bytes", label, len(raw), len(body))
+		t.Errorf("%s: chunks have %d of %d bytes", label, len(raw), len(body))
 	}
 	got, err := c.Response()
 	if err != nil {
 		counts["streams that report an error: "+err.Error()]++
 		return
 	}
-	// The terminal event holds the whole response: it must mean the same.
+	// The terminal event has the whole response, which must have the same content.
 	whole := terminalResponse(body)
 	if whole == nil {
 		t.Errorf("%s: no terminal event", label)
@@ -337,9 +336,9 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	}
 	a, b := streamMeaning(want), streamMeaning(got)
 	if a != b {
-		t.Errorf("%s: collected stream differs from its whole\nwhole  %s\nstream %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
+		t.Errorf("%s: the collected stream differs from the whole response\nwhole  %s\nstream %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
 	}
-	// Re-encoded, it reads back the same.
+	// Re-encoding gives the same content.
 	var out []byte
 	enc := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
 	for _, ev := range evs {
@@ -351,7 +350,7 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	}
 	back, _, err := decodeStream(out, len(out), dialect.DecodeOptions{})
 	if err != nil {
-		t.Errorf("%s: own stream: %v", label, err)
+		t.Errorf("%s: re-encoded stream: %v", label, err)
 		return
 	}
 	var c2 dragoman.Collector
@@ -360,7 +359,7 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	}
 	again, err := c2.Response()
 	if err != nil {
-		t.Errorf("%s: own stream: %v", label, err)
+		t.Errorf("%s: re-encoded stream: %v", label, err)
 		return
 	}
 	if strings.Contains(label, "copilot") {
@@ -368,7 +367,7 @@ func checkStream(t *testing.T, label string, body []byte, counts map[string]int)
 	}
 	again.ID = got.ID // a stream keeps the id of its start; some proxies change it
 	if a, b := meaning(got), meaning(again); a != b {
-		t.Errorf("%s: own stream means something else\nwant %s\ngot  %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
+		t.Errorf("%s: the re-encoded stream differs\nwant %s\ngot  %s", label, diffStart([]byte(a), []byte(b)), diffStart([]byte(b), []byte(a)))
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// errNotObject says that an event of a stream is none.
+// errNotObject reports that the data of a stream event is not a JSON object.
 var errNotObject = wirekit.ErrNotObject
 
-// encryptedReasoning is the value of include that asks for reasoning to replay.
+// encryptedReasoning is the value of include that requests encrypted reasoning.
 const encryptedReasoning = wirekit.IncludeReasoning
 
-// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
-// which must not change afterwards.
+// DecodeRequest implements [dialect.Codec]. The request retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{
 		itemDecoder: newItemDecoder(c, o, false),
@@ -27,7 +27,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 	return d.req, *d.rep, err
 }
 
-// literal are the members that are read as they stand.
+// literal lists the fields whose raw JSON is kept.
 var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "schema"}}
 
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
@@ -49,11 +49,11 @@ type requestDecoder struct {
 	itemDecoder
 	r    *jsonwire.Reader
 	req  *dragoman.Request
-	raws [][]byte // of the messages; nil for one that is no item
+	raws [][]byte // raw JSON of the messages; nil for a message that is not an item
 	err  error
 }
 
-// keep puts a member that is not modelled, or not in this spelling, aside.
+// keep stores a field that has no canonical form.
 func (d *requestDecoder) keep(key string, raw []byte) {
 	extra.Add(&d.req.Extra, name, "", []byte(key), raw)
 }
@@ -81,7 +81,7 @@ func (d *requestDecoder) input() {
 		if err == nil {
 			err = wirekit.Mistyped(raw, m.Parts)
 		}
-		if err == nil && d.nameless {
+		if err == nil && d.nonStringID {
 			err = wirekit.NoStrings(raw, "call_id", "name")
 		}
 		if err != nil {
@@ -96,8 +96,8 @@ func (d *requestDecoder) input() {
 	}
 }
 
-// link tells results which tool they answer, settles what only the list of
-// tools can tell, and attaches the sidecars.
+// link sets the tool of each result, resolves what depends on the list of tools, and attaches the
+// sidecars.
 func (d *requestDecoder) link() {
 	type tool struct{ namespace, name string }
 	declared := make(map[tool]bool, len(d.req.Tools))
@@ -138,7 +138,7 @@ func (d *requestDecoder) tools() {
 		specs, err := d.reg.ReadTool(raw, at, d.rep)
 		format := toolCodec{}.ToolFormat(raw)
 		if err != nil && format == toolformat.ResponsesNamespace {
-			// It holds what we do not know: the provider's own, kept as it is.
+			// It contains something unknown: treat it as a hosted tool and keep it unchanged.
 			specs, err = []dragoman.ToolSpec{{
 				Kind: codes.ToolHosted, Name: "namespace",
 				Source: &dragoman.ToolSource{Format: format, JSON: raw},
@@ -209,8 +209,8 @@ func (d *requestDecoder) reasoningSettings() {
 	}
 }
 
-// include reads what the answer shall hold. A list that asks for more than
-// encrypted reasoning is kept whole, for its order.
+// include reads the include list. A list with more than encrypted reasoning is stored whole, to
+// keep its order.
 func (d *requestDecoder) include() {
 	raw := d.r.Raw()
 	if d.r.Err() != nil {

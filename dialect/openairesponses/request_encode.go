@@ -13,9 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest implements [dialect.Codec]. A request that came from this
-// dialect and was not changed is written byte for byte, with at most another
-// model; so is every item and tool that was not changed.
+// EncodeRequest implements [dialect.Codec]. An unchanged request from this dialect keeps its
+// bytes, except for the model. The same is true for each unchanged item and tool.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
 	return wirekit.EncodeRequest(req, limits, toolCodecs, messagesAt, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
@@ -34,7 +33,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req, true))
 		err := e.encode()
-		w := e.w // the encoder is large, and stays behind
+		w := e.w // copied, so that the large encoder can be freed
 		return &w, err
 	})
 }
@@ -42,11 +41,11 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	itemEncoder
 	req     *dragoman.Request
-	written int // tools
+	written int // number of written tools
 	tools   map[toolKey]*dragoman.ToolSpec
-	// dropped are those that the wire does not hold.
+	// dropped are the tools that were not written.
 	dropped map[*dragoman.ToolSpec]bool
-	// shared are members of Chat that Responses has as well.
+	// shared holds Chat fields that Responses has as well.
 	shared wirekit.Siblings
 }
 
@@ -62,7 +61,7 @@ func (e *requestEncoder) encode() error {
 	return nil
 }
 
-// siblings writes the fields that Responses shares with Chat.
+// siblings writes the fields that Responses shares with OpenAI Chat.
 func (e *requestEncoder) siblings() {
 	shared := e.shared
 	if shared.Obfuscation != nil {
@@ -90,8 +89,8 @@ func (e *requestEncoder) input() error {
 	return nil
 }
 
-// continues reports whether a request may have no input of its own: it goes on
-// from what the server keeps.
+// continues reports whether a request may have no input, because it continues a conversation that
+// the server stores.
 func (e *requestEncoder) continues() bool {
 	return e.req.PreviousResponseID != "" || own(e.req.Extra, "/conversation") || own(e.req.Extra, "/prompt")
 }
@@ -104,17 +103,17 @@ func (e *requestEncoder) instructions() {
 		case *dragoman.Text:
 			texts = append(texts, p.Text)
 			if p.Cache != nil {
-				e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: instructions have none")
+				e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: not possible in instructions")
 			}
 			extra.Report(e.rep, p.Extra, "", at)
 		case *dragoman.Data:
 			texts = append(texts, string(p.JSON))
 		default:
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "instructions are text; a %s part has no place in them", p.Kind())
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "instructions are text; they cannot contain a %s part", p.Kind())
 		}
 	}
 	if len(texts) > 1 {
-		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/instructions", "%d texts joined into one", len(texts))
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/instructions", "%d texts are joined with blank lines", len(texts))
 	}
 	if texts != nil {
 		e.w.Key("instructions")
@@ -122,8 +121,8 @@ func (e *requestEncoder) instructions() {
 	}
 }
 
-// writeTools writes the definitions. Where the target cannot narrow a choice, the tools are
-// narrowed instead (quirk E9).
+// writeTools writes the definitions. If the target has no list of allowed tools, only the allowed
+// tools are sent (quirk E9).
 func (e *requestEncoder) writeTools() error {
 	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
@@ -144,15 +143,15 @@ func (e *requestEncoder) writeTools() error {
 				tools, places = append(tools, *t), append(places, i)
 			}
 		}
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target has no list of allowed tools; the other tools are not sent")
 	}
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
-	told := len(e.rep.Losses)
+	before := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
-	wirekit.PlaceTools(e.rep.Losses[told:], places)
-	for _, i := range wirekit.LostTools(e.rep.Losses[told:]) {
+	wirekit.PlaceTools(e.rep.Losses[before:], places)
+	for _, i := range wirekit.LostTools(e.rep.Losses[before:]) {
 		if e.dropped == nil {
 			e.dropped = make(map[*dragoman.ToolSpec]bool)
 		}
@@ -166,9 +165,9 @@ func (e *requestEncoder) writeTools() error {
 	return err
 }
 
-// toolsSuperseded: an empty list goes with what was asked of it (quirk E3).
+// toolsSuperseded reports whether a stored empty list is omitted (quirk E3).
 func (e *requestEncoder) toolsSuperseded([]byte) bool {
-	return e.written > 0 || e.req.ToolChoice != nil && !e.toolsElsewhere()
+	return e.written > 0 || e.req.ToolChoice != nil && !e.hasExternalTools()
 }
 
 func (e *requestEncoder) format() {
@@ -177,7 +176,7 @@ func (e *requestEncoder) format() {
 		return
 	}
 	if e.target.Caps.NoStructuredOutput {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target does not accept an output format")
 		return
 	}
 	w.Key("format")
@@ -212,8 +211,8 @@ func (e *requestEncoder) format() {
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
 }
 
-// include asks for encrypted reasoning and for logprobs where the caller does,
-// beside whatever else a native request asked for.
+// include requests encrypted reasoning and logprobs if the caller does, in addition to the stored
+// values of a native request.
 func (e *requestEncoder) include() {
 	encrypted := e.req.Reasoning != nil && e.req.Reasoning.Encrypted != nil && *e.req.Reasoning.Encrypted
 	list, ok := extra.Get(e.req.Extra, name, "/include")

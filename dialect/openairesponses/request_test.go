@@ -51,7 +51,7 @@ func at(v any, path ...any) any { return codectest.At(v, path...) }
 
 func user(text string) dragoman.Message { return dragoman.UserText(text) }
 
-func TestUnchangedRequestKeepsEveryByteAndOnlyTheModelMayDiffer(t *testing.T) {
+func TestUnchangedRequestKeepsItsBytes(t *testing.T) {
 	body := "{ \"model\" : \"a\\/b\",\n \"input\":[{\"content\":\"x\",\"role\":\"user\"}],\"z\":1.0}"
 	req := decodeRequest(t, body)
 	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
@@ -65,7 +65,7 @@ func TestUnchangedRequestKeepsEveryByteAndOnlyTheModelMayDiffer(t *testing.T) {
 	}
 }
 
-func TestEditedRequestKeepsTheBytesOfUntouchedItems(t *testing.T) {
+func TestEditedRequestKeepsUnchangedItems(t *testing.T) {
 	item := `{"content" : "x","role":"user"}`
 	call := `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":" {} ","status":"completed"}`
 	req := decodeRequest(t, `{"model":"m","input":[`+item+`,`+call+`]}`)
@@ -79,7 +79,7 @@ func TestEditedRequestKeepsTheBytesOfUntouchedItems(t *testing.T) {
 	}
 }
 
-func TestRequestFieldsAreReadIntoTheModel(t *testing.T) {
+func TestRequestFieldsAreDecoded(t *testing.T) {
 	req := decodeRequest(t, `{"model":"m","input":"hi","instructions":"i","max_output_tokens":99,"temperature":1.0,"top_p":0.10,"store":false,
 		"previous_response_id":"resp_0","metadata":{"b":"2","a":"1"},"user":"u","prompt_cache_key":"k","service_tier":"flex","stream":true,
 		"parallel_tool_calls":false,"text":{"format":{"type":"json_object"},"verbosity":"low"},"reasoning":{"effort":"high","summary":"auto","context":"all_turns"},
@@ -99,7 +99,7 @@ func TestRequestFieldsAreReadIntoTheModel(t *testing.T) {
 	}
 }
 
-func TestExplicitNullsAndEmptiesComeBackUntilTheyAreSet(t *testing.T) {
+func TestNullAndEmptyFieldsAreKeptUntilSet(t *testing.T) {
 	body := `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}],"temperature":null,"tools":[],"text":{},"reasoning":{},"metadata":{},"stream":false,"include":[],"store":null}`
 	req := decodeRequest(t, body)
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
@@ -116,7 +116,7 @@ func TestExplicitNullsAndEmptiesComeBackUntilTheyAreSet(t *testing.T) {
 	}
 }
 
-func TestQuirkB28_OutputsNameTheCallIDNeverTheItemID(t *testing.T) {
+func TestQuirkB28_ResultsUseTheCallID(t *testing.T) {
 	req := decodeRequest(t, `{"model":"m","input":[{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_1","output":"ok"}]}`)
 	c := req.Messages[0].Parts[0].(*dragoman.ToolCall)
 	r := req.Messages[1].Parts[0].(*dragoman.ToolResult)
@@ -125,7 +125,7 @@ func TestQuirkB28_OutputsNameTheCallIDNeverTheItemID(t *testing.T) {
 	}
 }
 
-// turn is a response as a provider gave it, to be sent back.
+// turn returns a decoded response, to be sent back.
 func turn(origin *dragoman.Origin) []dragoman.Message {
 	resp, _, err := Codec{}.DecodeResponse([]byte(`{"id":"resp_1","model":"m","status":"completed","output":[
 		{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
@@ -166,12 +166,12 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 		lost   int
 	}{
 		{
-			"stored in the same account: everything as it was", home, here, &yes,
+			"stored in the same account: everything unchanged", home, here, &yes,
 			[]string{"message", "reasoning rs_1", "reasoning rs_2", "message msg_1 status", "function_call fc_1 status", "web_search_call ws_1 status"},
 			0,
 		},
 		{
-			"stateless: no ids but that of reasoning, which must be readable", home, here, nil,
+			"stateless: no ids except for encrypted reasoning", home, here, nil,
 			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"},
 			1,
 		},
@@ -190,7 +190,7 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 			3,
 		},
 		{
-			"an origin nobody named: nothing that a server must look up",
+			"unknown origin: no stored items",
 			dragoman.Origin{},
 			targets.Target{},
 			&yes,
@@ -219,7 +219,7 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 	}
 }
 
-func TestQuirkD27_WhatFollowedReasoningStillFollowsIt(t *testing.T) {
+func TestQuirkD27_ItemsAfterReasoningKeepTheirOrder(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: turn(&dragoman.Origin{Provider: "openai", Scope: "a"})}
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: targets.Target{Provider: "openai", Scope: "a"}})
 	if at(v, "input", 1, "type") != "reasoning" || at(v, "input", 2, "type") != "message" || at(v, "input", 2, "phase") != "commentary" {
@@ -235,7 +235,7 @@ func TestQuirkD29_PreviousResponseIDIsKept(t *testing.T) {
 	}
 }
 
-func TestQuirkD36_ToolsWithAnOutputSchemaAnswerInJSONEvenWhenTheyFail(t *testing.T) {
+func TestQuirkD36_OutputSchemaRequiresJSON(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m",
 		Tools: []dragoman.ToolSpec{{Name: "f", OutputSchema: json.RawMessage(`{"type":"object"}`)}},
@@ -264,7 +264,7 @@ func TestQuirkD35_EmptyOutputIsAnEmptyString(t *testing.T) {
 	}
 }
 
-func TestOutputWithoutCallIDIsLegalAndGetsNone(t *testing.T) {
+func TestOutputWithoutCallID(t *testing.T) {
 	req := decodeRequest(t, `{"model":"m","input":[{"type":"function_call_output","name":"injected","output":"x"}]}`)
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 	if _, has := at(v, "input", 0).(map[string]any)["call_id"]; has || at(v, "input", 0, "name") != "injected" {
@@ -272,7 +272,7 @@ func TestOutputWithoutCallIDIsLegalAndGetsNone(t *testing.T) {
 	}
 }
 
-func TestQuirkA25_StrictIsWrittenOutBecauseThisWiresDefaultIsNotFalse(t *testing.T) {
+func TestQuirkA25_StrictIsExplicit(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}}}
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{})
 	if at(v, "tools", 0, "strict") != false {
@@ -280,7 +280,7 @@ func TestQuirkA25_StrictIsWrittenOutBecauseThisWiresDefaultIsNotFalse(t *testing
 	}
 }
 
-func TestQuirkE1_EveryFormOfToolChoiceComesBack(t *testing.T) {
+func TestQuirkE1_ToolChoicesRoundTrip(t *testing.T) {
 	for _, choice := range []string{
 		`"none"`, `"auto"`, `"required"`, `"somehow"`, `{"type":"function","name":"f"}`, `{"type":"custom","name":"c"}`,
 		`{"type":"mcp","server_label":"docs","name":"search"}`, `{"type":"file_search"}`, `{"type":"web_search_preview"}`,
@@ -298,7 +298,7 @@ func TestQuirkE1_EveryFormOfToolChoiceComesBack(t *testing.T) {
 	}
 }
 
-func TestQuirkE3_WithoutToolsThereIsNoChoiceAndNoParallelFlag(t *testing.T) {
+func TestQuirkE3_NoToolsNoFlags(t *testing.T) {
 	no := false
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")}, ParallelToolCalls: &no,
@@ -324,7 +324,7 @@ func TestQuirkE3_ToolsFromAnItemCountAsTools(t *testing.T) {
 	}
 }
 
-func TestQuirkE5_AChoiceOfAToolThatIsNotSentIsAnError(t *testing.T) {
+func TestQuirkE5_ToolChoiceOfUnsentToolIsAnError(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
 		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "gone"}}},
@@ -334,7 +334,7 @@ func TestQuirkE5_AChoiceOfAToolThatIsNotSentIsAnError(t *testing.T) {
 	}
 }
 
-func TestNamespacedAndDeferredToolsCannotBeForcedByName(t *testing.T) {
+func TestNamespacedAndDeferredToolsCannotBeForced(t *testing.T) {
 	for _, spec := range []dragoman.ToolSpec{{Namespace: "crm", Name: "orders"}, {Name: "orders", Deferred: true}} {
 		req := &dragoman.Request{
 			Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{spec},
@@ -351,7 +351,7 @@ func TestNamespacedAndDeferredToolsCannotBeForcedByName(t *testing.T) {
 	}
 }
 
-func TestDeferredTopLevelToolIsCalledByItsBareName(t *testing.T) {
+func TestDeferredToolHasNoNamespace(t *testing.T) {
 	body := `{"model":"m","tools":[{"type":"function","name":"late","defer_loading":true}],"input":[{"type":"function_call","call_id":"c","namespace":"late","name":"late","arguments":"{}"}]}`
 	req := decodeRequest(t, body)
 	if c := req.Messages[0].Parts[0].(*dragoman.ToolCall); c.Namespace != "" || c.Name != "late" {
@@ -363,7 +363,7 @@ func TestDeferredTopLevelToolIsCalledByItsBareName(t *testing.T) {
 	}
 }
 
-func TestStoreFalseIsWrittenOutForRequestsFromElsewhere(t *testing.T) {
+func TestStoreFalseIsExplicitForOtherDialects(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if v["store"] != false || !reported(rep, dragoman.Synthesized, "/store") {
@@ -371,11 +371,11 @@ func TestStoreFalseIsWrittenOutForRequestsFromElsewhere(t *testing.T) {
 	}
 	v, _ = encodeRequest(t, decodeRequest(t, `{"model":"m","input":"x"}`), dialect.EncodeOptions{Rebuild: true})
 	if _, has := v["store"]; has {
-		t.Error("a request of this dialect got a store member it did not have")
+		t.Error("a native request got a store field")
 	}
 }
 
-func TestQuirkB36_AnEmptyAssistantMessageIsNotWritten(t *testing.T) {
+func TestQuirkB36_EmptyAssistantMessageIsDropped(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x"), {Role: dragoman.RoleAssistant}}}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if len(v["input"].([]any)) != 1 || !reported(rep, dragoman.Dropped, "/messages/1") {
@@ -383,7 +383,7 @@ func TestQuirkB36_AnEmptyAssistantMessageIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestQuirkB26_CallsThatAnotherProviderRanAreNotSent(t *testing.T) {
+func TestQuirkB26_HostedCallsOfOtherProvidersAreDropped(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.Text{Text: "t"}, &dragoman.ToolCall{ID: "srvtoolu_1", Name: "web_search", Hosted: true},
 		&dragoman.Opaque{Dialect: dialectname.Anthropic, Type: "web_search_tool_result", JSON: json.RawMessage(`{}`)},
@@ -394,7 +394,7 @@ func TestQuirkB26_CallsThatAnotherProviderRanAreNotSent(t *testing.T) {
 	}
 }
 
-func TestCacheHintsBecomeBreakpointsWhereTheModelTakesThem(t *testing.T) {
+func TestCacheHintsBecomeBreakpoints(t *testing.T) {
 	m := user("x")
 	m.Cache = &dragoman.CacheHint{TTL: "5m"}
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{m}}
@@ -422,7 +422,7 @@ func TestQuirkF5_OutputFormatIsFlatAndAlwaysNamed(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreRefusedWithTheirPlace(t *testing.T) {
+func TestInvalidRequestErrorsHavePointers(t *testing.T) {
 	for _, c := range []struct{ body, pointer string }{
 		{`{"model":5}`, "/model"},
 		{`{"input":{"a":1}}`, "/input"},
@@ -450,7 +450,7 @@ func TestBadRequestsAreRefusedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestQuirkB29_UnknownItemsAreOpaqueAndLinkTheirHalves(t *testing.T) {
+func TestQuirkB29_UnknownItemsAreOpaque(t *testing.T) {
 	req := decodeRequest(t, `{"input":[{"type":"shell_call","call_id":"call_s","action":{}},{"type":"shell_call_output","call_id":"call_s","output":[]},
 		{"type":"mcp_approval_request","id":"mcpr_1"},{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":true},
 		{"type":"additional_tools","tools":[]},{"type":"compaction_trigger"}]}`)
@@ -466,7 +466,7 @@ func TestQuirkB29_UnknownItemsAreOpaqueAndLinkTheirHalves(t *testing.T) {
 	}
 }
 
-func TestQuirkB12_SynthesizedIDsAreTheSameWhenAHistoryIsSentAgain(t *testing.T) {
+func TestQuirkB12_GeneratedIDsAreStable(t *testing.T) {
 	body := `{"input":[{"role":"user","content":"x"},{"type":"function_call","name":"f","arguments":"{}"}]}`
 	a := decodeRequest(t, body).Messages[1].Parts[0].(*dragoman.ToolCall)
 	b := decodeRequest(t, strings.Replace(body, "]", `,{"role":"user","content":"y"}]`, 1)).Messages[1].Parts[0].(*dragoman.ToolCall)
@@ -475,29 +475,29 @@ func TestQuirkB12_SynthesizedIDsAreTheSameWhenAHistoryIsSentAgain(t *testing.T) 
 	}
 }
 
-func TestAMessageItemMustSayWhoSpeaks(t *testing.T) {
-	for item, want := range map[string]struct{ pointer, says string }{
-		`{"type":"message","content":"a"}`:             {"/input/0", "needs a role"},
-		`{"type":"message","role":null,"content":"a"}`: {"/input/0", "needs a role"},
-		`{"role":"","content":"a"}`:                    {"/input/0", "needs a role"},
+func TestMessageItemNeedsRole(t *testing.T) {
+	for item, want := range map[string]struct{ pointer, text string }{
+		`{"type":"message","content":"a"}`:             {"/input/0", "has no role"},
+		`{"type":"message","role":null,"content":"a"}`: {"/input/0", "has no role"},
+		`{"role":"","content":"a"}`:                    {"/input/0", "has no role"},
 		`{"type":"message","role":5,"content":"a"}`:    {"/input/0/role", "want a string"},
 		`{"role":5,"content":"a"}`:                     {"/input/0/role", "want a string"},
 		`{"role":{},"content":"a"}`:                    {"/input/0/role", "want a string"},
 	} {
 		_, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[`+item+`]}`), dialect.DecodeOptions{})
 		var at *dragoman.DecodeError
-		if !errors.As(err, &at) || at.Pointer != want.pointer || !strings.Contains(err.Error(), want.says) {
+		if !errors.As(err, &at) || at.Pointer != want.pointer || !strings.Contains(err.Error(), want.text) {
 			t.Errorf("%s: %v", item, err)
 		}
 	}
-	// A provider may leave it out, since all that it says is the assistant's.
+	// Responses may omit the role, because their messages are always from the assistant.
 	resp, _, err := Codec{}.DecodeResponse([]byte(`{"id":"r","status":"completed","output":[{"type":"message","content":"a"}]}`), dialect.DecodeOptions{})
 	if err != nil || resp.Output[0].Role != dragoman.RoleAssistant {
 		t.Errorf("%v %+v", err, resp)
 	}
 }
 
-func TestAnItemWithoutATypeHasAName(t *testing.T) {
+func TestItemWithoutTypeIsNamedInLosses(t *testing.T) {
 	req, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[{"content":"a"},{"role":"user","content":"q"}]}`), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -508,7 +508,7 @@ func TestAnItemWithoutATypeHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := enc.Report.Losses[0].Detail; got != "a block without a type of other" {
+	if got := enc.Report.Losses[0].Detail; got != "a block without a type of other is not valid in this dialect" {
 		t.Errorf("%q", got)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// DecodeResponse implements [dialect.Codec]. The response keeps slices of
-// body, which must not change afterwards.
+// DecodeResponse implements [dialect.Codec]. The response retains slices of body, which must not
+// change afterwards.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := responseDecoder{itemDecoder: newItemDecoder(c, o, true)}
 	resp := &dragoman.Response{Origin: d.origin}
@@ -26,9 +26,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, *d.rep, err
 	}
 	defer r.Return()
-	d.sound = sure
+	d.unambiguous = sure
 	rewritten := d.reg.Rewritten()
-	end := d.members(r, resp)
+	end := d.decodeFields(r, resp)
 	var failed error
 	var calls []*dragoman.ToolCall
 	ids := callIDs{d: &d.itemDecoder}
@@ -39,14 +39,14 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			failed = jsonwire.PlaceAt(at.String(), end.offsets[i], err)
 			break
 		}
-		if d.head(raw).twice && m.Parts != nil && m.Parts[0].Kind() == codes.KindOpaque {
-			d.sound = false
-			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item that readers would take for two; it is not kept")
+		if d.head(raw).duplicate && m.Parts != nil && m.Parts[0].Kind() == codes.KindOpaque {
+			d.unambiguous = false
+			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item with a duplicate field is ambiguous and is not kept")
 			continue
 		}
-		if d.astray {
-			d.sound = false
-			d.rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "the payload of a call stands where most readers do not look; the native form is not kept")
+		if d.misplacedPayload {
+			d.unambiguous = false
+			d.rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "the payload of a call is in the wrong field; the native form is not kept")
 		}
 		repeated := false
 		for _, p := range m.Parts {
@@ -59,9 +59,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		if repeated {
 			continue
 		}
-		if wirekit.DropTwins(&m.Extra, "", itemMembers) {
-			d.sound = false
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a member that some readers would take for another; the native form is not kept")
+		if wirekit.DropTwins(&m.Extra, "", itemKeys) {
+			d.unambiguous = false
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a field differs only in case from a known field; the native form is not kept")
 		} else {
 			d.withNative(&m, raw)
 		}
@@ -77,26 +77,26 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
 	}
-	if d.muddled {
-		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "a member of a part that some readers would take for another; the native form is not kept")
+	if d.ambiguousPart {
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "a field of a part is a duplicate or differs only in case; the native form is not kept")
 	}
-	if !o.NoNative && d.sound && !d.muddled && !end.twice && !ids.clash && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
+	if !o.NoNative && d.unambiguous && !d.ambiguousPart && !end.duplicate && !ids.clash && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
 }
 
-// callIDs settles ids within one response: an exact repeat is one call, the
-// same id with other content is another call (decision 28, quirk B11).
+// callIDs makes call ids unique within one response: an exact repeat is one call, the same id
+// with other content is another call (decision 28, quirk B11).
 type callIDs struct {
 	d    *itemDecoder
 	seen map[string]*dragoman.ToolCall
-	// clash: two calls shared an id. A client would run one of them twice, or
-	// answer another than it means.
+	// clash is set if two calls share an id. A client would run one of them twice, or send a
+	// result for the wrong one.
 	clash bool
 }
 
-// settle returns false for a call that only repeats an earlier one.
+// settle returns false for a call that exactly repeats an earlier one.
 func (s *callIDs) settle(c *dragoman.ToolCall, at extra.Path, place int) bool {
 	if s.seen == nil {
 		s.seen = make(map[string]*dragoman.ToolCall)
@@ -113,25 +113,25 @@ func (s *callIDs) settle(c *dragoman.ToolCall, at extra.Path, place int) bool {
 	return true
 }
 
-var errNoOutput = errors.New("no output: is this an OpenAI Responses response?")
+var errNoOutput = errors.New("no output: check that this is an OpenAI Responses response")
 
 type responseDecoder struct {
 	itemDecoder
 }
 
-// ending is what a response object says of its own end.
+// ending holds the fields of a response object that describe its end.
 type ending struct {
 	status, reason string
 	details        []byte
 	compaction     bool
 	hasOutput      bool
-	twice          bool // it says of its end something twice
+	duplicate      bool // it has a duplicate field
 	output         [][]byte
 	offsets        []int64
 }
 
-// stop derives why a whole response ended. An error is one also where no
-// status says so.
+// stop derives the stop reason of a whole response. A response with an error failed, whatever
+// its status is.
 func (e *ending) stop(reg *interop.Registry, resp *dragoman.Response, calls []*dragoman.ToolCall) dragoman.Stop {
 	status := e.status
 	if status == "" && resp.Error != nil {
@@ -151,14 +151,13 @@ func (e *ending) compacted(s *dragoman.Stop) {
 	}
 }
 
-// members reads a response object into resp, but for its output, which is
-// returned as it came. What the server echoes of the request is kept as
-// extras.
-func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
+// decodeFields decodes the fields of a response object into resp, except its output, which is returned
+// as raw items. Echoed request fields are stored as extras.
+func (d *responseDecoder) decodeFields(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
 	var seen wirekit.Members
 	for key := range r.Object() {
-		twice := seen.Twice(responseMembers, key)
-		end.twice = end.twice || twice
+		duplicate := seen.Twice(responseKeys, key)
+		end.duplicate = end.duplicate || duplicate
 		switch k := string(key); {
 		case k == "object":
 			if raw := r.Raw(); string(raw) != `"response"` {
@@ -166,8 +165,8 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 				extra.Add(&resp.Extra, name, "", key, raw)
 			}
 		case k == "error", k == "incomplete_details", k == "usage", k == "output":
-			d.member(r, k, resp, &end)
-		case r.Kind() == 'n' && !twice:
+			d.decodeField(r, k, resp, &end)
+		case r.Kind() == 'n' && !duplicate:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		case k == "id":
 			resp.ID = r.String()
@@ -176,15 +175,15 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 		case k == "created_at":
 			raw := r.Number()
 			resp.Created = unixTime(raw)
-			if strings.ContainsAny(raw, ".eE") { // a float goes back as one
+			if strings.ContainsAny(raw, ".eE") { // a float is written back as a float
 				extra.Add(&resp.Extra, name, "", key, []byte(raw))
 			}
 		case k == "status":
 			end.status = r.String()
 		case k == "service_tier":
 			resp.ServiceTier = r.String()
-		case twice: // in other letters, which many readers ignore
-			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "the member %.40q, which some readers would take for another; the native form is not kept", key)
+		case duplicate: // in other case, which many readers ignore
+			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "field %.40q differs only in case from a known field; the native form is not kept", key)
 			r.Skip()
 		default:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
@@ -193,11 +192,12 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 	return end
 }
 
-// responseMembers say what a response holds and whether it may run.
-var responseMembers = []string{"status", "output", "error", "incomplete_details", "object", "id", "model", "created_at", "usage", "service_tier"}
+// responseKeys are the fields that determine the content of a response and whether its calls may
+// run.
+var responseKeys = []string{"status", "output", "error", "incomplete_details", "object", "id", "model", "created_at", "usage", "service_tier"}
 
-// member reads what says nothing when it is null.
-func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
+// decodeField decodes a field for which null means absent.
+func (d *responseDecoder) decodeField(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
 	end.hasOutput = end.hasOutput || key == "output"
 	if r.Null() {
 		return
@@ -225,7 +225,7 @@ func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.
 	}
 }
 
-// unixTime reads a time in seconds, which some servers write as a float.
+// unixTime parses a time in seconds, which some servers send as a float.
 func unixTime(s string) time.Time {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return time.Unix(n, 0).UTC()

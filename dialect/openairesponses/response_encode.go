@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// EncodeResponse implements [dialect.Codec]. The response object carries every
-// member that the official clients require, null where nothing is known: a
-// pure codec cannot echo a request it never saw.
+// EncodeResponse implements [dialect.Codec]. The response object has every field that the
+// official clients require. Unknown values are null or a default, because the codec does not see
+// the request and cannot echo it.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -29,12 +29,12 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
 	if replays {
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "", "a call must not run; the response is written anew, with the members that clients want, and not passed on as it came")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "", "a call must not run; the response is re-encoded instead of passed through")
 	}
 	id := e.responseID(resp)
 	items := e.items(resp)
 	if len(resp.Alternatives) > 0 {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; %d more were made", len(resp.Alternatives))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses returns one candidate; %d more are dropped", len(resp.Alternatives))
 	}
 	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
 	e.writeResponse(&w, resp, id, items, resp.ToolCalls())
@@ -48,11 +48,10 @@ func (e *outputEncoder) responseID(resp *dragoman.Response) string {
 	if resp.Origin != nil && resp.Origin.Dialect == name && resp.ID != "" {
 		return resp.ID
 	}
-	return e.mint("resp_")
+	return e.generateID("resp_")
 }
 
-// items turns the output into items. A message that came from this dialect and
-// was not changed stays as it is.
+// items converts the output to items. An unchanged message from this dialect keeps its bytes.
 func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	var items []*outputItem
 	replayed := make(map[int]bool)
@@ -64,7 +63,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 			replayed[i] = true
 			continue
 		}
-		var open *outputItem // the message item that takes content
+		var open *outputItem // the current message item
 		for j, p := range m.Parts {
 			pat := at.Elem("parts", j)
 			if isContent(m, p) {
@@ -78,7 +77,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 					items = append(items, open)
 				}
 				if media, ok := p.(*dragoman.Media); ok {
-					e.rep.Addf(dragoman.Dropped, dragoman.Serious, pat.String(), "%s has no place in an output", media.Media)
+					e.rep.Addf(dragoman.Dropped, dragoman.Serious, pat.String(), "an output cannot contain %s", media.Media)
 					continue
 				}
 				open.parts, open.places = append(open.parts, p), append(open.places, pat)
@@ -97,7 +96,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	written := make(map[*dragoman.Message]bool, len(resp.Output))
 	for _, it := range items {
 		if it.json == nil && it.kind == messageItem && len(it.parts) == 0 {
-			continue // all of it was dropped and reported
+			continue // all content was dropped and reported
 		}
 		written[it.header] = written[it.header] || it.kind == messageItem
 		e.close(it)
@@ -105,25 +104,25 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	}
 	for i := range resp.Output {
 		if m := &resp.Output[i]; !replayed[i] {
-			e.unsaid(m, written[m], extra.Elem("/output", i))
+			e.reportMessageLosses(m, written[m], extra.Elem("/output", i))
 		}
 	}
 	return kept
 }
 
-// cut reports whether a stop cut the last thing the model was saying.
+// cut reports whether a stop truncated the last content of the model.
 func cut(s dragoman.Stop) bool {
 	return s.Reason == dragoman.StopLength || s.Reason == dragoman.StopContentFilter
 }
 
-// writeResponse writes a response object with the given items; calls are those
-// among them.
+// writeResponse writes a response object with the given items. calls are the calls of the
+// response.
 func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Response, id string, items []*outputItem, calls []*dragoman.ToolCall) {
 	status, reason, exact := e.ending(resp, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, cmp.Or(reason, status))
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s is written as %s", resp.Stop.Reason, cmp.Or(reason, status))
 	}
-	e.reportInvented(resp)
+	e.reportGenerated(resp)
 	w.BeginObject()
 	e.writeHead(w, resp, id, status)
 	w.Key("error")
@@ -131,10 +130,10 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	case resp.Error != nil:
 		e.writeFailure(w, resp.Error)
 	case status == "failed":
-		words, told := wirekit.Ended(resp.Stop.Reason, resp.Extra)
+		words, extras := wirekit.Ended(resp.Stop.Reason, resp.Extra)
 		e.writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: words})
-		lessTold := *resp
-		lessTold.Extra, resp = told, &lessTold
+		rest := *resp
+		rest.Extra, resp = extras, &rest
 	default:
 		w.Null()
 	}
@@ -172,17 +171,17 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	w.EndObject()
 }
 
-// reportInvented reports what of a response is not its provider's.
-func (e *outputEncoder) reportInvented(resp *dragoman.Response) {
-	if e.minted > 0 {
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/id", "the response and its items get ids in the form of this API; their own ids are left out")
+// reportGenerated reports the values of a response that do not come from its provider.
+func (e *outputEncoder) reportGenerated(resp *dragoman.Response) {
+	if e.generated > 0 {
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/id", "the response and its items get ids in the format of this API; their own ids are dropped")
 	}
 	if resp.Created.IsZero() && !own(resp.Extra, "/created_at") {
 		wirekit.ReportNoTime(e.rep)
 	}
 }
 
-// writeHead writes what is known when a response begins.
+// writeHead writes the fields that are known when a response starts.
 func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, id, status string) {
 	w.StringField("id", id)
 	if !own(resp.Extra, "/object") {
@@ -195,19 +194,19 @@ func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, i
 	w.StringField("model", cmp.Or(e.o.Model, resp.Model))
 }
 
-// echoed are the members in which a server repeats the request and which
-// official clients require, with what stands for an unknown one.
+// echoed are the fields in which a server repeats the request and which official clients require,
+// each with the value for an unknown one.
 var echoed = [...]struct{ key, unknown string }{
 	{"instructions", "null"},
 	{"metadata", "{}"},
 	{"parallel_tool_calls", "true"},
-	{"temperature", "1"}, // the API's default; Open Responses requires a number
+	{"temperature", "1"}, // the default of the API; Open Responses requires a number
 	{"tool_choice", `"auto"`},
 	{"tools", "[]"},
 	{"top_p", "1"},
 	{"access_programs", "null"},
-	// Those that Open Responses requires besides. Nothing is stored that nobody said
-	// is: who believes it would go on with an id that nobody knows.
+	// Also required by Open Responses. store is false unless the upstream says otherwise: a
+	// client would continue with a response id that no server knows.
 	{"previous_response_id", "null"},
 	{"truncation", `"disabled"`},
 	{"text", `{"format":{"type":"text"}}`},
@@ -226,8 +225,7 @@ var echoed = [...]struct{ key, unknown string }{
 // neverNull are the echoed fields that Open Responses requires with a value.
 var neverNull = []string{"temperature", "top_p"}
 
-// writeEcho writes what the server repeats of the request, and the fields
-// that are not modeled.
+// writeEcho writes the echoed request fields and the unknown fields.
 func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response, status string) {
 	skip := []string{"id", "model", "status", "service_tier"}
 	for _, m := range echoed {
@@ -245,9 +243,8 @@ func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response, s
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 }
 
-// writeCompletedAt writes when a completed response was completed, and null for any
-// other status. A server that reports no such time is taken to have completed the
-// response when it created it.
+// writeCompletedAt writes the completion time of a completed response, and null for any other
+// status. If the server reports no such time, the creation time is used.
 func (e *outputEncoder) writeCompletedAt(w *jsonwire.Writer, resp *dragoman.Response, status string, skip *[]string) {
 	*skip = append(*skip, "completed_at")
 	at, known := extra.Get(resp.Extra, name, "/completed_at")
@@ -264,13 +261,13 @@ func (e *outputEncoder) writeCompletedAt(w *jsonwire.Writer, resp *dragoman.Resp
 	}
 }
 
-// writeTier writes the service tier, which Open Responses requires. A tier that is
-// not known is the default one.
+// writeTier writes the service tier, which Open Responses requires. An unknown tier is written as
+// the default one.
 func (e *outputEncoder) writeTier(w *jsonwire.Writer, resp *dragoman.Response) {
 	tiers := wirekit.OpenAITiers(name)
 	tier := tiers.Answer(resp.ServiceTier, resp.Origin, e.rep)
-	if said, ok := extra.Get(resp.Extra, name, "/service_tier"); tier == "" && ok && len(said) > 0 && said[0] == '"' {
-		w.RawField("service_tier", said)
+	if raw, ok := extra.Get(resp.Extra, name, "/service_tier"); tier == "" && ok && len(raw) > 0 && raw[0] == '"' {
+		w.RawField("service_tier", raw)
 		return
 	}
 	w.StringField("service_tier", cmp.Or(tier, tiers.Ordinary))

@@ -42,28 +42,28 @@ func callJSON(id, call, args, status string) string {
 	return `{"type":"function_call","id":"` + id + `","call_id":"` + call + `","name":"f","arguments":` + string(a) + `,"status":"` + status + `"}`
 }
 
-func TestStopIsDerivedFromStatusReasonAndContent(t *testing.T) {
+func TestStopReasons(t *testing.T) {
 	call := callJSON("fc_1", "c1", "{}", "completed")
 	for _, c := range []struct {
-		name, members string
-		want          dragoman.StopReason
-		problem       string
+		name, fields string
+		want         dragoman.StopReason
+		problem      string
 	}{
 		{"completed", `"status":"completed","output":[]`, dragoman.StopEnd, ""},
 		{"quirk B18: completed with a call", `"status":"completed","output":[` + call + `]`, dragoman.StopToolCalls, ""},
 		{"no status at all", `"output":[` + call + `]`, dragoman.StopToolCalls, ""},
-		{"quirk C34: cut at the limit", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + call + `]`, dragoman.StopLength, codes.ProblemTruncated},
+		{"quirk C34: truncated at the limit", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + call + `]`, dragoman.StopLength, codes.ProblemTruncated},
 		{"filtered", `"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[` + call + `]`, dragoman.StopContentFilter, codes.ProblemStopped},
 		{"steered", `"status":"incomplete","incomplete_details":{"reason":"steered"},"output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
-		{"quirk B20: a reason in no table", `"status":"incomplete","incomplete_details":{"reason":"moon"},"output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
-		{"quirk B20: a status in no table", `"status":"resting","output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
+		{"quirk B20: unknown reason", `"status":"incomplete","incomplete_details":{"reason":"moon"},"output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
+		{"quirk B20: unknown status", `"status":"resting","output":[` + call + `]`, dragoman.StopUnknown, codes.ProblemStopped},
 		{"failed", `"status":"failed","error":{"code":"server_error","message":"x"},"output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
 		{"cancelled", `"status":"cancelled","output":[` + call + `]`, dragoman.StopCancelled, codes.ProblemStopped},
 		{"still queued", `"status":"queued","output":[` + call + `]`, dragoman.StopError, codes.ProblemStopped},
 		{"quirk C26: an incomplete call", `"status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]`, dragoman.StopEnd, codes.ProblemTruncated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			resp, _ := decodeResponse(t, `{"id":"resp_1","model":"m",`+c.members+`}`)
+			resp, _ := decodeResponse(t, `{"id":"resp_1","model":"m",`+c.fields+`}`)
 			if resp.Stop.Reason != c.want {
 				t.Errorf("stop %+v, want %s", resp.Stop, c.want)
 			}
@@ -72,9 +72,9 @@ func TestStopIsDerivedFromStatusReasonAndContent(t *testing.T) {
 					t.Errorf("problem %+v, want %q", call.Problem, c.problem)
 				}
 			}
-			// The words come back.
+			// The native values are written back.
 			var want map[string]any
-			_ = json.Unmarshal([]byte(`{`+c.members+`}`), &want)
+			_ = json.Unmarshal([]byte(`{`+c.fields+`}`), &want)
 			v, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
 			if s, ok := want["status"]; ok && v["status"] != s {
 				t.Errorf("status %v, want %v", v["status"], s)
@@ -86,7 +86,7 @@ func TestStopIsDerivedFromStatusReasonAndContent(t *testing.T) {
 	}
 }
 
-func TestQuirkB4_ObjectValuedArgumentsAreTakenAsTheirText(t *testing.T) {
+func TestQuirkB4_ArgumentsAsObject(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"status":"completed","output":[{"type":"function_call","call_id":"c","name":"f","arguments":{"n":9007199254740993}}]}`)
 	if c := resp.ToolCalls()[0]; c.Arguments != `{"n":9007199254740993}` || c.Problem != nil { // quirk B31
 		t.Errorf("%+v", c)
@@ -107,8 +107,9 @@ func TestQuirkB2_EmptyArgumentsAreAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestQuirkB9_InvalidArgumentsAreShownToTheClientAsTheyAre(t *testing.T) {
-	// What two clients would read differently is only told (requirement R7).
+func TestQuirkB9_InvalidArgumentsAreForwarded(t *testing.T) {
+	// Arguments that clients would interpret differently are wrapped in an error object
+	// (requirement R7).
 	for args, want := range map[string]string{`{"a":`: `{"a":`, `{"a":1,"a":2}`: `{"_raw":"{\"a\":1,\"a\":2}"}`} {
 		resp, _ := decodeResponse(t, `{"status":"completed","output":[`+callJSON("fc_1", "c", args, "completed")+`]}`)
 		c := resp.ToolCalls()[0]
@@ -122,7 +123,7 @@ func TestQuirkB9_InvalidArgumentsAreShownToTheClientAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestQuirkB7_InvalidArgumentsDoNotEnterAHistory(t *testing.T) {
+func TestQuirkB7_InvalidArgumentsAreNotSentBack(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"status":"completed","output":[`+callJSON("fc_1", "c", `{"a":`, "completed")+`]}`)
 	req := &dragoman.Request{Model: "m", Messages: resp.Output}
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{})
@@ -131,7 +132,7 @@ func TestQuirkB7_InvalidArgumentsDoNotEnterAHistory(t *testing.T) {
 	}
 }
 
-func TestQuirkB10_ACallWithoutIDGetsOneAndItIsReported(t *testing.T) {
+func TestQuirkB10_CallWithoutID(t *testing.T) {
 	body := `{"status":"completed","output":[{"type":"function_call","id":"fc_9","name":"f","arguments":"{}"},{"type":"function_call","call_id":7,"name":"g","arguments":"{}"}]}`
 	resp, rep := decodeResponse(t, body)
 	a, b := resp.ToolCalls()[0], resp.ToolCalls()[1]
@@ -140,7 +141,7 @@ func TestQuirkB10_ACallWithoutIDGetsOneAndItIsReported(t *testing.T) {
 	}
 	seeded, _, _ := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{Seed: "turn 2"})
 	if seeded.ToolCalls()[0].ID == a.ID {
-		t.Error("another seed gave the same id")
+		t.Error("a different seed gave the same id")
 	}
 }
 
@@ -155,7 +156,7 @@ func TestQuirkB11_DuplicateCallIDs(t *testing.T) {
 	}
 }
 
-func TestUsageIsReadAndUnknownIsNotZero(t *testing.T) {
+func TestUnknownUsageIsNotZero(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"status":"completed","output":[],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":15}}`)
 	want := dragoman.Usage{Input: dragoman.Counted(10), CacheRead: dragoman.Counted(4), CacheWrite: dragoman.Counted(2), Output: dragoman.Counted(5), Reasoning: dragoman.Counted(3)}
 	if resp.Usage != want {
@@ -171,7 +172,7 @@ func TestUsageIsReadAndUnknownIsNotZero(t *testing.T) {
 	}
 }
 
-func TestResponseFromElsewhereHasEveryMemberClientsRequire(t *testing.T) {
+func TestResponseFromAnotherAPIHasRequiredFields(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "msg_abc", Model: "claude", Created: time.Unix(1794700000, 0), Origin: &dragoman.Origin{Dialect: dialectname.Anthropic},
 		Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
@@ -200,16 +201,16 @@ func TestResponseFromElsewhereHasEveryMemberClientsRequire(t *testing.T) {
 		t.Errorf("%v", v["output"])
 	}
 	if rep.Err(dragoman.Serious) == nil {
-		t.Error("the hosted call is gone without a report")
+		t.Error("the loss of the hosted call was not reported")
 	}
 	again, _ := encodeResponse(t, resp, dialect.EncodeOptions{Seed: "s"})
 	other, _ := encodeResponse(t, resp, dialect.EncodeOptions{Seed: "t"})
 	if dump(v) != dump(again) || v["id"] == other["id"] {
-		t.Error("ids must follow the seed")
+		t.Error("ids must depend on the seed only")
 	}
 }
 
-func TestModelOfAResponseCanBeReplacedAlone(t *testing.T) {
+func TestModelOverrideChangesOnlyTheModel(t *testing.T) {
 	body := `{"id":"resp_1", "model":"up","output":[],"status":"completed","x":1.0}`
 	resp, _ := decodeResponse(t, body)
 	enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{Model: "alias"})
@@ -228,7 +229,7 @@ func TestCompactionResponseStopsAsCompaction(t *testing.T) {
 	}
 }
 
-func TestErrorsOfEveryShapeAreUnderstood(t *testing.T) {
+func TestErrorsOfEveryFormAreDecoded(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
@@ -251,7 +252,7 @@ func TestErrorsOfEveryShapeAreUnderstood(t *testing.T) {
 		status, body, _ := Codec{}.EncodeError(e)
 		back := Codec{}.DecodeError(status, nil, body)
 		if status != c.status || back.Class != c.class || back.Message != c.msg {
-			t.Errorf("%s: written as %d %s", c.body, status, body)
+			t.Errorf("%s: encoded as %d %s", c.body, status, body)
 		}
 	}
 	e := Codec{}.DecodeError(429, nil, []byte(`{"error":{"message":"Please try again in 2.5s.","code":"rate_limit_exceeded"}}`))
@@ -263,7 +264,7 @@ func TestErrorsOfEveryShapeAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestBadResponsesAreRefusedAndKeepWhatWasDecoded(t *testing.T) {
+func TestInvalidResponseKeepsPartialResult(t *testing.T) {
 	resp, _, err := Codec{}.DecodeResponse([]byte(`{"id":"resp_1","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},{"type":"message","role":7}]}`), dialect.DecodeOptions{})
 	var d *dragoman.DecodeError
 	if !errors.As(err, &d) || d.Pointer != "/output/1/role" || resp.ID != "resp_1" || resp.Text() != "a" {
@@ -271,7 +272,7 @@ func TestBadResponsesAreRefusedAndKeepWhatWasDecoded(t *testing.T) {
 	}
 }
 
-func TestACallWhosePayloadStandsAstrayIsNotPassedOnAsItCame(t *testing.T) {
+func TestMisplacedPayloadIsReencoded(t *testing.T) {
 	body := `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","input":"{\"p\":1}","status":"completed"}]}`
 	resp, rep, err := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -283,7 +284,7 @@ func TestACallWhosePayloadStandsAstrayIsNotPassedOnAsItCame(t *testing.T) {
 	}
 }
 
-func TestQuirkB21_AFailedResponseSaysWhatItsProviderSaidOfIt(t *testing.T) {
+func TestQuirkB21_FailedResponseHasProviderMessage(t *testing.T) {
 	resp := &dragoman.Response{
 		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dialectname.Gemini}, Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall},
 		Extra: &dragoman.Extra{Dialect: dialectname.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
@@ -294,12 +295,12 @@ func TestQuirkB21_AFailedResponseSaysWhatItsProviderSaidOfIt(t *testing.T) {
 	}
 	for _, l := range enc.Report.Losses {
 		if strings.HasSuffix(l.Path, "finishMessage") {
-			t.Errorf("%v, which was written", l)
+			t.Errorf("%v is reported, but was written", l)
 		}
 	}
 }
 
-func TestQuirkC26_AResponseWithACallThatIsNotWholeIsNotWrittenAnewInSilence(t *testing.T) {
+func TestQuirkC26_ReencodingIncompleteCallIsReported(t *testing.T) {
 	body := `{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]}`
 	resp, _, err := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -309,7 +310,7 @@ func TestQuirkC26_AResponseWithACallThatIsNotWholeIsNotWrittenAnewInSilence(t *t
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(enc.Body) != body && !strings.Contains(enc.Report.String(), "written anew") {
+	if string(enc.Body) != body && !strings.Contains(enc.Report.String(), "re-encoded") {
 		t.Errorf("%s\n%s", enc.Body, enc.Report)
 	}
 }

@@ -42,10 +42,10 @@ var settings = wirekit.NewSettings(wirekit.SettingsOf{Dialect: name}, []setting{
 	{Field: "prompt_cache_key", Canonical: wirekit.CacheKey},
 	{Field: "service_tier", Canonical: wirekit.ServiceTier, Decode: (*requestDecoder).serviceTier, Encode: (*requestEncoder).serviceTier},
 	{Field: "stream", Canonical: wirekit.Stream},
-	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: the target caches by itself")},
+	{Canonical: wirekit.Cache, Lost: wirekit.LostInfo("cache breakpoint at the end of the prompt: the target caches automatically")},
 })
 
-// The fields of values that are read.
+// The known fields of nested values.
 var (
 	choiceFields = jsonwire.Known{"type": nil, "name": nil, "mode": nil, "tools": {"type": nil, "name": nil}}
 	formatFields = jsonwire.Known{"type": nil, "name": nil, "description": nil, "schema": nil, "strict": nil}
@@ -91,7 +91,7 @@ func (d *requestDecoder) toolChoice() {
 	d.req.ToolChoice = c
 }
 
-// minOutputTokens is the least that the API takes.
+// minOutputTokens is the smallest limit that the API accepts.
 const minOutputTokens = 16
 
 func (e *requestEncoder) maxTokens() {
@@ -101,7 +101,7 @@ func (e *requestEncoder) maxTokens() {
 	}
 	tokens := *n
 	if tokens < minOutputTokens && !e.native {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/max_output_tokens", "%d written as %d, the least that the API takes", tokens, minOutputTokens)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/max_output_tokens", "%d is written as %d, the minimum of the API", tokens, minOutputTokens)
 		tokens = minOutputTokens
 	}
 	e.w.IntField("max_output_tokens", tokens)
@@ -113,24 +113,24 @@ func (e *requestEncoder) candidates() {
 	}
 }
 
-// store writes whether the server keeps the response. This wire's default is
-// to keep it, that of every other not to: a request from elsewhere says so.
+// store writes whether the server stores the response. By default this API stores it and other
+// APIs do not, so a request from another dialect gets an explicit false.
 func (e *requestEncoder) store() {
 	switch {
 	case e.req.Store != nil:
 		e.w.BoolField("store", *e.req.Store)
 	case !e.native && !own(e.req.Extra, "/store"):
-		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false sent explicitly, because Responses stores by default")
+		e.rep.Add(dragoman.Synthesized, dragoman.Info, "/store", "false is sent explicitly, because Responses stores by default")
 		e.w.BoolField("store", false)
 	}
 }
 
-// spelledUser stands for a user that came as "user", the older name of
-// "safety_identifier": it goes back in the same spelling.
-const spelledUser = `""`
+// legacyUserMarker is stored for a user that was sent as "user", the older name of
+// "safety_identifier", so that the same field is written back.
+const legacyUserMarker = `""`
 
 func (d *requestDecoder) safetyIdentifier() {
-	if d.req.User != "" { // the older spelling came first: both are kept
+	if d.req.User != "" { // the older name came first: both are kept
 		var w jsonwire.Writer
 		w.String(d.req.User)
 		d.keep("user", w.Buf)
@@ -144,25 +144,25 @@ func (d *requestDecoder) user() {
 		return
 	}
 	d.req.User = d.r.String()
-	d.keep("user", []byte(spelledUser))
+	d.keep("user", []byte(legacyUserMarker))
 }
 
 func (e *requestEncoder) user() {
-	if e.olderUser() {
+	if e.usesLegacyUser() {
 		e.w.StringFieldIf("user", e.req.User)
 	}
 }
 
 func (e *requestEncoder) safetyIdentifier() {
-	if !e.olderUser() {
+	if !e.usesLegacyUser() {
 		e.w.StringFieldIf("safety_identifier", wirekit.SafetyIdentifier(e.req.User, e.rep))
 	}
 }
 
-// olderUser reports whether the client spells the user "user".
-func (e *requestEncoder) olderUser() bool {
+// usesLegacyUser reports whether the client sent the user as "user".
+func (e *requestEncoder) usesLegacyUser() bool {
 	v, ok := extra.Get(e.req.Extra, name, "/user")
-	return ok && string(v) == spelledUser
+	return ok && string(v) == legacyUserMarker
 }
 
 func (d *requestDecoder) serviceTier() {

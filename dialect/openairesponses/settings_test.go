@@ -56,8 +56,8 @@ func TestHostedToolsAreForcedByTheirType(t *testing.T) {
 		}
 	}
 	for what, refused := range map[string]dragoman.ToolSpec{
-		"a tool of another provider": {Kind: codes.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20250305", JSON: json.RawMessage(`{"type":"x"}`)}},
-		"a function of that name":    {Name: "x"},
+		"tool of another provider": {Kind: codes.ToolHosted, Name: "x", Source: &dragoman.ToolSource{Format: "anthropic.messages.web_search_20250305", JSON: json.RawMessage(`{"type":"x"}`)}},
+		"function of that name":    {Name: "x"},
 	} {
 		req := &dragoman.Request{
 			Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}, refused},
@@ -69,7 +69,7 @@ func TestHostedToolsAreForcedByTheirType(t *testing.T) {
 	}
 }
 
-func TestAnUnknownModeOfChoiceIsInvalid(t *testing.T) {
+func TestUnknownToolChoiceModeIsInvalid(t *testing.T) {
 	for _, mode := range []string{"any", ""} {
 		for _, tools := range [][]dragoman.ToolSpec{nil, {{Name: "f"}}} {
 			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: tools, ToolChoice: &dragoman.ToolChoice{Mode: mode}}
@@ -81,7 +81,7 @@ func TestAnUnknownModeOfChoiceIsInvalid(t *testing.T) {
 	}
 }
 
-func TestNoneBesideAllowedToolsIsPlainNone(t *testing.T) {
+func TestChoiceNoneIgnoresAllowedTools(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
 		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceNone, Tools: []dragoman.ToolRef{{Name: "f"}}},
@@ -99,7 +99,7 @@ func TestQuirkD31_OnlyBreakpointsThatCanBeWrittenCount(t *testing.T) {
 		Instructions: []dragoman.Part{text("i")},
 		Tools:        []dragoman.ToolSpec{{Name: "f", Cache: hint}},
 		Messages: []dragoman.Message{
-			{Role: dragoman.RoleUser, Parts: []dragoman.Part{text("u1")}, Cache: hint}, // one breakpoint, said twice
+			{Role: dragoman.RoleUser, Parts: []dragoman.Part{text("u1")}, Cache: hint}, // one breakpoint, set twice
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a"), &dragoman.ToolCall{ID: "1", Name: "f", Cache: hint}}, Cache: hint},
 			dragoman.ToolResults(&dragoman.ToolResult{CallID: "1", Cache: hint, Content: []dragoman.Part{text("r")}}),
 			{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: codes.MediaImage, URL: "https://example.com/a.png", Cache: hint}}},
@@ -124,7 +124,7 @@ func TestQuirkD31_OnlyBreakpointsThatCanBeWrittenCount(t *testing.T) {
 	}
 }
 
-func TestQuirkG10_NoReasoningSettingIsIgnoredSilently(t *testing.T) {
+func TestQuirkG10_LostReasoningSettingsAreReported(t *testing.T) {
 	budget := func(n int64) *int64 { return &n }
 	for _, c := range []struct {
 		what     string
@@ -133,15 +133,15 @@ func TestQuirkG10_NoReasoningSettingIsIgnoredSilently(t *testing.T) {
 		kind     dragoman.LossKind
 		path     string
 	}{
-		{"a budget without a mode is a budget", dragoman.ReasoningSettings{BudgetTokens: budget(1024)}, "low", dragoman.Lowered, "/reasoning/budget_tokens"},
-		{"a budget with its mode", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(10000)}, "medium", dragoman.Lowered, "/reasoning/budget_tokens"},
-		{"a budget beside an effort", dragoman.ReasoningSettings{Effort: "high", BudgetTokens: budget(1024)}, "high", dragoman.Dropped, "/reasoning/budget_tokens"},
-		{"a budget without a number", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget}, nil, dragoman.Dropped, "/reasoning/mode"},
-		{"off wins over effort", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, "none", dragoman.Dropped, "/reasoning/effort"},
-		{"off wins over a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, BudgetTokens: budget(1024)}, "none", dragoman.Dropped, "/reasoning/budget_tokens"},
-		{"adaptive beside a budget", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: budget(1024)}, nil, dragoman.Dropped, "/reasoning/budget_tokens"},
+		{"budget without a mode", dragoman.ReasoningSettings{BudgetTokens: budget(1024)}, "low", dragoman.Lowered, "/reasoning/budget_tokens"},
+		{"budget with its mode", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget, BudgetTokens: budget(10000)}, "medium", dragoman.Lowered, "/reasoning/budget_tokens"},
+		{"budget and effort", dragoman.ReasoningSettings{Effort: "high", BudgetTokens: budget(1024)}, "high", dragoman.Dropped, "/reasoning/budget_tokens"},
+		{"budget without a number", dragoman.ReasoningSettings{Mode: codes.ReasoningBudget}, nil, dragoman.Dropped, "/reasoning/mode"},
+		{"off and effort", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "high"}, "none", dragoman.Dropped, "/reasoning/effort"},
+		{"off and budget", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, BudgetTokens: budget(1024)}, "none", dragoman.Dropped, "/reasoning/budget_tokens"},
+		{"adaptive and budget", dragoman.ReasoningSettings{Mode: codes.ReasoningAdaptive, BudgetTokens: budget(1024)}, nil, dragoman.Dropped, "/reasoning/budget_tokens"},
 		{"off alone", dragoman.ReasoningSettings{Mode: codes.ReasoningOff}, "none", "", ""},
-		{"off said twice", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "none"}, "none", "", ""},
+		{"off in both fields", dragoman.ReasoningSettings{Mode: codes.ReasoningOff, Effort: "none"}, "none", "", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			v, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Reasoning: &c.settings}, dialect.EncodeOptions{})
@@ -158,7 +158,7 @@ func TestQuirkG10_NoReasoningSettingIsIgnoredSilently(t *testing.T) {
 	}
 }
 
-func TestQuirkF5_ASchemaWithoutAKindIsASchema(t *testing.T) {
+func TestQuirkF5_SchemaImpliesKind(t *testing.T) {
 	req := &dragoman.Request{
 		Model: "m", Messages: []dragoman.Message{user("x")},
 		Output: &dragoman.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
@@ -169,13 +169,13 @@ func TestQuirkF5_ASchemaWithoutAKindIsASchema(t *testing.T) {
 	}
 }
 
-func TestQuirkF5_AnOutputSchemaOfThisWireGoesBackUnchanged(t *testing.T) {
+func TestQuirkF5_NativeOutputSchemaIsUnchanged(t *testing.T) {
 	const text = `{"format":{"type":"json_schema","name":"n","schema":{"type":"object","properties":{"a":{"type":"string","minLength":1}},"$comment":"x"}}}`
 	req := decodeRequest(t, `{"model":"m","input":"x","text":`+text+`}`)
 	if req.Output.Dialect != name {
 		t.Errorf("dialect %q", req.Output.Dialect)
 	}
-	// Also in a request that was built anew around it.
+	// The same in a new request.
 	v, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Output: req.Output}, dialect.EncodeOptions{})
 	var want any
 	_ = json.Unmarshal([]byte(text), &want)
@@ -184,7 +184,7 @@ func TestQuirkF5_AnOutputSchemaOfThisWireGoesBackUnchanged(t *testing.T) {
 	}
 }
 
-func TestAnErrorWithoutAStatusIsNoSuccess(t *testing.T) {
+func TestErrorWithoutStatusIsAFailure(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"error":{"code":"server_error","message":"boom"},"output":[`+callJSON("fc_1", "c1", "{}", "completed")+`]}`)
 	if resp.Stop.Reason != dragoman.StopError || resp.ToolCalls()[0].Problem == nil || resp.Error == nil || resp.Error.Message != "boom" {
 		t.Errorf("%+v %+v", resp.Stop, resp.Error)
@@ -195,7 +195,7 @@ func TestAnErrorWithoutAStatusIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestABodyWithoutOutputIsNoResponse(t *testing.T) {
+func TestBodyWithoutOutputIsAnError(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"error":null}`,
 		`{"id":"chatcmpl-1","object":"chat.completion","choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`,
@@ -203,45 +203,45 @@ func TestABodyWithoutOutputIsNoResponse(t *testing.T) {
 	} {
 		_, _, err := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		var d *dragoman.DecodeError
-		if !errors.As(err, &d) || !strings.Contains(err.Error(), "no output: is this an OpenAI Responses response?") {
+		if !errors.As(err, &d) || !strings.Contains(err.Error(), "no output: check that this is an OpenAI Responses response") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
 
-func TestQuirkC26_IncompleteFailedAndCancelledAreNoSuccess(t *testing.T) {
+func TestQuirkC26_UnfinishedResponsesBlockCalls(t *testing.T) {
 	call := callJSON("fc_1", "c1", `{"a":1}`, "completed")
 	for _, c := range []struct {
-		what, members string
-		want          dragoman.StopReason
-		problem       string
+		what, fields string
+		want         dragoman.StopReason
+		problem      string
 	}{
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`, dragoman.StopLength, codes.ProblemTruncated},
 		{"incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, dragoman.StopContentFilter, codes.ProblemStopped},
 		{"failed", `"status":"failed","error":{"code":"server_error","message":"m"}`, dragoman.StopError, codes.ProblemStopped},
 		{"cancelled", `"status":"cancelled"`, dragoman.StopCancelled, codes.ProblemStopped},
 	} {
-		whole, _ := decodeResponse(t, `{`+c.members+`,"output":[`+call+`]}`)
+		whole, _ := decodeResponse(t, `{`+c.fields+`,"output":[`+call+`]}`)
 		evs, _, err := decodeStream(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, call),
-			`{"type":"response.`+c.what+`","response":{`+c.members+`,"output":[]}}`), 7, dialect.DecodeOptions{NoNative: true})
+			`{"type":"response.`+c.what+`","response":{`+c.fields+`,"output":[]}}`), 7, dialect.DecodeOptions{NoNative: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		streamed, err := collect(evs)
 		if (err != nil) != (c.what == "failed") {
-			t.Errorf("%s: %v", c.members, err)
+			t.Errorf("%s: %v", c.fields, err)
 		}
 		for how, resp := range map[string]*dragoman.Response{"whole": whole, "streamed": streamed} {
 			calls := resp.ToolCalls()
-			stopped := resp.Stop.Reason == c.want || how == "streamed" && err != nil // then the error says it
+			stopped := resp.Stop.Reason == c.want || how == "streamed" && err != nil // then the error has the reason
 			if !stopped || len(calls) != 1 || calls[0].Arguments != `{"a":1}` || calls[0].Problem == nil || calls[0].Problem.Code != c.problem {
-				t.Errorf("%s %s: %+v %+v", how, c.members, resp.Stop, calls)
+				t.Errorf("%s %s: %+v %+v", how, c.fields, resp.Stop, calls)
 			}
 		}
 	}
 }
 
-func TestQuirkB8_ACutStringIsNeverClosed(t *testing.T) {
+func TestQuirkB8_UnfinishedStringIsNotClosed(t *testing.T) {
 	const half = `{"path":"a.txt","body":"half of th`
 	whole, _ := decodeResponse(t, `{"status":"completed","output":[`+callJSON("fc_1", "c1", half, "completed")+`]}`)
 	streamed, _, _ := run(t, events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, half[:9]), argDelta(0, half[9:]), done(0, callJSON("fc_1", "c1", half, "completed")), completed))
@@ -252,21 +252,21 @@ func TestQuirkB8_ACutStringIsNeverClosed(t *testing.T) {
 		}
 		v, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
 		if at(v, "output", 0, "arguments") != half {
-			t.Errorf("%s: a client would see %v", how, at(v, "output", 0, "arguments"))
+			t.Errorf("%s: a client would get %v", how, at(v, "output", 0, "arguments"))
 		}
 	}
 }
 
-func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
+func TestErrorsAreEncodedWithStatusAndBody(t *testing.T) {
 	for _, status := range []int{0, 200, 399, 600, 1000, -1} {
 		if got, _, _ := (Codec{}).EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status, Message: "m"}); got != 429 {
-			t.Errorf("status %d written as %d", status, got)
+			t.Errorf("status %d is encoded as %d", status, got)
 		}
 	}
 	native := `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null,"extra":1}}`
 	e := Codec{}.DecodeError(400, nil, []byte(native))
 	if _, body, _ := (Codec{}).EncodeError(e); string(body) != native {
-		t.Errorf("not as it came: %s", body)
+		t.Errorf("the native body changed: %s", body)
 	}
 	for what, change := range map[string]func(*dragoman.APIError){
 		"not JSON":    func(e *dragoman.APIError) { e.Native.JSON = json.RawMessage(native[:20]) },
@@ -276,7 +276,7 @@ func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
 		"an event": func(e *dragoman.APIError) {
 			e.Native.JSON = json.RawMessage(`{"type":"error","error":{"message":"m"}}`)
 		},
-		"another dialect's": func(e *dragoman.APIError) { e.Native.Format = dragoman.Format(dialectname.Anthropic) },
+		"another dialect": func(e *dragoman.APIError) { e.Native.Format = dragoman.Format(dialectname.Anthropic) },
 	} {
 		e := Codec{}.DecodeError(400, http.Header{}, []byte(native))
 		change(e)
@@ -287,7 +287,7 @@ func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
 		if err := json.Unmarshal(body, &v); err != nil || v.Error.Message != e.Message || v.Error.Type == "" || string(body) == string(e.Native.JSON) {
 			t.Errorf("%s: %v %s", what, err, body)
 		}
-		// The same error as that of a failed response.
+		// The same error in a failed response.
 		resp := &dragoman.Response{Error: e, Stop: dragoman.Stop{Reason: dragoman.StopError}}
 		if v, _ := encodeResponse(t, resp, dialect.EncodeOptions{}); at(v, "error", "message") != e.Message {
 			t.Errorf("%s: %v", what, v["error"])

@@ -11,10 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// stopOf reads why a response ended from its status and, for an incomplete
-// one, the reason. The mapping is total: a word in no table is StopUnknown,
-// after which nothing runs (quirk B20). finished is false while the response
-// is still being made.
+// stopOf maps the status of a response and, for an incomplete one, the reason. The mapping is
+// total: an unknown value is StopUnknown, after which no call runs (quirk B20). finished is false
+// while the response is still in progress.
 func stopOf(status, reason string) (stop dragoman.StopReason, finished bool) {
 	switch status {
 	case "", "completed":
@@ -41,15 +40,15 @@ func stopOf(status, reason string) (stop dragoman.StopReason, finished bool) {
 	}
 }
 
-// statusOf writes a stop as status and reason; the reason is empty for a
-// status that has none. exact is false when the words say less than the stop.
+// statusOf returns the status and reason for a stop; the reason is empty for a status without
+// one. exact is false if they are less specific than the stop.
 func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 	if own && s.Native != "" {
 		status, reason = s.Native, ""
 		if s.Details != nil {
 			status, reason = "incomplete", s.Native
 		}
-		// The words it came with, unless the stop was changed since.
+		// The native values, unless the stop was changed.
 		word, finished := stopOf(status, reason)
 		runs := word == dragoman.StopEnd && (s.Reason == dragoman.StopToolCalls || s.Reason == dragoman.StopCompaction)
 		if word == s.Reason || runs || !finished && s.Reason == dragoman.StopError {
@@ -70,15 +69,14 @@ func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 	case dragoman.StopCancelled:
 		return "cancelled", "", true
 	default:
-		// Nothing runs after a word nobody knows, so it is not "completed".
+		// No call runs after an unknown reason, so it is not "completed".
 		return "incomplete", "content_filter", false
 	}
 }
 
-// ending is how a response with these calls is written. A client runs the
-// calls of a completed response, so that one after whose stop nothing may run
-// is never written as such, nor is one with a call that must not run though a
-// client would run what is written of it.
+// ending returns the status and reason of a response with these calls. Clients run the calls of a
+// completed response. So a response is never written as completed if its stop forbids calls, or
+// if it has a blocked call that a client would run.
 func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCall) (status, reason string, exact bool) {
 	status, reason, exact = statusOf(resp.Stop, ownStop(resp))
 	if status != "completed" {
@@ -89,38 +87,37 @@ func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCa
 	}
 	runs := resp.Stop.Reason == dragoman.StopNone || resp.Stop.Reason.Runs()
 	for _, c := range calls {
-		_, barred := wirekit.Barred(c)
-		if barred = barred && !wirekit.Cut(c); barred || !c.Hosted && !runs { // one that was cut says so itself (quirk C26)
+		_, blocked := wirekit.Barred(c)
+		if blocked = blocked && !wirekit.Cut(c); blocked || !c.Hosted && !runs { // a truncated call has its own status (quirk C26)
 			return "incomplete", "content_filter", false
 		}
 	}
 	return status, reason, exact
 }
 
-// ownStop reports whether the words of a stop are this dialect's: those of an answer that
-// came from it, or of one that was made by hand, where it has such words.
+// ownStop reports whether the native values of a stop belong to this dialect: the response came
+// from it, or was built by hand with values of this dialect.
 func ownStop(resp *dragoman.Response) bool {
 	if resp.Origin != nil {
 		return resp.Origin.Dialect == name
 	}
 	word, finished := stopOf(resp.Stop.Native, "")
-	return ownWords(resp.Stop.Details) || word != dragoman.StopUnknown || !finished
+	return isNative(resp.Stop.Details) || word != dragoman.StopUnknown || !finished
 }
 
-// ownDetails returns the record that explains a stop, where it still says
-// reason.
+// ownDetails returns the native details of a stop if they still match the reason.
 func ownDetails(resp *dragoman.Response, reason string) []byte {
 	d := resp.Stop.Details
-	if !ownStop(resp) || !ownWords(d) || !json.Valid(d.JSON) {
+	if !ownStop(resp) || !isNative(d) || !json.Valid(d.JSON) {
 		return nil
 	}
-	if said := reasonIn(d.JSON); said != reason && (said != "" || reason != "incomplete") {
+	if native := reasonIn(d.JSON); native != reason && (native != "" || reason != "incomplete") {
 		return nil
 	}
 	return d.JSON
 }
 
-// reasonIn reads the reason in incomplete_details; empty where it has none.
+// reasonIn returns the reason in incomplete_details; empty if there is none.
 func reasonIn(details []byte) (reason string) {
 	r := jsonwire.NewReader(details)
 	if r.Kind() != '{' {
@@ -136,9 +133,9 @@ func reasonIn(details []byte) (reason string) {
 	return reason
 }
 
-// settleStop derives the stop and marks the calls that must not run after it
-// (quirks B18, B19, C26, C34). failed says that the response carries an error,
-// after which nothing runs whatever its status says.
+// settleStop derives the stop and marks the calls that must not run after it (quirks B18, B19,
+// C26, C34). failed is set if the response has an error, after which no call runs whatever its
+// status is.
 func settleStop(reg *interop.Registry, status, reason string, failed bool, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
 	word, finished := stopOf(status, reason)
 	if failed && (word == dragoman.StopNone || word.Runs()) {

@@ -17,14 +17,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// client reads a stream as a plain program does that knows nothing of ours: it
-// takes the last of two members, ignores the case of their names, keeps items by
-// their index or by their id, and runs the calls it has when the response is
-// completed.
+// client reads a stream like a simple client program. It uses the last of two duplicate fields,
+// ignores the case of field names, identifies items by index or by id, and runs its calls when
+// the response is completed.
 type client struct {
-	byID  bool // goes by item_id
-	whole bool // goes by the output of the terminal event
-	// tolerant: it goes on behind an event that it cannot read.
+	byID  bool // uses item_id
+	whole bool // uses the output of the terminal event
+	// tolerant is set if the client continues after an event that it cannot parse.
 	tolerant bool
 	runs     []string
 }
@@ -44,7 +43,7 @@ func (c *client) read(t *testing.T, body []byte) []string {
 	c.runs = []string{}
 	var p sse.Parser
 	take := func(ev sse.Event) error {
-		if !says(ev) {
+		if !hasEventData(ev) {
 			return nil
 		}
 		var e struct {
@@ -103,7 +102,7 @@ func (c *client) run(it clientItem) {
 	if it.Arguments == "" {
 		it.Arguments = "{}"
 	}
-	// What is only told has the form that no tool takes.
+	// A blocked call has arguments that no tool accepts.
 	if it.Type == "function_call" && json.Valid([]byte(it.Arguments)) && !strings.HasPrefix(it.Arguments, `{"_raw":`) {
 		c.runs = append(c.runs, fmt.Sprintf("%s %s(%s)", it.CallID, it.Name, it.Arguments))
 	}
@@ -131,8 +130,8 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 	output := func(response string) string { return `{"type":"response.completed","response":{` + response + `}}` }
 	all := `"id":"resp_1","status":"completed","output":[` + namedCall("ls", `{"p":1}`) + `]`
 	item := strings.TrimSuffix(strings.TrimPrefix(end, `{"type":"response.output_item.done","output_index":0,"item":`), "}")
-	with := func(member string) string { return strings.TrimSuffix(item, "}") + "," + member + "}" }
-	astray := func(args string) string {
+	with := func(field string) string { return strings.TrimSuffix(item, "}") + "," + field + "}" }
+	misplaced := func(args string) string {
 		return strings.Replace(namedCall("ls", args), `"arguments":`, `"input":`, 1)
 	}
 	for _, tc := range []struct {
@@ -140,60 +139,60 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 		list []string
 		runs bool // the call may run
 	}{
-		{"nothing is wrong", []string{start, delta, argsDone(""), end, output(all)}, true},
-		{"a delta twice", []string{start, strings.TrimSuffix(delta, "}") + `,"delta":"{\"p\":\"/\"}"}`, end, completed}, false},
-		{"a delta in two cases", []string{start, strings.TrimSuffix(delta, "}") + `,"Delta":"{\"p\":\"/\"}"}`, end, completed}, false},
-		{"an index twice", []string{start, strings.TrimSuffix(delta, "}") + `,"output_index":0}`, end, completed}, false},
-		{"a type twice", []string{start, delta, `{"type":"keepalive",` + end[1:], completed}, false},
-		{"a type in two cases", []string{start, delta, end, `{"type":"keepalive","Type":"response.output_item.done",` + evil[len(`{"type":"response.output_item.done",`):], completed}, true},
-		{"arguments twice", []string{start, delta, argsDone(`,"arguments":"{\"p\":1}"`), end, completed}, false},
-		{"arguments beside an input", []string{start, delta, argsDone(`,"input":"{\"p\":1}"`), end, completed}, false},
-		{"an item twice", []string{start, delta, strings.TrimSuffix(end, "}") + `,"item":` + namedCall("rm", `{}`) + `}`, completed}, false},
-		{"an item in two cases", []string{start, delta, strings.TrimSuffix(end, "}") + `,"Item":` + namedCall("rm", `{}`) + `}`, completed}, false},
-		{"a name twice", []string{start, delta, done(0, with(`"name":"ls"`)), completed}, false},
-		{"a name in two cases", []string{start, delta, done(0, with(`"Name":"rm"`)), completed}, false},
+		{"valid", []string{start, delta, argsDone(""), end, output(all)}, true},
+		{"duplicate delta", []string{start, strings.TrimSuffix(delta, "}") + `,"delta":"{\"p\":\"/\"}"}`, end, completed}, false},
+		{"delta in two cases", []string{start, strings.TrimSuffix(delta, "}") + `,"Delta":"{\"p\":\"/\"}"}`, end, completed}, false},
+		{"duplicate index", []string{start, strings.TrimSuffix(delta, "}") + `,"output_index":0}`, end, completed}, false},
+		{"duplicate type", []string{start, delta, `{"type":"keepalive",` + end[1:], completed}, false},
+		{"type in two cases", []string{start, delta, end, `{"type":"keepalive","Type":"response.output_item.done",` + evil[len(`{"type":"response.output_item.done",`):], completed}, true},
+		{"duplicate arguments", []string{start, delta, argsDone(`,"arguments":"{\"p\":1}"`), end, completed}, false},
+		{"arguments and input", []string{start, delta, argsDone(`,"input":"{\"p\":1}"`), end, completed}, false},
+		{"duplicate item", []string{start, delta, strings.TrimSuffix(end, "}") + `,"item":` + namedCall("rm", `{}`) + `}`, completed}, false},
+		{"item in two cases", []string{start, delta, strings.TrimSuffix(end, "}") + `,"Item":` + namedCall("rm", `{}`) + `}`, completed}, false},
+		{"duplicate name", []string{start, delta, done(0, with(`"name":"ls"`)), completed}, false},
+		{"name in two cases", []string{start, delta, done(0, with(`"Name":"rm"`)), completed}, false},
 		{"arguments of an item in two cases", []string{start, delta, done(0, with(`"ARGUMENTS":"{}"`)), completed}, false},
-		{"a name twice as it is added", []string{added(0, `{"name":"rm",`+item[1:]), end, completed}, false},
-		{"a message that is a call to some", []string{
+		{"duplicate name in the added item", []string{added(0, `{"name":"rm",`+item[1:]), end, completed}, false},
+		{"message that some readers see as a call", []string{
 			start, delta, end,
 			done(1, `{"type":"message","id":"msg_1","role":"assistant","content":[],"Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
 		}, true},
-		{"an item of another kind that is a call to some", []string{
+		{"other item that some readers see as a call", []string{
 			start, delta, end,
 			done(1, `{"type":"web_search_call","id":"ws_1","status":"completed","Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
 		}, true},
-		{"another type in another letter", []string{
+		{"duplicate type, call and message", []string{
 			start, delta, end,
 			done(1, `{"type":"function_call","type":"message","id":"msg_1","role":"assistant","content":[],"call_id":"c2","name":"rm","arguments":"{}"}`), completed,
 		}, true},
-		{"arguments that say something twice", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, false},
-		{"another end", []string{start, delta, evil, completed}, false},
-		{"other arguments at their end", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, false},
-		{"an index that comes late and is another", []string{
+		{"duplicate key in arguments", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, false},
+		{"different final call", []string{start, delta, evil, completed}, false},
+		{"different final arguments", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, false},
+		{"late index that differs", []string{
 			strings.Replace(start, `"output_index":0,`, "", 1),
 			`{"type":"response.function_call_arguments.delta","output_index":5,"item_id":"fc_1","delta":"{\"p\":1}"}`, completed,
 		}, false},
-		{"a second end", []string{start, delta, end, evil, completed}, false},
-		{"added again as another", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, false},
-		{"more of a call that is done", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, false},
-		{"other arguments of a call that is done", []string{start, done(0, namedCall("ls", `{"p":2}`)), argsDone(""), completed}, false},
-		{"another one in the output", []string{start, delta, end, output(`"status":"completed","output":[` + namedCall("rm", `{"p":"/"}`) + `]`)}, false},
-		{"a status twice", []string{start, delta, end, output(all + `,"status":"completed"`)}, false},
-		{"a status in two cases", []string{start, delta, end, output(`"status":"incomplete","Status":"completed","output":[]`)}, false},
-		{"an output in two cases", []string{start, delta, end, output(all + `,"Output":[` + namedCall("rm", `{}`) + `]`)}, false},
-		{"an output twice", []string{start, delta, end, output(all + `,"output":[]`)}, false},
-		{"a response twice", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, false},
-		{"an error beside the output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, false},
+		{"second final call", []string{start, delta, end, evil, completed}, false},
+		{"added again with another name", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, false},
+		{"delta after the end of the call", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, false},
+		{"other arguments after the end of the call", []string{start, done(0, namedCall("ls", `{"p":2}`)), argsDone(""), completed}, false},
+		{"different call in the output", []string{start, delta, end, output(`"status":"completed","output":[` + namedCall("rm", `{"p":"/"}`) + `]`)}, false},
+		{"duplicate status", []string{start, delta, end, output(all + `,"status":"completed"`)}, false},
+		{"status in two cases", []string{start, delta, end, output(`"status":"incomplete","Status":"completed","output":[]`)}, false},
+		{"output in two cases", []string{start, delta, end, output(all + `,"Output":[` + namedCall("rm", `{}`) + `]`)}, false},
+		{"duplicate output", []string{start, delta, end, output(all + `,"output":[]`)}, false},
+		{"duplicate response", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, false},
+		{"error and output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, false},
 		{"completed and incomplete", []string{start, delta, end, output(`"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item + `]`)}, false},
-		{"arguments as an input, the same", []string{start, delta, done(0, astray(`{"p":1}`)), completed}, true},
-		{"arguments as an input, others", []string{start, delta, done(0, astray(`{"p":"/"}`)), completed}, false},
-		{"arguments as an input, more of them", []string{start, argDelta(0, `{"p"`), done(0, astray(`{"p":1}`)), completed}, false},
-		{"arguments as an input, which nothing told before", []string{start, done(0, astray(`{"p":1}`)), completed}, false},
-		{"arguments of their end as an input, the same", []string{start, delta, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, true},
-		{"arguments of their end as an input, which nothing told before", []string{start, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, false},
-		{"arguments as an input in the output, the same", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":1}`) + `]`)}, true},
-		{"arguments as an input in the output, others", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":"/"}`) + `]`)}, false},
-		{"completed and made up", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, false},
+		{"arguments as input, the same", []string{start, delta, done(0, misplaced(`{"p":1}`)), completed}, true},
+		{"arguments as input, others", []string{start, delta, done(0, misplaced(`{"p":"/"}`)), completed}, false},
+		{"arguments as input, longer", []string{start, argDelta(0, `{"p"`), done(0, misplaced(`{"p":1}`)), completed}, false},
+		{"arguments as input, not streamed", []string{start, done(0, misplaced(`{"p":1}`)), completed}, false},
+		{"final arguments as input, the same", []string{start, delta, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, true},
+		{"final arguments as input, not streamed", []string{start, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, false},
+		{"arguments as input in the output, the same", []string{start, delta, end, output(`"status":"completed","output":[` + misplaced(`{"p":1}`) + `]`)}, true},
+		{"arguments as input in the output, others", []string{start, delta, end, output(`"status":"completed","output":[` + misplaced(`{"p":"/"}`) + `]`)}, false},
+		{"completed and unknown status", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			list := append([]string{created}, tc.list...)
@@ -209,20 +208,20 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 			want := approved(resp)
 			if (len(want) > 0) != tc.runs {
-				t.Errorf("may run: %q", want)
+				t.Errorf("approved calls: %q", want)
 			}
 			for _, c := range []client{{}, {byID: true}, {whole: true}} {
 				if got := c.read(t, out); !slices.Equal(got, want) {
-					t.Errorf("the client %+v runs %q, approved is %q\n%s", c, got, want, out)
+					t.Errorf("the client %+v runs %q, approved are %q\n%s", c, got, want, out)
 				}
 			}
-			// The same holds for who is given the events alone.
+			// The same is true for callers that get the events without chunks.
 			bare, _, _ := decodeStream(body, 13, dialect.DecodeOptions{NoNative: true})
 			again, _ := collect(bare)
 			if got := approved(again); !slices.Equal(got, want) {
-				t.Errorf("without chunks %q may run, with them %q", got, want)
+				t.Errorf("approved without chunks: %q, with chunks: %q", got, want)
 			}
-			// And for who is given the whole.
+			// And for clients that get the whole response.
 			enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -239,16 +238,16 @@ func TestAmbiguousStreamsRunOnlyApprovedCalls(t *testing.T) {
 				c.run(it)
 			}
 			if whole.Status == "completed" && !slices.Equal(c.runs, want) {
-				t.Errorf("a client of the whole runs %q, approved is %q\n%s", c.runs, want, enc.Body)
+				t.Errorf("a client of the whole response runs %q, approved are %q\n%s", c.runs, want, enc.Body)
 			}
 		})
 	}
 }
 
 // The same for a freeform call, whose payload is its input.
-func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
-	item := func(member, text string) string {
-		return fmt.Sprintf(`{"type":"custom_tool_call","id":"ct_1","call_id":"c1","name":"patch",%q:%q,"status":"completed"}`, member, text)
+func TestFreeformCallWithArgumentsField(t *testing.T) {
+	item := func(field, text string) string {
+		return fmt.Sprintf(`{"type":"custom_tool_call","id":"ct_1","call_id":"c1","name":"patch",%q:%q,"status":"completed"}`, field, text)
 	}
 	delta := `{"type":"response.custom_tool_call_input.delta","output_index":0,"item_id":"ct_1","delta":"a"}`
 	for _, tc := range []struct {
@@ -256,11 +255,11 @@ func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
 		list []string
 		runs bool
 	}{
-		{"as ever", []string{delta, done(0, item("input", "a"))}, true},
+		{"input", []string{delta, done(0, item("input", "a"))}, true},
 		{"the same", []string{delta, done(0, item("arguments", "a"))}, true},
 		{"another", []string{delta, done(0, item("arguments", "b"))}, false},
 		{"more", []string{delta, done(0, item("arguments", "ab"))}, false},
-		{"nothing streamed", []string{done(0, item("arguments", "a"))}, false},
+		{"not streamed", []string{done(0, item("arguments", "a"))}, false},
 		{"at the end of the input", []string{`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","arguments":"a"}`, done(0, item("input", "a"))}, false},
 	} {
 		body := events(append(append([]string{created, added(0, item("input", ""))}, tc.list...), completed)...)
@@ -277,7 +276,7 @@ func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
 	}
 }
 
-func TestTheNameOfAnEventMustNotContradictItsType(t *testing.T) {
+func TestEventNameThatContradictsItsTypeIsDropped(t *testing.T) {
 	hidden := "event: response.output_item.done\ndata: {\"type\":\"keepalive\"," + done(0, namedCall("rm", "{}"))[len(`{"type":"response.output_item.done",`):] + "\n\n"
 	body := string(events(created)) + hidden + string(events(completed))
 	evs, _, err := decodeStream([]byte(body), len(body), dialect.DecodeOptions{})
@@ -289,7 +288,7 @@ func TestTheNameOfAnEventMustNotContradictItsType(t *testing.T) {
 	}
 }
 
-func TestAnEventWithTheIndexOfOneCallAndTheIDOfAnotherRunsNeither(t *testing.T) {
+func TestEventWithIndexAndIDOfDifferentCallsBlocksBoth(t *testing.T) {
 	call := func(n int, name, args string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
 	}
@@ -305,8 +304,8 @@ func TestAnEventWithTheIndexOfOneCallAndTheIDOfAnotherRunsNeither(t *testing.T) 
 	}
 }
 
-// runsNeither checks that no client runs a call of a stream, and that a certain
-// event of it is not passed on.
+// runsNeither checks that no client runs a call of a stream, and that the event cross is not
+// forwarded.
 func runsNeither(t *testing.T, list []string, cross string) {
 	t.Helper()
 	body := events(list...)
@@ -326,7 +325,7 @@ func runsNeither(t *testing.T, list []string, cross string) {
 	}
 }
 
-func TestNothingCompletesAStreamBehindAnError(t *testing.T) {
+func TestStreamIsNotCompletedAfterAnError(t *testing.T) {
 	body := events(created, added(0, namedCall("rm", "")), done(0, namedCall("rm", "{}")), `{"type":"error","code":"server_error","message":"m"}`, completed)
 	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -338,11 +337,11 @@ func TestNothingCompletesAStreamBehindAnError(t *testing.T) {
 	}
 }
 
-func TestACallWhoseIndexIsAnothersIsWrittenUnderItsOwn(t *testing.T) {
+func TestSharedOutputIndexIsRenumbered(t *testing.T) {
 	call := func(n int, args string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":"rm","arguments":%q,"status":"completed"}`, n, n, args)
 	}
-	// The second call takes the index of the first.
+	// The second call has the index of the first.
 	body := events(created, added(0, call(1, "")), done(0, call(1, `{"p":1}`)), added(0, call(2, "")), argDelta(0, `{"p":2}`), done(0, call(2, `{"p":2}`)), completed)
 	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
 	if err != nil {
@@ -358,21 +357,21 @@ func TestACallWhoseIndexIsAnothersIsWrittenUnderItsOwn(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCannotBeReadIsNotPassedOn(t *testing.T) {
+func TestMalformedEventIsNotForwarded(t *testing.T) {
 	bad := "data: " + completed + " x\n\n"
 	body := append(events(created, added(0, namedCall("rm", "")), done(0, namedCall("rm", "{}"))), bad...)
 	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
 	if err == nil {
-		t.Fatal("read")
+		t.Fatal("the malformed event was accepted")
 	}
 	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte("response.completed")) || !bytes.Contains(out, []byte("response.failed")) {
 		t.Errorf("%s", out)
 	}
 }
 
-// A member that is said again, in whatever letters and with whatever value, makes
-// no client run what was not approved.
-func TestNoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
+// A duplicate field, in any case and with any value, never makes a client run a call that was not
+// approved.
+func TestDuplicateFieldsDoNotChangeApprovedCalls(t *testing.T) {
 	call := func(n int, name, args string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
 	}
@@ -394,7 +393,7 @@ func TestNoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
 		changed := slices.Clone(list)
 		for range rapid.IntRange(1, 2).Draw(rt, "changes") {
 			i := rapid.IntRange(0, len(changed)-1).Draw(rt, "event")
-			changed[i] = sayAgain(rt, changed[i], evil)
+			changed[i] = duplicateField(rt, changed[i], evil)
 		}
 		body := events(changed...)
 		evs, _, _ := decodeStream(body, len(body), dialect.DecodeOptions{})
@@ -404,15 +403,15 @@ func TestNoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
 		for _, c := range []client{{tolerant: true}, {tolerant: true, byID: true}, {tolerant: true, whole: true}} {
 			for _, got := range c.read(t, out) {
 				if !slices.Contains(want, got) {
-					rt.Fatalf("the client %+v runs %q, approved is %q\n%s\n%s", c, got, want, strings.Join(changed, "\n"), out)
+					rt.Fatalf("the client %+v runs %q, approved are %q\n%s\n%s", c, got, want, strings.Join(changed, "\n"), out)
 				}
 			}
 		}
 	})
 }
 
-// sayAgain adds a member to an object of a document that it has already.
-func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
+// duplicateField adds a field to an object of a document that already has it.
+func duplicateField(rt *rapid.T, doc string, evil map[string]string) string {
 	keys := regexp.MustCompile(`[{,]"([a-z_]+)":`).FindAllStringSubmatchIndex(doc, -1)
 	key := keys[rapid.IntRange(0, len(keys)-1).Draw(rt, "member")]
 	name := doc[key[2]:key[3]]
@@ -442,10 +441,10 @@ func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
 	return doc[:end] + "," + member + doc[end:]
 }
 
-// A terminal event that leaves out the arguments of a call that ended, or gives it
-// another id, would make who goes by it run another call than who followed the
-// stream. The call is what was streamed.
-func TestATerminalEventThatContradictsAFinishedCallIsReencoded(t *testing.T) {
+// If the terminal event omits the arguments of a call that has ended, or gives it another id,
+// clients that use the terminal event would run another call than clients that followed the
+// stream. The streamed call counts.
+func TestContradictingTerminalEventIsReencoded(t *testing.T) {
 	const (
 		call = `{"type":"function_call","id":"fc","call_id":"c1","name":"f","arguments":"{\"a\":1}","status":"completed"}`
 		head = `data: {"type":"response.created","response":{"id":"r","model":"m","status":"in_progress","output":[]}}` + "\n\n" +
@@ -457,15 +456,15 @@ func TestATerminalEventThatContradictsAFinishedCallIsReencoded(t *testing.T) {
 		done, final string
 		disputed    bool
 	}{
-		"another call id":             {call, strings.Replace(call, `"c1"`, `"OTHER"`, 1), false},
-		"no call id":                  {call, strings.Replace(call, `"call_id":"c1",`, ``, 1), false},
-		"another item id":             {call, strings.Replace(call, `"fc"`, `"fc2"`, 1), false},
-		"null for the arguments":      {call, strings.Replace(call, `"{\"a\":1}"`, `null`, 1), false},
-		"blank arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `""`, 1), false},
-		"empty arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `"{}"`, 1), true},
-		"an end without arguments":    {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), call, false},
-		"arguments where none ended":  {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
-		"other arguments than before": {call, strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
+		"another call id":        {call, strings.Replace(call, `"c1"`, `"OTHER"`, 1), false},
+		"no call id":             {call, strings.Replace(call, `"call_id":"c1",`, ``, 1), false},
+		"another item id":        {call, strings.Replace(call, `"fc"`, `"fc2"`, 1), false},
+		"null arguments":         {call, strings.Replace(call, `"{\"a\":1}"`, `null`, 1), false},
+		"blank arguments":        {call, strings.Replace(call, `"{\"a\":1}"`, `""`, 1), false},
+		"empty arguments":        {call, strings.Replace(call, `"{\"a\":1}"`, `"{}"`, 1), true},
+		"done without arguments": {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), call, false},
+		"other than streamed":    {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
+		"other arguments":        {call, strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			final := `{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[` + c.final + `]}}`
@@ -476,7 +475,7 @@ func TestATerminalEventThatContradictsAFinishedCallIsReencoded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytes.Contains(out.Bytes(), []byte(final)) {
-				t.Error("the event is passed on as it came")
+				t.Error("the event is passed through unchanged")
 			}
 			resp, _, _ := run(t, []byte(wire))
 			calls := resp.ToolCalls()
@@ -485,7 +484,7 @@ func TestATerminalEventThatContradictsAFinishedCallIsReencoded(t *testing.T) {
 			}
 			terminal := out.Bytes()[bytes.LastIndex(out.Bytes(), []byte(`"response":`)):]
 			if !c.disputed && (!bytes.Contains(terminal, []byte(`"call_id":"c1"`)) || !bytes.Contains(terminal, []byte(`"arguments":"{\"a\":1}"`))) {
-				t.Errorf("the end tells of another call: %s", terminal)
+				t.Errorf("the terminal event has another call: %s", terminal)
 			}
 		})
 	}

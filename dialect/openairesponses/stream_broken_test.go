@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twoCalls is a stream with a text, a call that ended and one that did not.
+// twoCalls returns a stream with text, a call that ended and one that did not.
 func twoCalls(tail ...string) []byte {
 	return events(append([]string{
 		created,
@@ -24,8 +24,8 @@ func twoCalls(tail ...string) []byte {
 	}, tail...)...)
 }
 
-// checkBroken checks what every broken stream promises: each part has its end,
-// no call may run, one StreamError is last, and the error of Close says why.
+// checkBroken checks the guarantees for a broken stream: every part ends, no call may run, one
+// StreamError is last, and the error of Close has the cause.
 func checkBroken(t *testing.T, evs []dragoman.Event, closed error) {
 	t.Helper()
 	if !errors.Is(closed, dragoman.ErrIncompleteStream) {
@@ -46,7 +46,7 @@ func checkBroken(t *testing.T, evs []dragoman.Event, closed error) {
 				t.Errorf("event %d of %d is a StreamError", i+1, len(evs))
 			}
 		case *dragoman.ResponseEnd:
-			t.Error("a broken stream ended as if it were whole")
+			t.Error("a broken stream has a ResponseEnd")
 		}
 	}
 	if len(open) > 0 || ends != 1 {
@@ -54,12 +54,12 @@ func checkBroken(t *testing.T, evs []dragoman.Event, closed error) {
 	}
 }
 
-func TestAfterAnErrorCloseDecodesNothingAndEndsTheStream(t *testing.T) {
+func TestCloseAfterAnErrorEndsTheStream(t *testing.T) {
 	for what, broken := range map[string]string{
-		"not JSON":                              `{"type":"response.output_text.delta","delta":`,
-		"a message of the wrong shape":          done(0, `{"type":"message","role":7}`),
-		"a message that begins out of shape":    added(3, `{"type":"message","role":7}`),
-		"a reasoning item that is out of shape": done(3, `{"type":"reasoning","id":7}`),
+		"not JSON":                          `{"type":"response.output_text.delta","delta":`,
+		"invalid message":                   done(0, `{"type":"message","role":7}`),
+		"invalid message in an added event": added(3, `{"type":"message","role":7}`),
+		"invalid reasoning item":            done(3, `{"type":"reasoning","id":7}`),
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
@@ -92,7 +92,7 @@ func TestAfterAnErrorCloseDecodesNothingAndEndsTheStream(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheReceiverIsStickyToo(t *testing.T) {
+func TestErrorOfEmitIsSticky(t *testing.T) {
 	stop := errors.New("enough")
 	d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
 	var evs []dragoman.Event
@@ -113,7 +113,7 @@ func TestAnErrorOfTheReceiverIsStickyToo(t *testing.T) {
 	}
 }
 
-func TestAStreamCutInsideAnEventEndsItsParts(t *testing.T) {
+func TestCutStreamEndsItsParts(t *testing.T) {
 	body := twoCalls(completed)
 	for n := bytes.Index(body, []byte("c1")); n < bytes.Index(body, []byte(`{"type":"response.completed"`)); n++ {
 		d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
@@ -129,19 +129,19 @@ func TestAStreamCutInsideAnEventEndsItsParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkBroken(t, evs, d.Close(emit))
-		// Who passes the stream on ends it in a way that a client can read.
+		// The re-encoded stream ends in a way that a client can parse.
 		out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 		back, _, err := decodeStream(out, len(out), dialect.DecodeOptions{NoNative: true})
 		if err != nil {
 			t.Fatalf("cut at %d: %v\n%s", n, err, out)
 		}
 		if last, ok := back[len(back)-1].(*dragoman.StreamError); !ok || last.Err.Native == nil {
-			t.Fatalf("cut at %d: passed on without our error\n%s", n, out)
+			t.Fatalf("cut at %d: re-encoded without an error\n%s", n, out)
 		}
 	}
 }
 
-func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
+func TestBrokenStreamGivesTheSameEventsForAnySplit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		body, _ := encodeStream(t, eventGen(rt), dialect.EncodeOptions{})
 		at := rapid.IntRange(0, len(body)).Draw(rt, "place")
@@ -160,14 +160,14 @@ func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
 		for _, n := range []int{1, rapid.IntRange(2, 40).Draw(rt, "size")} {
 			got, _, gotErr := decodeStream(body, n, o)
 			if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
-				rt.Fatalf("%v, in pieces %v", wantErr, gotErr)
+				rt.Fatalf("%v, split %v", wantErr, gotErr)
 			}
 			if diff := codectest.DiffEvents(t, want, got); diff != "" {
 				rt.Fatal(diff)
 			}
 		}
 		last := want[len(want)-1].Type()
-		for i := len(want) - 1; last == "chunk"; i-- { // a [DONE] behind the end
+		for i := len(want) - 1; last == "chunk"; i-- { // a [DONE] after the end
 			last = want[i].Type()
 		}
 		if last != "response_end" && last != "stream_error" {
@@ -176,18 +176,18 @@ func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsNoStreamTellsWhatWasSent(t *testing.T) {
+func TestBodyThatIsNotAStream(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
 		class      dragoman.ErrorClass
 		message    string
 		retry      bool
 	}{
-		{"an error body", `{"error":{"message":"no key","type":"invalid_request_error","code":"invalid_api_key"}}`, dragoman.ErrorAuth, "no key", false},
-		{"an indented error body", "{\n  \"error\": {\n    \"message\": \"slow\",\n    \"code\": \"rate_limit_exceeded\"\n  }\n}\n\n", dragoman.ErrorRateLimit, "slow", true},
-		{"a page", "<html>\n\n<body>busy</body></html>", dragoman.ErrorServer, `no event in the stream; it begins with "<html>\n\n<body>busy</body></html>"`, true},
-		{"a whole response", `{"id":"resp_1","output":[]}`, dragoman.ErrorServer, `no event in the stream; it begins with "{\"id\":\"resp_1\",\"output\":[]}"`, true},
-		{"nothing", "", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
+		{"error body", `{"error":{"message":"no key","type":"invalid_request_error","code":"invalid_api_key"}}`, dragoman.ErrorAuth, "no key", false},
+		{"indented error body", "{\n  \"error\": {\n    \"message\": \"slow\",\n    \"code\": \"rate_limit_exceeded\"\n  }\n}\n\n", dragoman.ErrorRateLimit, "slow", true},
+		{"HTML", "<html>\n\n<body>busy</body></html>", dragoman.ErrorServer, `no event in the stream; it begins with "<html>\n\n<body>busy</body></html>"`, true},
+		{"whole response", `{"id":"resp_1","output":[]}`, dragoman.ErrorServer, `no event in the stream; it begins with "{\"id\":\"resp_1\",\"output\":[]}"`, true},
+		{"empty", "", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
 		{"keep-alives", ": ping\n\n", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAnAnswerThatIsNoStreamTellsWhatWasSent(t *testing.T) {
 			}
 			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 			if !bytes.Contains(out, []byte(`"type":"response.failed"`)) {
-				t.Errorf("passed on without an error: %s", out)
+				t.Errorf("re-encoded without an error: %s", out)
 			}
 		})
 	}
@@ -219,11 +219,11 @@ func TestAnAnswerThatIsNoStreamTellsWhatWasSent(t *testing.T) {
 	}
 	_ = d.Close(emit)
 	if err := last.(*dragoman.StreamError).Err; len(err.Message) > 1000 {
-		t.Errorf("a message of %d bytes", len(err.Message))
+		t.Errorf("message of %d bytes", len(err.Message))
 	}
 }
 
-func TestAStreamIsRewrittenWhenAskedTo(t *testing.T) {
+func TestStreamIsRebuiltOnRequest(t *testing.T) {
 	body := events(`{"type":"response.created","sequence_number":40,"response":{"id":"resp_1","model":"up"}}`,
 		`{"type":"vendor.note","x":1}`,
 		`{"type":"response.output_text.delta","sequence_number":41,"output_index":0,"content_index":0,"delta":"hi"}`, completed)
@@ -240,7 +240,7 @@ func TestAStreamIsRewrittenWhenAskedTo(t *testing.T) {
 	}
 }
 
-func TestOnlyTheModelOfAResponseIsReplacedInAStream(t *testing.T) {
+func TestModelOverrideInAStream(t *testing.T) {
 	body := events(`{"type":"response.created","model":"router","response":{"id":"resp_1","model":"up","tools":[{"model":"up"}]}}`,
 		`{"type":"vendor.note","model":"up"}`, `{"type":"vendor.more","response":"none","model":"up"}`, completed)
 	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
@@ -258,16 +258,16 @@ func TestOnlyTheModelOfAResponseIsReplacedInAStream(t *testing.T) {
 	}
 }
 
-func TestAnErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
+func TestStreamErrorHasEventAndPosition(t *testing.T) {
 	good := string(events(created, added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`))) + ": keep-alive\n\n"
 	for _, tc := range []struct{ what, event, pointer, at string }{
 		{"cut off", `data: {"type":"response.completed","response":{`, "/response", "\n\n"},
-		{"a string", `data: "x"`, "", `"x"`},
-		{"an index that is a word", `data: {"type":"x","content_index":"x"}`, "/content_index", `"x"`},
-		{"a role that is a number", "data: " + done(0, `{"type":"message","id":"msg_1","role":5}`), "/item/role", "5}"},
-		{"an item that is added", "data: " + added(1, `{"type":"message","id":"msg_2","phase":5}`), "/item/phase", "5}"},
-		{"an item of the output", `data: {"type":"response.completed","response":{"output":[{"type":"reasoning"},{"type":"message","role":5}]}}`, "/response/output/1/role", "5}"},
-		{"a status that is a number", `data: {"type":"response.completed","response":{"status":7}}`, "/response/status", "7}"},
+		{"string", `data: "x"`, "", `"x"`},
+		{"string as index", `data: {"type":"x","content_index":"x"}`, "/content_index", `"x"`},
+		{"number as role", "data: " + done(0, `{"type":"message","id":"msg_1","role":5}`), "/item/role", "5}"},
+		{"added item", "data: " + added(1, `{"type":"message","id":"msg_2","phase":5}`), "/item/phase", "5}"},
+		{"item of the output", `data: {"type":"response.completed","response":{"output":[{"type":"reasoning"},{"type":"message","role":5}]}}`, "/response/output/1/role", "5}"},
+		{"number as status", `data: {"type":"response.completed","response":{"status":7}}`, "/response/status", "7}"},
 		{"two documents", `data: {"type":"x"} {}`, "", " {}"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
@@ -291,10 +291,10 @@ func TestAnErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
 	}
 }
 
-func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
+func TestFailedStreamKeepsUsageAndStop(t *testing.T) {
 	failed := `{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"boom"},"output":[],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`
 	flat := `{"type":"error","code":"server_error","message":"boom"}`
-	for what, tail := range map[string][]string{"response.failed": {failed}, "an error before it": {flat, failed}} {
+	for what, tail := range map[string][]string{"response.failed": {failed}, "error, then response.failed": {flat, failed}} {
 		t.Run(what, func(t *testing.T) {
 			evs, _, err := decodeStream(twoCalls(tail...), 5, dialect.DecodeOptions{NoNative: true})
 			if err != nil {
@@ -307,7 +307,7 @@ func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
 			if resp.Usage.Input.N != 7 || resp.Usage.Output.N != 3 || resp.Stop.Reason != dragoman.StopError || resp.Text() != "hi" {
 				t.Errorf("%+v %+v %q", resp.Usage, resp.Stop, resp.Text())
 			}
-			// So does a client of what we write of it, streamed or whole.
+			// A client of the re-encoded response gets the same, streamed or whole.
 			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
 			back, _, _ := decodeStream(out, len(out), dialect.DecodeOptions{NoNative: true})
 			if again, _ := collect(back); again.Usage.Input.N != 7 || again.Stop.Reason != dragoman.StopError {
@@ -331,11 +331,11 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 		`{"type":"response.completed","response":{"id":"other","status":"completed"}}`,
 	}
 	for what, first := range map[string][]string{
-		"another is created":                       {snapshot("created", "resp"), message, text, snapshot("created", "other")},
-		"another is created before any item":       {snapshot("created", "resp"), snapshot("created", "other")},
-		"another goes on":                          {snapshot("created", "resp"), message, text, snapshot("in_progress", "other")},
-		"another is queued":                        {snapshot("created", "resp"), message, text, snapshot("queued", "other")},
-		"another goes on after the id was rotated": {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "other")},
+		"another is created":                     {snapshot("created", "resp"), message, text, snapshot("created", "other")},
+		"another is created before any item":     {snapshot("created", "resp"), snapshot("created", "other")},
+		"another continues":                      {snapshot("created", "resp"), message, text, snapshot("in_progress", "other")},
+		"another is queued":                      {snapshot("created", "resp"), message, text, snapshot("queued", "other")},
+		"another continues after the id changed": {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "other")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
@@ -347,7 +347,7 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 			closed := d.Close(emit)
 			for _, ev := range evs {
 				if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == codes.KindToolCall {
-					t.Errorf("a call of the second answer came through: %+v", end.Part)
+					t.Errorf("a call of the second response was emitted: %+v", end.Part)
 				}
 			}
 			checkBroken(t, evs, closed)
@@ -355,12 +355,12 @@ func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
 	}
 	end := `{"type":"response.completed","response":{"id":"last","status":"completed"}}`
 	for what, body := range map[string][]string{
-		"the same again":                    {snapshot("created", "resp"), message, text, snapshot("created", "resp"), snapshot("in_progress", "resp"), end},
-		"an id that changes before items":   {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "resp"), snapshot("in_progress", "rotated"), end},
-		"a start without an id":             {snapshot("created", "resp"), message, text, snapshot("created", ""), `{"type":"response.created"}`, end},
-		"a start that comes after an item":  {message, text, snapshot("created", "resp"), end},
-		"an end under another id":           {snapshot("created", "resp"), message, text, end},
-		"a snapshot that is none of object": {snapshot("created", "resp"), message, text, `{"type":"response.in_progress","response":5}`, end},
+		"the same again":                 {snapshot("created", "resp"), message, text, snapshot("created", "resp"), snapshot("in_progress", "resp"), end},
+		"id that changes before items":   {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "resp"), snapshot("in_progress", "rotated"), end},
+		"start without an id":            {snapshot("created", "resp"), message, text, snapshot("created", ""), `{"type":"response.created"}`, end},
+		"start after an item":            {message, text, snapshot("created", "resp"), end},
+		"end with another id":            {snapshot("created", "resp"), message, text, end},
+		"snapshot that is not an object": {snapshot("created", "resp"), message, text, `{"type":"response.in_progress","response":5}`, end},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if resp, _, _ := run(t, events(body...)); resp.Text() != "first " {

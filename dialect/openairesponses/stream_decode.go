@@ -17,16 +17,15 @@ import (
 
 // NewStreamDecoder implements [dialect.Codec].
 //
-// The end of a call is told only with the end of the response: an earlier one
-// would hand out a call to run before it is known whether anything may run
-// (quirk C34).
+// The end of a call is emitted only with the end of the response. An earlier end would let the
+// caller run it before it is known whether calls may run (quirk C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	if err := wirekit.CheckDecode(name, o); err != nil {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{responseDecoder: responseDecoder{newItemDecoder(c, o, true)}}
 	d.parser.Max = o.Limit()
-	d.bound.Max = 3 * o.Limit() // the wire tells all three times: in deltas, in items, in the response
+	d.bound.Max = 3 * o.Limit() // the wire sends everything three times: in deltas, in items, in the response
 	d.parts.Bound = &d.bound
 	d.hold = d.held.Hold
 	d.held.Dialect, d.held.NoFields, d.held.Rep = name, o.NoNative, d.rep
@@ -47,40 +46,38 @@ type streamDecoder struct {
 	parts  stream.Parts
 	bound  stream.Bound
 
-	held stream.Held // the events of the wire event at hand
+	held stream.Held // the events of the current wire event
 	hold func(dragoman.Event) error
 
-	twice   bool            // the event at hand has a known field twice
-	unknown wirekit.Unknown // events
-	untold  wirekit.Untold
-	loss    *dragoman.Loss // of the event at hand, toward another dialect
-	opaque  bool           // the event at hand has no canonical form
+	duplicate bool            // the current event has a duplicate known field
+	unknown   wirekit.Unknown // unknown events
+	unwritten wirekit.Untold
+	loss      *dragoman.Loss // the loss if the current event is encoded in another dialect
+	opaque    bool           // the current event has no canonical form
 
 	began bool // ResponseStart was emitted
-	// id is that of the response as its last snapshot before any item gave it,
-	// firstID the one that was told.
+	// id is the response id of the last snapshot before the first item; firstID is the id in
+	// ResponseStart.
 	id, firstID string
 	ended       bool // ResponseEnd or StreamError was emitted
-	last        bool // the event at hand may lack its end
-	// pending is the error that an error event told. The response.failed that
-	// follows it is still passed on, and nothing else.
+	last        bool // the current event may be incomplete
+	// pending is the error of an error event. Only a response.failed event may follow it.
 	pending *dragoman.APIError
-	// failed is why the stream cannot be read on; nil while it can.
+	// failed is the error that stopped decoding; nil if there is none.
 	failed error
-	none   wirekit.NotAStream
-	late   wirekit.Late // what comes behind the end
+	notSSE wirekit.NotAStream
+	late   wirekit.Late // data after the end
 	items  []*streamItem
-	// byIndex finds items by output_index, the only key that is stable: some
-	// proxies make a new item_id for every event.
+	// byIndex finds items by output_index, the only stable key: some proxies generate a new
+	// item_id for every event.
 	byIndex map[int64]*streamItem
-	// byID finds items by their id, once they are many; those before indexedIDs
-	// are in it.
+	// byID finds items by id, if there are many. It contains the first indexedIDs items.
 	byID       map[string]*streamItem
 	indexedIDs int
 	ids        callIDs
 }
 
-// wireEvent is one event as it came. Its slices are valid while it is handled.
+// wireEvent is one decoded event. Its slices are valid while the event is handled.
 type wireEvent struct {
 	typ      []byte
 	index    int64
@@ -89,20 +86,19 @@ type wireEvent struct {
 	content  int64
 	summary  int64
 	delta    string
-	whole    bool // delta is a JSON value, which is no fragment of a text
-	// value is what a done event says to be the whole: a quoted string, or the
-	// JSON itself (quirk B4).
+	whole    bool // delta is a JSON value, not a fragment of a string
+	// value is the complete value in a done event: a quoted string, or JSON (quirk B4).
 	value []byte
-	// Which member it stands in, of those that are the payload of a call.
+	// The field of value, if it is the payload of a call.
 	arguments, input bool
 	item             []byte
 	part             []byte
 	response         []byte
 	err              bool
-	logprobs         bool           // it has some
+	logprobs         bool           // it has logprobs
 	strange          *dragoman.Loss // its unknown fields, if it is a delta
 	unread           []unknownField // its unknown fields
-	// Where in the event the item and the response begin.
+	// The offsets of item and response in the event.
 	itemAt, responseAt int64
 }
 
@@ -112,7 +108,7 @@ type unknownField struct {
 	raw  []byte
 }
 
-// valuePlace is where in the event at hand the value stands that is being read.
+// valuePlace is the position of the current value in the current event.
 type valuePlace struct {
 	pointer string
 	start   int64
@@ -125,7 +121,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	}
 	d.emit = emit
 	d.failed = d.framing(d.parser.Feed(p, d.event))
-	d.none.Fed(p)
+	d.notSSE.Fed(p)
 	return d.failed
 }
 
@@ -142,7 +138,7 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.emit = emit
-	if d.failed == nil { // else what was fed beyond the error must not matter
+	if d.failed == nil { // data after an error must have no effect
 		// A last event without its blank line still counts (quirk C18).
 		d.last = true
 		d.failed = d.framing(d.parser.Close(d.event))
@@ -157,50 +153,50 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		}
 		return d.failed
 	}
-	told, err := d.incomplete(d.failed)
+	apiErr, err := d.incomplete(d.failed)
 	d.failed = err
-	d.fail(told, dragoman.Usage{})
+	d.fail(apiErr, dragoman.Usage{})
 	if e := d.held.Release(nil, nil, emit); e != nil {
 		return e
 	}
 	return err
 }
 
-// incomplete is what to say of a stream without its terminal event: to who
-// reads the events, and to who closes the stream. cause is why it could not be
-// read on, nil where it just ended.
-func (d *streamDecoder) incomplete(cause error) (told *dragoman.APIError, err error) {
-	told = &dragoman.APIError{
+// incomplete returns the errors for a stream without its terminal event: one for the StreamError
+// event, and one for the caller of Close. cause is the error that stopped decoding; nil if the
+// stream just ended.
+func (d *streamDecoder) incomplete(cause error) (apiErr *dragoman.APIError, err error) {
+	apiErr = &dragoman.APIError{
 		Class:   dragoman.ErrorServer,
 		Message: "the stream ended before response.completed, response.incomplete or response.failed",
 	}
 	why := dragoman.ErrIncompleteStream
 	if cause != nil {
-		told.Message = "the stream broke: " + cause.Error()
+		apiErr.Message = "the stream broke: " + cause.Error()
 		why = fmt.Errorf("%w: %w", why, cause)
-	} else if other := d.none.Failure(Codec{}.DecodeError); other != nil {
-		told, why = other, wirekit.Incomplete(other)
+	} else if other := d.notSSE.Failure(Codec{}.DecodeError); other != nil {
+		apiErr, why = other, wirekit.Incomplete(other)
 	}
 	err = &dragoman.DecodeError{Dialect: name, What: "stream", Offset: -1, Err: why}
-	if told.Err == nil && told.Native == nil { // else the server said what it is
-		told.Err = err
+	if apiErr.Err == nil && apiErr.Native == nil { // otherwise the server sent the cause
+		apiErr.Err = err
 	}
-	return told, err
+	return apiErr, err
 }
 
-// event takes one framed event.
+// event decodes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
 	d.place.Enter(ev)
 	if ev.HasData {
-		d.none.Event()
+		d.notSSE.Event()
 	}
-	d.twice, d.muddled, d.loss, d.opaque = false, false, nil, false
+	d.duplicate, d.ambiguousPart, d.loss, d.opaque = false, false, nil, false
 	if d.pending != nil && !d.ended {
 		if last, err := d.afterError(ev); last || err != nil {
 			return err
 		}
 	}
-	if d.ended { // nothing counts after the terminal event
+	if d.ended { // everything after the terminal event is ignored
 		d.late.Event(ev, d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
@@ -209,15 +205,15 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	var err error
 	torn := false
-	if says(ev) {
+	if hasEventData(ev) {
 		if err = d.read(ev); err == nil {
 			if err = d.handle(ev.Data); err == nil {
 				err = d.bound.Err()
 			}
-			d.saidTwice()
+			d.disputeDuplicate()
 			d.carryFields()
 		} else {
-			torn = d.last // half an event is passed on to nobody, as nothing could follow it
+			torn = d.last // an incomplete event is not emitted, because nothing could follow it
 		}
 	}
 	var chunk *dragoman.Chunk
@@ -233,17 +229,17 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	return nil
 }
 
-// chunk is the raw form of the event at hand; nil if nobody wants it.
+// chunk returns the raw form of the current event; nil with NoNative.
 func (d *streamDecoder) chunk(ev sse.Event) *dragoman.Chunk {
 	if d.o.NoNative {
-		d.untold.Lose(d.loss, d.rep)
+		d.unwritten.Lose(d.loss, d.rep)
 		return nil
 	}
-	return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Opaque: d.opaque && !d.twice, Loss: d.loss}
+	return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Opaque: d.opaque && !d.duplicate, Loss: d.loss}
 }
 
-// carryFields lets events carry the unknown fields of the event at hand, below the
-// type of the event: what one part says at its end stands in several of them.
+// carryFields attaches the unknown fields of the current event to the emitted events. Their path
+// contains the type of the event, because several wire events end one part.
 func (d *streamDecoder) carryFields() {
 	if d.opaque || len(d.ev.unread) == 0 {
 		return
@@ -254,7 +250,7 @@ func (d *streamDecoder) carryFields() {
 	}
 }
 
-// fieldPrefix is the path of the unknown fields of events of a type.
+// fieldPrefix returns the path of the unknown fields of an event type.
 func fieldPrefix(typ string) string { return "/" + extra.Escape(typ) }
 
 // carrier returns a delta for the unknown fields of a delta that has no event.
@@ -274,14 +270,14 @@ func (d *streamDecoder) carrier() *dragoman.PartDelta {
 	return it.part.Carrier()
 }
 
-// afterError takes the event behind an error, of which a terminal one still has
-// the usage.
+// afterError handles the event after an error. If it is the terminal event, its usage is still
+// read.
 func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
-	last = says(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
+	last = hasEventData(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
 	var usage dragoman.Usage
-	if last { // of which nothing else is news
+	if last { // only its usage is new
 		var resp dragoman.Response
-		d.members(jsonwire.NewReader(d.ev.response), &resp)
+		d.decodeFields(jsonwire.NewReader(d.ev.response), &resp)
 		usage = resp.Usage
 	}
 	d.fail(d.pending, usage)
@@ -292,9 +288,9 @@ func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
 	return last, d.held.Release(chunk, nil, d.emit)
 }
 
-// says reports whether an event is more than a keep-alive or the marker that
-// other APIs end a stream with.
-func says(ev sse.Event) bool {
+// hasEventData reports whether an event is neither a keep-alive nor the [DONE] marker of other
+// APIs.
+func hasEventData(ev sse.Event) bool {
 	data := bytes.TrimSpace(ev.Data)
 	return ev.HasData && len(data) > 0 && string(data) != "[DONE]"
 }
@@ -316,51 +312,51 @@ func (d *streamDecoder) read(ev sse.Event) error {
 	for key := range r.Object() {
 		switch string(key) {
 		case "type":
-			d.again(&seen, 0)
+			d.markSeen(&seen, 0)
 			if raw := r.Raw(); len(raw) >= 2 && raw[0] == '"' {
 				if e.typ = raw[1 : len(raw)-1]; bytes.IndexByte(e.typ, '\\') >= 0 {
-					e.typ = []byte(unquoted(raw)) // a client reads it unescaped
+					e.typ = []byte(unquoted(raw)) // clients unescape it
 				}
 			}
 		case "output_index":
-			d.again(&seen, 1)
+			d.markSeen(&seen, 1)
 			if r.Kind() == '0' {
 				e.index, e.hasIndex = r.Int(), true
 			} else {
 				r.Skip()
 			}
 		case "content_index":
-			d.again(&seen, 2)
+			d.markSeen(&seen, 2)
 			e.content = r.Int()
 		case "summary_index":
 			e.summary = r.Int()
 		case "item_id":
-			d.again(&seen, 4)
+			d.markSeen(&seen, 4)
 			e.itemID = r.Raw()
 		case "delta":
-			d.again(&seen, 5)
+			d.markSeen(&seen, 5)
 			if r.Kind() == '"' {
 				e.delta = r.String()
 			} else if raw := r.Raw(); string(raw) != "null" {
 				e.delta, e.whole = string(raw), true // quirks B4, C7
 			}
 		case "text", "arguments", "input", "refusal":
-			d.again(&seen, 6) // one event has one of them
+			d.markSeen(&seen, 6) // an event has at most one of them
 			e.arguments, e.input = key[0] == 'a', key[0] == 'i'
 			e.value = r.Raw()
 		case "item":
-			d.again(&seen, 7)
+			d.markSeen(&seen, 7)
 			e.item = r.Raw()
 			e.itemAt = r.Offset() - int64(len(e.item))
 		case "part":
-			d.again(&seen, 8)
+			d.markSeen(&seen, 8)
 			e.part = r.Raw()
 		case "response":
-			d.again(&seen, 9)
+			d.markSeen(&seen, 9)
 			e.response = r.Raw()
 			e.responseAt = r.Offset() - int64(len(e.response))
 		case "error":
-			d.again(&seen, 10)
+			d.markSeen(&seen, 10)
 			e.err = r.Kind() != 'n'
 			r.Skip()
 		case "logprobs":
@@ -371,8 +367,8 @@ func (d *streamDecoder) read(ev sse.Event) error {
 		case "sequence_number", "obfuscation":
 			r.Skip()
 		default:
-			if wirekit.Folds(eventMembers, key) {
-				d.twice = true
+			if wirekit.Folds(eventKeys, key) {
+				d.duplicate = true
 				r.Skip()
 				continue
 			}
@@ -387,20 +383,19 @@ func (d *streamDecoder) read(ev sse.Event) error {
 	if e.typ == nil {
 		e.typ = ev.Name
 	} else if !bytes.Equal(e.typ, ev.Name) && isType(ev.Name) {
-		d.twice = true // some clients go by the one, some by the other
+		d.duplicate = true // some clients use one of them, some the other
 	}
 	return r.End()
 }
 
-// isType reports whether the name of an event is a type of this API, and no name
-// that a proxy gives to all of them.
+// isType reports whether the name of an event is an event type of this API, and not a name that a
+// proxy gives to all events.
 func isType(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("response.")) || string(name) == "error"
 }
 
-// handle turns one event of the catalogue into canonical events. The progress of
-// a hosted tool, and events that a vendor adds, are opaque;
-// only the terminal events end the stream (quirks J20, C40).
+// handle converts one wire event to canonical events. The progress of a hosted tool and unknown
+// events are opaque. Only terminal events end the stream (quirks J20, C40).
 func (d *streamDecoder) handle(data []byte) error {
 	e := &d.ev
 	d.at = valuePlace{start: -1}
@@ -429,7 +424,7 @@ func (d *streamDecoder) handle(data []byte) error {
 	case "response.output_text.delta":
 		err := d.contentDelta(&dragoman.Text{}, e.delta)
 		if e.logprobs && err == nil {
-			d.beside(func(it *streamItem) { it.logprobs = true })
+			d.recordMetadata(func(it *streamItem) { it.logprobs = true })
 		}
 		return err
 	case "response.refusal.delta":
@@ -459,8 +454,8 @@ func (d *streamDecoder) handle(data []byte) error {
 			d.pending = decodeErrorEvent(clone(data)) // quirk C14
 		} else if string(e.typ) == "response.output_text.annotation.added" {
 			d.opaque = true
-			d.beside(func(it *streamItem) { it.annotations++ })
-		} else if toldByItems(e.typ) {
+			d.recordMetadata(func(it *streamItem) { it.annotations++ })
+		} else if repeatedByItems(e.typ) {
 			d.opaque = !bytes.HasPrefix(e.typ, []byte("response.reasoning_summary_part."))
 		} else {
 			d.loss = d.unknown.Of(e.typ)
@@ -470,8 +465,8 @@ func (d *streamDecoder) handle(data []byte) error {
 	}
 }
 
-// wholeDelta reports whether an event of this type is a delta that is read, of
-// which all members are known.
+// wholeDelta reports whether an event type is a delta that is decoded, so that all its fields are
+// known.
 func wholeDelta(typ []byte) bool {
 	switch string(typ) {
 	case "response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta",
@@ -482,10 +477,9 @@ func wholeDelta(typ []byte) bool {
 	}
 }
 
-// toldByItems reports whether an event of this type only tells ahead what the
-// items of the response hold: the progress of a tool that the provider runs, the
-// frame of a summary.
-func toldByItems(typ []byte) bool {
+// repeatedByItems reports whether the items of the response repeat the content of an event type:
+// the progress of a tool that the provider runs, or the start and end of a summary.
+func repeatedByItems(typ []byte) bool {
 	for _, prefix := range []string{
 		"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.",
 		"response.mcp_", "response.reasoning_summary_part.",
@@ -497,7 +491,7 @@ func toldByItems(typ []byte) bool {
 	return false
 }
 
-// terminalType reports whether an event of this type ends a stream.
+// terminalType reports whether an event type ends a stream.
 func terminalType(typ []byte) bool {
 	switch string(typ) {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -509,8 +503,8 @@ func terminalType(typ []byte) bool {
 
 func clone(b []byte) []byte { return append([]byte(nil), b...) }
 
-// begin emits ResponseStart, once. The snapshots at the start repeat the whole
-// request; only what names the response is read.
+// begin emits ResponseStart, once. The first snapshots repeat the whole request; only the id,
+// model and time are read.
 func (d *streamDecoder) begin(raw []byte) error {
 	if d.began {
 		return nil
@@ -541,12 +535,12 @@ func (d *streamDecoder) begin(raw []byte) error {
 	return d.hold(start)
 }
 
-var errSpliced = errors.New("a second response starts inside the first: two answers were spliced together")
+var errSpliced = errors.New("a second response starts inside the first: two responses were spliced together")
 
-// beginAgain takes another snapshot at the start. One of another response would
-// be merged into the first (quirk C37). A recorder, or a proxy, may have made a
-// new id for each event: one that only goes on, before there is any item, starts
-// nothing.
+// beginAgain handles a further snapshot at the start. A snapshot of another response would be
+// merged into the first (quirk C37), so it is an error. A recorder or a proxy may generate a new
+// id for each event, so a new id in a snapshot other than response.created, before the first
+// item, is accepted.
 func (d *streamDecoder) beginAgain(created bool) error {
 	r := jsonwire.NewReader(d.ev.response)
 	id := ""
@@ -569,8 +563,8 @@ func (d *streamDecoder) beginAgain(created bool) error {
 	return nil
 }
 
-// terminal ends the response: it delivers what only the terminal event holds,
-// ends what is open, derives the stop and lets the calls go.
+// terminal ends the response: it emits content that only the terminal event has, ends open items,
+// derives the stop and ends the calls.
 func (d *streamDecoder) terminal(word string) error {
 	raw := d.clone(d.ev.response)
 	if err := d.begin(raw); err != nil {
@@ -580,13 +574,13 @@ func (d *streamDecoder) terminal(word string) error {
 	var end ending
 	if len(raw) > 0 {
 		r := jsonwire.NewReader(raw)
-		end = d.members(r, &resp)
+		end = d.decodeFields(r, &resp)
 		if err := r.End(); err != nil {
 			return jsonwire.PlaceAt("/response", d.ev.responseAt, err)
 		}
 	}
 	if end.status == "" || (word != "completed" && end.status == "completed") {
-		end.status = word // the event names its own kind
+		end.status = word // from the type of the event
 	}
 	for i, item := range end.output {
 		d.at = valuePlace{"/response/output/" + strconv.Itoa(i), d.ev.responseAt + end.offsets[i]}
@@ -601,10 +595,10 @@ func (d *streamDecoder) terminal(word string) error {
 		}
 	}
 	calls := d.calls()
-	if d.twice || end.twice { // what the event says of itself is ambiguous
+	if d.duplicate || end.duplicate { // the event is ambiguous
 		for _, c := range calls {
 			if c.Problem == nil {
-				c.Problem = disagree()
+				c.Problem = conflictProblem()
 			}
 		}
 	}
@@ -614,28 +608,28 @@ func (d *streamDecoder) terminal(word string) error {
 	d.ended = true
 	if word == "failed" {
 		if resp.Error == nil {
-			resp.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response failed; the server did not say why"}
+			resp.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response failed; the server gave no reason"}
 		}
 		return d.hold(&dragoman.StreamError{Err: resp.Error, Usage: resp.Usage})
 	}
 	return d.hold(&dragoman.ResponseEnd{Stop: stop, Usage: resp.Usage, Response: resp})
 }
 
-// fail ends the stream with an error: what is open is ended with what had
-// arrived, and no call of it may run (quirks C13, C39).
+// fail ends the stream with an error: open items end with the content that arrived, and none of
+// its calls may run (quirks C13, C39).
 func (d *streamDecoder) fail(err *dragoman.APIError, usage dragoman.Usage) {
-	_ = d.begin(nil) // which has nothing to read
+	_ = d.begin(nil) // cannot fail without input
 	for _, it := range d.items {
 		open := it.final == nil
 		if d.settle(it) != nil {
-			d.abandon(it) // it is what broke the stream
+			d.abandon(it) // this item broke the stream
 		}
 		switch {
 		case it.call == nil:
-		case open: // whatever else is wrong with it comes from this
+		case open: // other problems of the call follow from this one
 			it.call.Problem = truncated("the stream broke before the call was complete; make it again")
 		case it.call.Problem == nil:
-			it.call.Problem = stopped("the stream broke before the response was complete; nothing runs after that")
+			it.call.Problem = stopped("the stream broke before the response was complete; its calls must not run")
 		}
 	}
 	d.calls()
@@ -644,16 +638,16 @@ func (d *streamDecoder) fail(err *dragoman.APIError, usage dragoman.Usage) {
 	_ = d.hold(&dragoman.StreamError{Err: err, Usage: usage})
 }
 
-// calls settles the ids of all calls in the order of the output and returns
-// those that count.
+// calls makes the ids of all calls unique, in the order of the output, and returns the calls
+// except exact repeats.
 func (d *streamDecoder) calls() []*dragoman.ToolCall {
 	var calls []*dragoman.ToolCall
 	for _, it := range d.items {
 		if it.call == nil {
 			continue
 		}
-		if it.part != nil && !it.doubtful {
-			// Told already under its id; nothing before it had the same.
+		if it.part != nil && !it.sharedID {
+			// Already emitted under its id; no earlier call has the same id.
 			if d.ids.seen == nil {
 				d.ids.seen = make(map[string]*dragoman.ToolCall)
 			}
@@ -665,7 +659,7 @@ func (d *streamDecoder) calls() []*dragoman.ToolCall {
 		}
 		at := extra.Elem("/output", it.place)
 		if !d.ids.settle(it.call, at, it.place) && it.part == nil {
-			it.call = nil // an exact repeat that nobody saw
+			it.call = nil // an exact repeat that was not emitted
 			continue
 		}
 		if it.call.Synthetic && it.final != nil {
@@ -676,7 +670,7 @@ func (d *streamDecoder) calls() []*dragoman.ToolCall {
 	return calls
 }
 
-// release ends the calls.
+// release emits the end of the calls.
 func (d *streamDecoder) release() {
 	for _, it := range d.items {
 		if it.call == nil {

@@ -10,22 +10,22 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// A stream tells a call several times: as it is added, in fragments, as it is
-// done, in the terminal output. The later word counts (quirk C11), but clients
-// of the same stream may have taken an earlier one. A call whose words disagree
-// must not run: who approved the one could run the other.
+// A stream contains a call several times: when it is added, in fragments, when it is done, and in
+// the terminal output. The last one counts (quirk C11), but clients of the same stream may have
+// used an earlier one. A call whose events disagree must not run: a user could approve one and
+// the client run the other.
 
-func disagree() *dragoman.CallProblem {
-	return stopped("what was streamed and what was finished disagree; make the call again")
+func conflictProblem() *dragoman.CallProblem {
+	return stopped("the streamed call and the final call differ; make the call again")
 }
 
-// wireCall is what a call item says to run, as it stands on the wire.
+// wireCall holds the fields of a call item that determine what runs.
 type wireCall struct {
 	typ, namespace, name, payload string
 	id, callID                    string
-	// astray: the payload stands under the name that the other kind of call has
-	// for it. Readers that go by the item find none.
-	astray bool
+	// misplacedPayload is set if the payload is in the field of the other kind of call, where
+	// readers do not look.
+	misplacedPayload bool
 }
 
 func readWireCall(raw []byte) (c wireCall) {
@@ -33,7 +33,7 @@ func readWireCall(raw []byte) (c wireCall) {
 	if r.Kind() != '{' {
 		return c
 	}
-	var arguments, input bool // where the payload stands
+	var arguments, input bool // the field of the payload
 	for key := range r.Object() {
 		switch k := string(key); {
 		case k == "type" && r.Kind() == '"':
@@ -54,11 +54,11 @@ func readWireCall(raw []byte) (c wireCall) {
 			r.Skip()
 		}
 	}
-	c.astray = c.typ == "function_call" && input || c.typ == "custom_tool_call" && arguments
+	c.misplacedPayload = c.typ == "function_call" && input || c.typ == "custom_tool_call" && arguments
 	return c
 }
 
-// payloadText is the text of a payload in whatever shape it came (quirk B4).
+// payloadText returns the text of a payload in any form (quirk B4).
 func payloadText(raw []byte) string {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
@@ -70,22 +70,22 @@ func payloadText(raw []byte) string {
 	}
 }
 
-// maxLooks is how often the whole of a call is compared with what a later event
-// says of it in other words. Servers say it once or twice; a look costs as much
-// as the call is long, however short the event.
-const maxLooks = 8
+// maxComparisons bounds how often a whole call is compared with a later event that represents it
+// differently. Servers send one or two such events. The cost of a comparison depends on the
+// length of the call, however short the event is.
+const maxComparisons = 8
 
-// compares reports whether a call is to be compared with the event at hand. One
-// in dispute stays so, and one that is told in ever new words gets into it.
+// compares reports whether a call is to be compared with the current event. A disputed call stays
+// disputed, and a call that changes too often becomes disputed.
 func (d *streamDecoder) compares(it *streamItem) bool {
-	if it.looks++; it.disputed || it.looks > maxLooks {
+	if it.comparisons++; it.disputed || it.comparisons > maxComparisons {
 		d.dispute(it)
 		return false
 	}
 	return true
 }
 
-// disputeEnd compares the end of a call with what was told of it before.
+// disputeEnd compares the final form of a call with its earlier events.
 func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	end := readWireCall(raw)
 	it.ended = raw
@@ -96,17 +96,16 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 		}
 	}
 	have := d.streamed(it)
-	if nothing(end.payload, it.freeform) {
-		return // nothing never erases something
+	if isEmptyPayload(end.payload, it.freeform) {
+		return // an empty payload does not overwrite the streamed one
 	}
-	if !extends(string(have), end.payload) || end.astray && !sameJSON(string(have), end.payload) {
-		it.disputed = true // what is astray may only say again what was streamed
+	if !extends(string(have), end.payload) || end.misplacedPayload && !sameJSON(string(have), end.payload) {
+		it.disputed = true // a misplaced payload may only repeat the streamed one
 	}
 }
 
-// disputeWhole takes note of a delta before it is added: one that is a JSON value
-// is all of the payload (quirk C7), so with anything else beside it nobody knows
-// which counts.
+// disputeWhole checks a delta before it is added. A delta that is a JSON value is the complete
+// payload (quirk C7), so any other payload contradicts it.
 func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
 	it.whole = it.whole || d.ev.whole
 	if it.whole && !it.disputed && !blank(text) && !blank(string(d.streamed(it))) {
@@ -114,17 +113,16 @@ func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
 	}
 }
 
-// strayEnd takes a payload that is told under the name that the other kind of
-// call has for it: readers find none there, or this one. It may only say again
-// what was streamed.
-func (d *streamDecoder) strayEnd(it *streamItem, streamed []byte) {
+// misplacedEnd handles a final payload in the field of the other kind of call. Some readers
+// ignore it and some do not, so it may only repeat the streamed payload.
+func (d *streamDecoder) misplacedEnd(it *streamItem, streamed []byte) {
 	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(streamed) && d.compares(it) && !sameJSON(string(streamed), whole) {
 		d.dispute(it)
 	}
 }
 
-// nothing reports whether a payload leaves the one that deltas brought.
-func nothing(payload string, freeform bool) bool {
+// isEmptyPayload reports whether a final payload is empty, so that the streamed payload is kept.
+func isEmptyPayload(payload string, freeform bool) bool {
 	if !freeform {
 		return payload == ""
 	}
@@ -136,7 +134,7 @@ func nothing(payload string, freeform bool) bool {
 	}
 }
 
-// disputeAdded compares a call that is added again with what it was added as.
+// disputeAdded compares a call that is added again with the first one.
 func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
 	if it.kind != callItem || bytes.Equal(it.added, raw) || !d.compares(it) {
 		return
@@ -148,8 +146,7 @@ func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
 	}
 }
 
-// disputeLate compares a payload that is told after the end of its call with
-// that end.
+// disputeLate compares a payload that arrives after the end of its call with that end.
 func (d *streamDecoder) disputeLate(it *streamItem) {
 	late := payloadText(d.ev.value)
 	if it.call == nil || it.ended == nil || strings.TrimSpace(late) == "" || !d.compares(it) {
@@ -160,27 +157,27 @@ func (d *streamDecoder) disputeLate(it *streamItem) {
 	}
 }
 
-// disputeFinal compares a call that ended with what a later event says it is. One
-// that leaves out its arguments or has another id does not make it another call.
+// disputeFinal compares a call that has ended with a later event. Missing arguments and another
+// id are not a conflict.
 func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) || !d.compares(it) {
 		return
 	}
 	end, final := readWireCall(it.ended), readWireCall(raw)
-	told := end.payload
-	if nothing(told, it.freeform) {
-		told = string(d.streamed(it))
+	payload := end.payload
+	if isEmptyPayload(payload, it.freeform) {
+		payload = string(d.streamed(it))
 	}
 	switch {
 	case end.name != final.name || end.namespace != final.namespace || end.typ != final.typ:
 		d.dispute(it)
-	case strings.TrimSpace(final.payload) == "" || nothing(final.payload, it.freeform):
-	case !sameJSON(told, final.payload) && !quotes(told, final.payload) && !(blank(told) && blank(final.payload)):
+	case strings.TrimSpace(final.payload) == "" || isEmptyPayload(final.payload, it.freeform):
+	case !sameJSON(payload, final.payload) && !quotes(payload, final.payload) && !(blank(payload) && blank(final.payload)):
 		d.dispute(it)
 	}
 }
 
-// streamed is what deltas brought of a call's payload.
+// streamed returns the payload of a call that arrived in deltas.
 func (d *streamDecoder) streamed(it *streamItem) []byte {
 	if it.part != nil && !it.lowered {
 		return it.part.Text
@@ -188,7 +185,7 @@ func (d *streamDecoder) streamed(it *streamItem) []byte {
 	return it.held
 }
 
-// blank reports whether a payload is one of the spellings of no arguments.
+// blank reports whether a payload is one of the representations of no arguments.
 func blank(payload string) bool {
 	switch strings.TrimSpace(payload) {
 	case "", "null", `""`, "{}":
@@ -198,8 +195,7 @@ func blank(payload string) bool {
 	}
 }
 
-// extends reports whether a payload begins with the fragments that were
-// streamed of it, or says the same in another spelling.
+// extends reports whether a payload begins with the streamed fragments, or is equivalent to them.
 func extends(streamed, final string) bool {
 	switch strings.TrimSpace(streamed) {
 	case "":
@@ -215,13 +211,13 @@ func extends(streamed, final string) bool {
 	return quotes(streamed, final)
 }
 
-// quotes reports whether a payload came as JSON inside a JSON string, which is
-// unwrapped (quirk B3).
+// quotes reports whether the streamed payload is JSON inside a JSON string, which is unwrapped
+// (quirk B3).
 func quotes(streamed, final string) bool {
 	return strings.HasPrefix(streamed, `"`) && json.Valid([]byte(streamed)) && unquoted([]byte(streamed)) == final
 }
 
-// sameJSON reports whether two texts are equal but for the blanks of JSON.
+// sameJSON reports whether two JSON texts are equal except for insignificant space.
 func sameJSON(a, b string) bool {
 	if a == b {
 		return true
@@ -230,19 +226,19 @@ func sameJSON(a, b string) bool {
 	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// eventMembers are the fields of an event that say which call runs.
-var eventMembers = []string{
+// eventKeys are the fields of an event that determine which call runs.
+var eventKeys = []string{
 	"type", "output_index", "item_id", "delta", "content_index", "item", "response", "part", "arguments", "input", "text", "refusal", "error",
 }
 
-// again takes note of the field i of an event.
-func (d *streamDecoder) again(seen *wirekit.Members, i int) {
-	d.twice = seen.Again(i) || d.twice
+// markSeen records field i of an event, and whether it is a duplicate.
+func (d *streamDecoder) markSeen(seen *wirekit.Members, i int) {
+	d.duplicate = seen.Again(i) || d.duplicate
 }
 
-// saidTwice disputes the call that an event says something of twice.
-func (d *streamDecoder) saidTwice() {
-	if !d.twice {
+// disputeDuplicate disputes the call of an event that has a duplicate field.
+func (d *streamDecoder) disputeDuplicate() {
+	if !d.duplicate {
 		return
 	}
 	switch string(d.ev.typ) {
@@ -255,50 +251,50 @@ func (d *streamDecoder) saidTwice() {
 	}
 }
 
-// dispute says that a call must not run, as readers could disagree on what it is.
+// dispute marks a call that must not run, because readers could interpret it in different ways.
 func (d *streamDecoder) dispute(it *streamItem) {
 	it.disputed = true
 	if it.call != nil && it.call.Problem == nil {
-		it.call.Problem = disagree()
+		it.call.Problem = conflictProblem()
 	}
 }
 
-// clear returns an item that every reader takes alike, and what it is. A call
-// says by itself that it is ambiguous; of any other item, what stands twice is
-// left out, as a reader could find a call in it.
+// clear returns an unambiguous item and its head. An ambiguous call is kept, because it is marked
+// as ambiguous. In any other item, duplicate fields are removed, because a reader could find a
+// call in them.
 func (d *streamDecoder) clear(raw []byte) ([]byte, itemHead) {
 	h := d.head(raw)
-	if !h.twice || h.kind() == callItem {
+	if !h.duplicate || h.kind() == callItem {
 		return raw, h
 	}
-	raw = once(raw)
+	raw = withoutDuplicates(raw)
 	h = d.head(raw)
 	return raw, h
 }
 
-// once returns an object without the members that stand in it twice, in whatever
-// letters: the last one counts.
-func once(raw []byte) []byte {
+// withoutDuplicates returns an object without duplicate fields, ignoring case. The last value
+// counts.
+func withoutDuplicates(raw []byte) []byte {
 	r := jsonwire.NewReader(raw)
-	type member struct{ key, value []byte }
-	var members []member
+	type field struct{ key, value []byte }
+	var fields []field
 	at := map[string]int{}
 	for key := range r.Object() {
 		var seen wirekit.Members
-		if key = bytes.Clone(key); seen.Twice(itemMembers, key) {
+		if key = bytes.Clone(key); seen.Twice(itemKeys, key) {
 			r.Skip()
 			continue
 		}
-		if i, again := at[string(key)]; again {
-			members[i].value = r.Raw()
+		if i, dup := at[string(key)]; dup {
+			fields[i].value = r.Raw()
 			continue
 		}
-		at[string(key)] = len(members)
-		members = append(members, member{key, r.Raw()})
+		at[string(key)] = len(fields)
+		fields = append(fields, field{key, r.Raw()})
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
-	for _, m := range members {
+	for _, m := range fields {
 		w.QuotedKey(string(m.key))
 		w.Raw(m.value)
 	}
@@ -306,10 +302,10 @@ func once(raw []byte) []byte {
 	return w.Buf
 }
 
-// crossed finds out whether an event that has the index of an item has the id of
-// another: clients go by the one or by the other. An id that nobody knows is no
-// other item's, as some proxies make one for every event.
-func (d *streamDecoder) crossed(it *streamItem) {
+// checkItemID disputes a call if an event has the index of one item and the id of another: some
+// clients use the index, some the id. An unknown id is not a conflict, because some proxies
+// generate one for every event.
+func (d *streamDecoder) checkItemID(it *streamItem) {
 	id := d.ev.itemID
 	if len(id) <= 2 || id[0] != '"' {
 		return
@@ -326,10 +322,10 @@ func (d *streamDecoder) crossed(it *streamItem) {
 	}
 }
 
-// fewItems is how many items are looked through without an index of their ids.
+// fewItems is the number of items up to which ids are searched without an index.
 const fewItems = 16
 
-// known returns the first item that was told under an id; nil if none was.
+// known returns the first item with an id; nil if there is none.
 func (d *streamDecoder) known(id []byte) *streamItem {
 	if len(d.items) > fewItems {
 		if d.byID == nil {

@@ -17,11 +17,10 @@ import (
 
 // NewStreamEncoder implements [dialect.Codec].
 //
-// The events it writes keep to the order that strict clients demand: an item is
-// added before anything is said of it and done after; every event has a type
-// and the next sequence number; the terminal event holds the whole (quirk
-// C23). Calls may be open side by side. Unknown events, and unknown fields of
-// known events, of this dialect are written.
+// It writes events in the order that strict clients require: an item is added before its events
+// and done after them, every event has a type and the next sequence number, and the terminal
+// event has the whole response (quirk C23). Calls may be open at the same time. Unknown events,
+// and unknown fields of known events, are written if they come from this dialect.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
@@ -46,37 +45,37 @@ type streamEncoder struct {
 	finished bool
 	closed   bool
 
-	items   []*streamedItem // in order of their start
-	parts   map[int]*outputPart
-	places  extra.Places
-	headers map[int]*dragoman.Message
-	message *streamedItem // the message item that takes further content
-	untold  wirekit.Untold
-	others  bool // parts of other choices were dropped and reported
+	items     []*streamedItem // in order of their start
+	parts     map[int]*outputPart
+	places    extra.Places
+	headers   map[int]*dragoman.Message
+	message   *streamedItem // the current message item
+	unwritten wirekit.Untold
+	others    bool // parts of other choices were dropped and reported
 }
 
-// streamedItem is an item being written.
+// streamedItem is the state of an item that is being written.
 type streamedItem struct {
 	outputItem
 	index   int // output index; -1 until it is added
-	message int // of the canonical output
-	open    int // content parts without their end
-	content int // content parts so far
+	message int // message index in the canonical output
+	open    int // number of open content parts
+	content int // number of content parts so far
 	done    bool
-	// spliced says that a call ended as another one than it was shown as.
+	// spliced is set if the final call differs from the streamed one.
 	spliced bool
 }
 
-// outputPart is a part being written.
+// outputPart is the state of a part that is being written.
 type outputPart struct {
 	item  *streamedItem
 	index int // content index
 	kind  dragoman.Part
 	sent  []byte
 	ended bool
-	// of reasoning: what was sent of each summary, and which one is open.
+	// For reasoning: the text sent of each summary, and the open one.
 	summaries [][]byte
-	summary   int // open one counted from 1; 0 means none
+	summary   int // the open summary, from 1; 0 if none is open
 	thinking  bool
 }
 
@@ -91,7 +90,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	e.dst = dst
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		if raw := e.untold.Chunk(ev, name, e.o, e.rep); raw != nil && !e.finished {
+		if raw := e.unwritten.Chunk(ev, name, e.o, e.rep); raw != nil && !e.finished {
 			e.opaque(raw)
 		}
 	case *dragoman.ResponseStart:
@@ -138,7 +137,7 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	return e.dst, nil
 }
 
-// take takes unknown fields for the next event of their type.
+// take queues unknown fields for the next event of their type.
 func (e *streamEncoder) take(fields *dragoman.Extra) {
 	for _, f := range fields.For(name) {
 		if !e.fields.Has(f.Path) {
@@ -147,16 +146,16 @@ func (e *streamEncoder) take(fields *dragoman.Extra) {
 	}
 }
 
-// opaque writes an event that has no canonical form, with the numbers that it has
-// in this stream.
+// opaque writes an event that has no canonical form, with the sequence number and output index of
+// this stream.
 func (e *streamEncoder) opaque(raw []byte) {
 	for _, ev := range sse.Events(raw) {
 		e.dst = sse.Append(e.dst, cmp.Or(string(ev.Name), wirekit.EventType(ev.Data)), e.renumbered(ev.Data))
 	}
 }
 
-// renumbered returns the data of an event with the next sequence number, and the
-// output index that its item has in this stream.
+// renumbered returns the data of an event with the next sequence number and the output index of
+// its item in this stream.
 func (e *streamEncoder) renumbered(data []byte) []byte {
 	r := jsonwire.NewReader(data)
 	if r.Kind() != '{' {
@@ -185,8 +184,7 @@ func (e *streamEncoder) renumbered(data []byte) []byte {
 	return jsonwire.Splice(data, edits...)
 }
 
-// indexOf is the output index of the item that is the message n of the canonical
-// output; n if it has none.
+// indexOf returns the output index of the item of canonical message n; n if there is none.
 func (e *streamEncoder) indexOf(n int64) int64 {
 	for _, it := range e.items {
 		if int64(it.message) == n {
@@ -196,7 +194,7 @@ func (e *streamEncoder) indexOf(n int64) int64 {
 	return n
 }
 
-// event opens an event; send ends it.
+// event starts an event; send ends it.
 func (e *streamEncoder) event(typ string) *jsonwire.Writer {
 	e.w.Buf = e.w.Buf[:0]
 	e.w.BeginObject()
@@ -217,7 +215,7 @@ func (e *streamEncoder) send(typ string) {
 	e.dst = sse.Append(e.dst, typ, e.w.Buf)
 }
 
-// itemEvent opens an event about a part of an item.
+// itemEvent starts an event about a part of an item.
 func (e *streamEncoder) itemEvent(typ string, it *streamedItem) *jsonwire.Writer {
 	w := e.event(typ)
 	w.StringField("item_id", it.id)
@@ -237,7 +235,7 @@ func (e *streamEncoder) begin(r dragoman.Response) {
 	e.progress("response.in_progress")
 }
 
-// progress tells that the response is being made.
+// progress writes an event with a snapshot of the response in progress.
 func (e *streamEncoder) progress(typ string) {
 	w := e.event(typ)
 	w.Key("response")
@@ -245,7 +243,7 @@ func (e *streamEncoder) progress(typ string) {
 	e.send(typ)
 }
 
-// snapshot writes the response as it is at its start.
+// snapshot writes the response object at its start.
 func (e *streamEncoder) snapshot(w *jsonwire.Writer) {
 	w.BeginObject()
 	e.writeHead(w, &e.resp, e.id, "in_progress")
@@ -263,7 +261,7 @@ func (e *streamEncoder) snapshot(w *jsonwire.Writer) {
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	if ev.Choice != 0 {
 		if !e.others {
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; others were made")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses returns one candidate; the others are dropped")
 			e.others = true
 		}
 		return
@@ -295,13 +293,13 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	e.leaveMessage()
 	it := &streamedItem{outputItem: *opened, index: -1, message: ev.Message}
 	e.parts[ev.Index] = &outputPart{item: it, kind: ev.Part}
-	if o, ok := ev.Part.(*dragoman.Opaque); !ok || len(o.JSON) > 0 { // else it is known only at its end
+	if o, ok := ev.Part.(*dragoman.Opaque); !ok || len(o.JSON) > 0 { // otherwise it is known only at its end
 		e.add(it)
 	}
 }
 
-// startContent opens a part of a message, in the message item that is open
-// where it belongs to the same message.
+// startContent starts a part of a message. It uses the open message item if that belongs to the
+// same message.
 func (e *streamEncoder) startContent(ev *dragoman.PartStart, header *dragoman.Message, at, message extra.Path) {
 	it := e.message
 	if it == nil || it.message != ev.Message || it.done {
@@ -343,8 +341,8 @@ func (e *streamEncoder) contentSkeleton(w *jsonwire.Writer, p *outputPart) {
 	w.EndObject()
 }
 
-// leaveMessage says that no further content joins the open message item: it
-// is done once its parts are.
+// leaveMessage closes the open message item to further content. The item is done when its parts
+// are.
 func (e *streamEncoder) leaveMessage() {
 	it := e.message
 	e.message = nil
@@ -353,7 +351,7 @@ func (e *streamEncoder) leaveMessage() {
 	}
 }
 
-// add writes the skeleton of an item and gives it its place.
+// add writes the skeleton of an item and assigns its output index.
 func (e *streamEncoder) add(it *streamedItem) {
 	const typ = "response.output_item.added"
 	it.index = len(e.items)
@@ -386,7 +384,7 @@ func (e *streamEncoder) add(it *streamedItem) {
 		e.close(&it.outputItem)
 		e.rep = reports
 		it.status = "completed"
-		// A skeleton has no arguments yet.
+		// The skeleton has no arguments.
 		key := "arguments"
 		if it.freeform {
 			key = "input"
@@ -433,12 +431,12 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	switch status {
 	case "completed", "failed":
 		e.terminal("response." + status)
-	default: // there is no event for the others, and nothing runs after them
+	default: // the other statuses have no event, and no call runs after them
 		e.terminal("response.incomplete")
 	}
 }
 
-// calls returns the calls that were written, for the end of the response.
+// calls returns the written calls, for the end of the response.
 func (e *streamEncoder) calls() (calls []*dragoman.ToolCall) {
 	for _, it := range e.items {
 		if it.kind != callItem {
@@ -450,7 +448,7 @@ func (e *streamEncoder) calls() (calls []*dragoman.ToolCall) {
 		}
 		if it.spliced {
 			stop := *c
-			stop.Problem = stopped("what was streamed and what was finished disagree")
+			stop.Problem = stopped("the streamed call and the final call differ")
 			c = &stop
 		}
 		calls = append(calls, c)
@@ -458,7 +456,7 @@ func (e *streamEncoder) calls() (calls []*dragoman.ToolCall) {
 	return calls
 }
 
-// merge takes what the end says of the whole over what the start said.
+// merge combines the response of the end with that of the start. Values of the end have priority.
 func (e *streamEncoder) merge(ev *dragoman.ResponseEnd) {
 	start := e.resp
 	e.resp = ev.Response
@@ -481,7 +479,7 @@ func (e *streamEncoder) merge(ev *dragoman.ResponseEnd) {
 	}
 }
 
-// endAll ends what is open, in output order.
+// endAll ends open parts and items, in output order.
 func (e *streamEncoder) endAll() {
 	for _, p := range e.unended() {
 		e.partEnd(p, nil)
@@ -492,7 +490,7 @@ func (e *streamEncoder) endAll() {
 	}
 }
 
-// incomplete marks what is open as never finished.
+// incomplete marks open items as incomplete.
 func (e *streamEncoder) incomplete() {
 	for _, it := range e.items {
 		if !it.done && it.status == "completed" {
@@ -509,26 +507,25 @@ func (e *streamEncoder) terminal(typ string) {
 		e.close(&it.outputItem)
 		items[i] = &it.outputItem
 	}
-	e.unsaidHeaders()
+	e.reportHeaderLosses()
 	w.Key("response")
 	e.writeResponse(w, &e.resp, e.id, items, e.calls())
 	e.send(typ)
 }
 
-// unsaidHeaders reports what the messages say beside their content.
-func (e *streamEncoder) unsaidHeaders() {
+// reportHeaderLosses reports the fields of the messages that are not written.
+func (e *streamEncoder) reportHeaderLosses() {
 	written := make(map[int]bool, len(e.headers))
 	for _, it := range e.items {
 		written[it.message] = written[it.message] || it.kind == messageItem
 	}
 	for _, i := range slices.Sorted(maps.Keys(e.headers)) {
-		e.unsaid(e.headers[i], written[i], extra.Elem("/output", i))
+		e.reportMessageLosses(e.headers[i], written[i], extra.Elem("/output", i))
 	}
 }
 
-// fail ends the stream with an error: the flat error event, because some
-// clients stop at a nested one, and the failed response, because others read
-// nothing else.
+// fail ends the stream with an error. It writes the flat error event, because some clients stop
+// at a nested one, and the failed response, because other clients read only that.
 func (e *streamEncoder) fail(err *dragoman.APIError) {
 	if e.finished {
 		return
@@ -546,7 +543,7 @@ func (e *streamEncoder) fail(err *dragoman.APIError) {
 	w.StringField("code", failureCode(err))
 	w.StringField("message", messageOf(err))
 	optional(w, "param", err.Param)
-	e.paramTold = true
+	e.paramSent = true
 	e.send("error")
 	e.resp.Error = err
 	e.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// failureAfter returns the events with which a Responses stream fails: those of end from
-// its error event on, numbered after the events that the client has, which sent begins with.
+// failureAfter returns the events that end a failed Responses stream: the events of end from its
+// error event on, with sequence numbers that continue those of sent.
 func failureAfter(sent [][]byte, end []byte) []byte {
 	next := int64(0)
 	for _, ev := range sse.Events(bytes.Join(sent, nil)) {
@@ -33,7 +33,7 @@ func failureAfter(sent [][]byte, end []byte) []byte {
 	return out
 }
 
-// sequenceNumber returns the number of an event and where it stands.
+// sequenceNumber returns the sequence number of an event and its position.
 func sequenceNumber(data []byte) (n int64, place jsonwire.Edit, ok bool) {
 	r := jsonwire.NewReader(data)
 	if r.Kind() != '{' {

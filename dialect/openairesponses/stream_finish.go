@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// done takes the authoritative form of an item.
+// done handles the final form of an item.
 func (d *streamDecoder) done() error {
 	if len(d.ev.item) == 0 {
 		return nil
@@ -23,7 +23,7 @@ func (d *streamDecoder) done() error {
 	it := d.find()
 	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
 		d.disputeFinal(it, raw)
-		return nil // said twice
+		return nil // a duplicate
 	}
 	if it == nil || it.final != nil || it.typ != h.typ && it.kind != h.kind() {
 		var err error
@@ -31,12 +31,12 @@ func (d *streamDecoder) done() error {
 			return err
 		}
 	}
-	it.disputed = it.disputed || h.twice
+	it.disputed = it.disputed || h.duplicate
 	return d.finish(it, raw)
 }
 
-// finalItem takes an item of the terminal event's output, which is news only
-// where no done event told it (quirk C24).
+// finalItem handles an item of the terminal event. It is new only if there was no done event for
+// it (quirk C24).
 func (d *streamDecoder) finalItem(raw []byte, i int) error {
 	raw, h := d.clear(raw)
 	it := d.match(&h, i)
@@ -51,7 +51,7 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 		}
 	}
 	it.matched = true
-	if h.twice {
+	if h.duplicate {
 		d.dispute(it)
 	}
 	if it.final != nil {
@@ -61,8 +61,8 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 	return d.finish(it, raw)
 }
 
-// match finds the item that the i-th of the terminal output is: by id, by call
-// id, by position. Ids may rotate and positions have gaps, so each is tried.
+// match finds the streamed item of item i of the terminal output: by call id, by id, by position.
+// Ids may change and positions may have gaps, so each is tried.
 func (d *streamDecoder) match(h *itemHead, i int) *streamItem {
 	try := func(same func(n int, it *streamItem) bool) *streamItem {
 		for n, it := range d.items {
@@ -112,7 +112,7 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 	it.final = &m
 	switch it.kind {
 	case messageItem:
-		d.loseBeside(it, raw)
+		d.loseMetadata(it, raw)
 		d.finishContent(it)
 	case callItem:
 		c, ok := m.Parts[0].(*dragoman.ToolCall)
@@ -131,8 +131,8 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 			m.Native = nil
 		}
 		if it.part == nil {
-			it.doubtful = d.taken(it)
-			if !it.doubtful {
+			it.sharedID = d.taken(it)
+			if !it.sharedID {
 				d.startCall(it, c)
 			}
 		}
@@ -161,7 +161,7 @@ func skeletonOf(p dragoman.Part) dragoman.Part {
 	}
 }
 
-// finishThinking shows what no delta brought.
+// finishThinking emits the text that no delta contained.
 func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
 	for i, s := range r.Summary {
 		var have []byte
@@ -173,8 +173,8 @@ func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
 	it.part.Append(rest(it.part.Text, r.Text))
 }
 
-// keepPayload keeps the arguments that deltas brought when the item's own end
-// has none: nothing never erases something.
+// keepPayload keeps the streamed arguments if the final item has no arguments, because an
+// empty value never overwrites.
 func (d *streamDecoder) keepPayload(it *streamItem) {
 	text := string(it.held)
 	if it.part != nil && len(it.part.Text) > 0 {
@@ -183,12 +183,12 @@ func (d *streamDecoder) keepPayload(it *streamItem) {
 	if text == "" {
 		return
 	}
-	d.putBack(it, text)
+	d.setPayload(it, text)
 	it.final.Native = nil
 }
 
-// putBack makes text the payload of a call, as if it had come with the call.
-func (d *streamDecoder) putBack(it *streamItem, text string) {
+// setPayload sets the payload of a call to text, as if it had been part of the item.
+func (d *streamDecoder) setPayload(it *streamItem, text string) {
 	c := it.call
 	c.Arguments = text
 	if !it.lowered {
@@ -197,27 +197,25 @@ func (d *streamDecoder) putBack(it *streamItem, text string) {
 		}
 		return
 	}
-	// The text is not what the tool takes, such as the JSON around a freeform
-	// input: it is settled as ever, and what is cut or ambiguous gets its
-	// problem.
+	// The text is not what the tool gets, such as the JSON around a freeform input. It is settled
+	// like any other call, so truncated or ambiguous text gets its problem.
 	id, ns, public := c.ID, c.Namespace, c.Name
 	c.Payload, c.Namespace, c.Name = codes.PayloadObject, "", d.reg.WireName(ns, public)
 	d.reg.Settle(c, extra.Elem("/output", it.place), d.rep)
 	c.ID, c.Namespace, c.Name = id, ns, public
 }
 
-// finishContent ends the parts of a message. The last of them brings the final
-// header.
+// finishContent ends the parts of a message. The last one has the final header.
 func (d *streamDecoder) finishContent(it *streamItem) {
 	it.renumber()
 	for i, p := range it.final.Parts {
 		cp := it.at(int64(i))
 		if cp == nil {
 			header := it.header
-			if it.told {
+			if it.headerSent {
 				header = nil
 			}
-			it.told = true
+			it.headerSent = true
 			part := d.parts.Start(it.place, header, emptyOf(p), p)
 			it.content = append(it.content, contentPart{index: int64(i), part: part})
 			cp = &it.content[len(it.content)-1]
@@ -241,9 +239,9 @@ func (d *streamDecoder) endContent(it *streamItem) {
 	}
 }
 
-// renumber gives streamed parts the positions that they have in the final item.
-// Some servers number the parts of a message from 1, or leave gaps: where the
-// numbers do not lead to parts that begin with what was streamed, the order does.
+// renumber gives streamed parts their positions in the final item. Some servers number the parts
+// of a message from 1, or leave gaps. If the numbers do not match parts that begin with the
+// streamed text, the order is used.
 func (it *streamItem) renumber() {
 	if it.fits(func(i int) int64 { return it.content[i].index }) {
 		return
@@ -265,8 +263,7 @@ func (it *streamItem) renumber() {
 	}
 }
 
-// fits reports whether each streamed part is the beginning of the final part at its
-// position.
+// fits reports whether each streamed part is a prefix of the final part at its position.
 func (it *streamItem) fits(position func(i int) int64) bool {
 	for i := range it.content {
 		at := position(i)
@@ -310,14 +307,14 @@ func textOf(p dragoman.Part) string {
 	}
 }
 
-// settle ends an item that the stream left open, with what had arrived.
+// settle ends an open item with the content that arrived.
 func (d *streamDecoder) settle(it *streamItem) error {
 	if it.final != nil {
 		return nil
 	}
 	switch it.kind {
 	case messageItem:
-		d.loseBeside(it, nil)
+		d.loseMetadata(it, nil)
 		for i := range it.content {
 			if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
 				cp.part.Value = cp.final
@@ -337,8 +334,8 @@ func (d *streamDecoder) settle(it *streamItem) error {
 	return nil
 }
 
-// abandon makes a call of what is known of one that cannot be read. Its owner
-// says why it must not run.
+// abandon builds a call from the known parts of an item that cannot be decoded. The caller sets
+// the problem.
 func (d *streamDecoder) abandon(it *streamItem) {
 	it.call = nil
 	if it.kind != callItem {
@@ -355,12 +352,12 @@ func (d *streamDecoder) abandon(it *streamItem) {
 		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	}
 	if c.ID == "" {
-		d.makeID(&c, extra.Elem("/output", it.place), it.place, "the call cannot be read")
+		d.makeID(&c, extra.Elem("/output", it.place), it.place, "the call is malformed")
 	}
 	it.call = &c
 }
 
-// settleCall makes a call of what was added and the deltas since.
+// settleCall builds a call from the added item and its deltas.
 func (d *streamDecoder) settleCall(it *streamItem) error {
 	text := string(it.held)
 	if it.part != nil && len(it.part.Text) > 0 {
@@ -394,11 +391,11 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	}
 	d.markLowered(it, it.call)
 	if it.call.Arguments == "" && text != "" {
-		d.putBack(it, text)
+		d.setPayload(it, text)
 	}
 	if it.disputed && it.call.Problem == nil {
-		it.call.Problem = disagree()
+		it.call.Problem = conflictProblem()
 	}
-	it.call.Extra = without(it.call.Extra, "status") // that of its beginning
+	it.call.Extra = without(it.call.Extra, "status") // the status of the added item
 	return nil
 }

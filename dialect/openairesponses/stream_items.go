@@ -14,48 +14,47 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// streamItem is one output item on its way.
+// streamItem is the state of one output item.
 type streamItem struct {
-	kind   itemKind
-	typ    string
-	id     string
-	callID string
-	place  int               // its position in the output
-	header *dragoman.Message // as known at its start; told with its first part
-	told   bool
-	added  []byte // the item as it was added
-	// final is the item as its done event, or the terminal event, gave it;
-	// nil while it is open.
+	kind       itemKind
+	typ        string
+	id         string
+	callID     string
+	place      int               // position in the output
+	header     *dragoman.Message // the header at its start; emitted with its first part
+	headerSent bool
+	added      []byte // the raw item of the added event
+	// final is the item of the done event or the terminal event; nil while the item is open.
 	final   *dragoman.Message
-	content []contentPart // of a message
-	part    *stream.Part  // of any other item
-	// A call is held back until it can be named: deltas wait in held.
-	held     []byte
-	doubtful bool   // another call has the same id
-	indexed  bool   // found by its output_index
-	moved    bool   // its output_index was another's
-	matched  bool   // found in the terminal output
-	lowered  bool   // the tool will get something else than the arguments on the wire
-	freeform bool   // such as the text inside them
-	whole    bool   // its payload came as a JSON value
-	disputed bool   // its events do not agree on what is called
-	looks    int    // how often its events were compared
-	ended    []byte // a call as its end gave it
-	call     *dragoman.ToolCall
-	// What events told beside the text of a message, which its end should repeat.
+	content []contentPart // parts of a message
+	part    *stream.Part  // the part of any other item
+	// held has the deltas of a call whose name is not known yet.
+	held        []byte
+	sharedID    bool   // another call has the same id
+	indexed     bool   // found by its output_index
+	moved       bool   // its output_index belongs to another item
+	matched     bool   // found in the terminal output
+	lowered     bool   // the tool gets something other than the arguments on the wire
+	freeform    bool   // such as the text inside them
+	whole       bool   // its payload arrived as a JSON value
+	disputed    bool   // its events contradict each other
+	comparisons int    // how often its events were compared
+	ended       []byte // the raw item of the end of a call
+	call        *dragoman.ToolCall
+	// Metadata of a message that arrived in events and that the final message should repeat.
 	logprobs    bool
 	annotations int
 }
 
-// contentPart is one part of a message on its way.
+// contentPart is the state of one part of a message.
 type contentPart struct {
 	index int64
 	part  *stream.Part
 	final dragoman.Part
-	size  int // of what final was read from
+	size  int // length of the JSON of final
 }
 
-// finalHeader is the final header of an item, nil while it has none.
+// finalHeader returns the final header of an item; nil while the item is open.
 func (it *streamItem) finalHeader() *dragoman.Message {
 	if it.final == nil {
 		return nil
@@ -65,18 +64,17 @@ func (it *streamItem) finalHeader() *dragoman.Message {
 	return &h
 }
 
-// find returns the item an event belongs to: by output_index, else by id, else
-// the latest one.
+// find returns the item of an event: by output_index, otherwise by id, otherwise the latest one.
 func (d *streamDecoder) find() *streamItem {
 	if d.ev.hasIndex {
 		if it := d.byIndex[d.ev.index]; it != nil {
-			d.crossed(it)
+			d.checkItemID(it)
 			return it
 		}
 	}
 	id := unquoted(d.ev.itemID)
 	if d.ev.hasIndex {
-		// An item that came without its index gets it from a later event.
+		// An item without an index gets it from a later event.
 		for _, it := range d.items {
 			if !it.indexed && it.final == nil && (id != "" && it.id == id || int64(it.place) == d.ev.index) {
 				it.indexed = true
@@ -109,8 +107,7 @@ func unquoted(raw []byte) string {
 	return jsonwire.NewReader(raw).String()
 }
 
-// open returns the item an event belongs to, making one of type typ when it
-// was never added.
+// open returns the item of an event. It creates one of type typ if it was never added.
 func (d *streamDecoder) open(typ string) (*streamItem, error) {
 	if it := d.find(); it != nil {
 		h := itemHead{typ: typ}
@@ -118,7 +115,7 @@ func (d *streamDecoder) open(typ string) (*streamItem, error) {
 			return it, nil
 		}
 		if d.ev.hasIndex {
-			return nil, nil // an event for another kind of item: nothing to add to
+			return nil, nil // an event for another kind of item is ignored
 		}
 	}
 	id := unquoted(d.ev.itemID)
@@ -126,7 +123,7 @@ func (d *streamDecoder) open(typ string) (*streamItem, error) {
 	return d.newItem(&itemHead{typ: typ, id: id}, nil)
 }
 
-// maxPlace bounds positions taken from the wire.
+// maxPlace bounds positions from the wire.
 const maxPlace = 1 << 16
 
 func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
@@ -137,12 +134,13 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 		return nil, fmt.Errorf("%w: more than %d output items", dragoman.ErrTooLarge, stream.MaxParts)
 	}
 	it := &streamItem{kind: h.kind(), typ: h.typ, id: h.id, callID: h.callID, added: raw, place: d.nextPlace()}
-	if it.kind == resultItem { // results are not a model's; one in an output is kept as it is
+	if it.kind == resultItem { // a model does not produce results; one in an output is kept opaque
 		it.kind = opaqueItem
 	}
 	if d.ev.hasIndex {
-		// A second one under an index stands behind all that are known, so that what
-		// is said of it leads to it. Who goes by the index takes it for the first.
+		// A second item with the same index is placed after all known items, and later events
+		// with that index belong to it. Clients that use the index confuse it with the first
+		// item.
 		_, taken := d.byIndex[d.ev.index]
 		if taken = taken || d.ev.index < 0 || d.ev.index >= maxPlace || d.movedTo(int(d.ev.index)); taken {
 			it.moved = true
@@ -156,13 +154,13 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 	return it, nil
 }
 
-// movedTo reports whether an item has a position because its own index was
-// another's.
+// movedTo reports whether an item was moved to a position because its index belonged to another
+// item.
 func (d *streamDecoder) movedTo(place int) bool {
 	return slices.ContainsFunc(d.items, func(it *streamItem) bool { return it.moved && it.place == place })
 }
 
-// nextPlace is the position after all that are known.
+// nextPlace returns the position after all known items.
 func (d *streamDecoder) nextPlace() int {
 	next := 0
 	for _, it := range d.items {
@@ -171,7 +169,7 @@ func (d *streamDecoder) nextPlace() int {
 	return next
 }
 
-// added opens an item with its skeleton.
+// added starts an item with its skeleton.
 func (d *streamDecoder) added() error {
 	if len(d.ev.item) == 0 {
 		return nil
@@ -180,17 +178,17 @@ func (d *streamDecoder) added() error {
 	raw, h := d.clear(d.clone(d.ev.item))
 	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
 		d.disputeAdded(it, raw)
-		return nil // said twice
+		return nil // a duplicate
 	}
 	it, err := d.newItem(&h, raw)
 	if err != nil {
 		return err
 	}
-	it.disputed = h.twice
+	it.disputed = h.duplicate
 	return d.start(it)
 }
 
-// start tells an item as far as its skeleton allows.
+// start emits an item if its skeleton is sufficient.
 func (d *streamDecoder) start(it *streamItem) error {
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	switch it.kind {
@@ -214,8 +212,8 @@ func (d *streamDecoder) start(it *streamItem) error {
 		if err != nil {
 			return err
 		}
-		it.doubtful = it.callID == "" || d.taken(it)
-		if c.Name != "" && !it.doubtful {
+		it.sharedID = it.callID == "" || d.taken(it)
+		if c.Name != "" && !it.sharedID {
 			d.startCall(it, c)
 		}
 	default:
@@ -228,15 +226,15 @@ func (d *streamDecoder) start(it *streamItem) error {
 	return nil
 }
 
-// clone copies what outlives the event at hand, within the bound.
+// clone copies data that outlives the current event, and counts it against the bound.
 func (d *streamDecoder) clone(b []byte) []byte {
 	d.bound.Take(len(b))
 	return clone(b)
 }
 
-// misread places what is wrong with the item at hand.
+// misread adds the position of the current item to an error.
 func (d *streamDecoder) misread(err error) error {
-	if d.at.start < 0 { // it was put together from several events
+	if d.at.start < 0 { // the item comes from several events
 		var at *jsonwire.Error
 		if errors.As(err, &at) {
 			err = at.Err
@@ -246,8 +244,8 @@ func (d *streamDecoder) misread(err error) error {
 	return jsonwire.PlaceAt(d.at.pointer, d.at.start, err)
 }
 
-// skeleton reads the call of an added item; its arguments come later. Reading
-// reports nothing: the final call will.
+// skeleton decodes the call of an added item; its arguments come later. It reports no losses,
+// because the final call does.
 func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	var unreported dragoman.Report
 	c, err := d.reg.ReadCall(it.added, extra.At(""), &unreported)
@@ -267,9 +265,9 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	return &dragoman.ToolCall{ID: c.ID, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload}, nil
 }
 
-// markLowered takes note of a call whose payload on the wire is not what its
-// tool will get: the text of a freeform tool that was sent as a function stands
-// inside it, or the schema could not be sent in its author's words.
+// markLowered marks a call whose payload on the wire is not what its tool gets: a freeform tool
+// was sent as a function, so its text is inside the payload, or the schema of the tool was
+// lowered.
 func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
 	if it.typ != "function_call" || !d.reg.Translates(c.Namespace, c.Name) {
 		return
@@ -291,8 +289,7 @@ func (d *streamDecoder) taken(call *streamItem) bool {
 	return false
 }
 
-// startCall tells a call, now that it can be named, with the deltas that had
-// to wait.
+// startCall starts a call whose name is known, and emits the deltas that were held back.
 func (d *streamDecoder) startCall(it *streamItem, c *dragoman.ToolCall) {
 	it.part = d.parts.Start(it.place, it.header, &dragoman.ToolCall{
 		ID: c.ID, Synthetic: c.Synthetic, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload,
@@ -303,8 +300,7 @@ func (d *streamDecoder) startCall(it *streamItem, c *dragoman.ToolCall) {
 	}
 }
 
-// partAdded opens a part of a message. Parts of a reasoning item are told by
-// their text.
+// partAdded starts a part of a message. Parts of a reasoning item start with their text.
 func (d *streamDecoder) partAdded() error {
 	if it := d.find(); it != nil && it.kind == reasoningItem {
 		return nil
@@ -317,8 +313,8 @@ func (d *streamDecoder) partAdded() error {
 	return err
 }
 
-// contentPart returns the part of a message that an event belongs to, opening
-// it with kind where it was never added.
+// contentPart returns the part of a message that an event belongs to. It starts one of the given
+// kind if it was never added.
 func (d *streamDecoder) contentPart(kind dragoman.Part) (*contentPart, error) {
 	it, err := d.open("message")
 	if err != nil || it == nil || it.final != nil {
@@ -337,7 +333,7 @@ func (d *streamDecoder) contentPart(kind dragoman.Part) (*contentPart, error) {
 			return nil, err
 		}
 	}
-	// A part before this one is not the last: its end need not wait.
+	// An earlier part is not the last one, so it can end now.
 	for i := range it.content {
 		if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
 			cp.part.Value = cp.final
@@ -348,13 +344,13 @@ func (d *streamDecoder) contentPart(kind dragoman.Part) (*contentPart, error) {
 	return &it.content[len(it.content)-1], nil
 }
 
-// startContent tells a part of a message; the first one brings the header.
+// startContent starts a part of a message; the first one has the header.
 func (d *streamDecoder) startContent(it *streamItem, kind dragoman.Part) *stream.Part {
 	header := it.header
-	if it.told {
+	if it.headerSent {
 		header = nil
 	}
-	it.told = true
+	it.headerSent = true
 	var skeleton, value dragoman.Part = &dragoman.Text{}, &dragoman.Text{}
 	if _, ok := kind.(*dragoman.Refusal); ok {
 		skeleton, value = &dragoman.Refusal{}, &dragoman.Refusal{}
@@ -370,7 +366,7 @@ func (d *streamDecoder) contentDelta(kind dragoman.Part, text string) error {
 	return err
 }
 
-// contentRest takes the whole text of a part: what deltas did not bring is one
+// contentRest handles the whole text of a part. Text that the deltas did not contain becomes one
 // more delta. The part ends with its item (quirk C11).
 func (d *streamDecoder) contentRest(kind dragoman.Part) error {
 	cp, err := d.contentPart(kind)
@@ -395,7 +391,7 @@ func (d *streamDecoder) partDone() error {
 	return err
 }
 
-// callDelta takes a fragment of a call's payload.
+// callDelta adds a fragment to the payload of a call.
 func (d *streamDecoder) callDelta(typ, text string) error {
 	it, err := d.open(typ)
 	if err != nil || it == nil {
@@ -403,7 +399,7 @@ func (d *streamDecoder) callDelta(typ, text string) error {
 	}
 	if it.final != nil {
 		if text != "" {
-			d.dispute(it) // more of a call that is done
+			d.dispute(it) // the call has already ended
 		}
 		return nil
 	}
@@ -435,7 +431,7 @@ func (d *streamDecoder) callRest(typ string) error {
 		have = it.part.Text
 	}
 	if typ == "function_call" && d.ev.input || typ == "custom_tool_call" && d.ev.arguments {
-		d.strayEnd(it, have)
+		d.misplacedEnd(it, have)
 		return nil
 	}
 	whole := payloadText(d.ev.value)
@@ -496,8 +492,8 @@ func (d *streamDecoder) thinkingRest() error {
 	return nil
 }
 
-// restOf is what a done event's value adds to the text that deltas brought;
-// empty where the two disagree, as the item's own end will settle it.
+// restOf returns the part of a done value that the deltas did not contain. It is empty if they
+// differ, because the final item decides.
 func restOf(have, value []byte) string {
 	if len(value) == 0 {
 		return ""
@@ -508,7 +504,7 @@ func restOf(have, value []byte) string {
 		}
 		return rest(have, string(value))
 	}
-	// Deltas usually brought all of it: compare before making a copy.
+	// The deltas usually contain all of it: compare before copying.
 	if inner := value[1 : len(value)-1]; bytes.Equal(inner, have) {
 		return ""
 	}

@@ -31,8 +31,8 @@ func (e *streamEncoder) delta(p *outputPart, summary int, text string) {
 	}
 }
 
-// textEvent writes an event about the text of a content part. Clients demand
-// logprobs beside output text.
+// textEvent writes an event about the text of a content part. Clients require logprobs with
+// output text.
 func (e *streamEncoder) textEvent(typ string, p *outputPart, key, text string) {
 	w := e.contentEvent(typ, p)
 	w.StringField(key, text)
@@ -48,7 +48,7 @@ func (e *streamEncoder) callEvent(typ string, p *outputPart, key, text string) {
 	e.send(typ)
 }
 
-// partEnd ends a part with its final value; nil means what was sent.
+// partEnd ends a part with its final value; nil means the text that was sent.
 func (e *streamEncoder) partEnd(p *outputPart, final dragoman.Part) {
 	p.ended = true
 	switch p.item.kind {
@@ -62,7 +62,7 @@ func (e *streamEncoder) partEnd(p *outputPart, final dragoman.Part) {
 		if o, ok := final.(*dragoman.Opaque); ok && len(o.JSON) > 0 {
 			p.item.parts = []dragoman.Part{o}
 		} else if p.item.index < 0 {
-			return // nothing was ever said of it
+			return // the item was never added
 		}
 		if p.item.index < 0 {
 			e.add(p.item)
@@ -82,12 +82,12 @@ func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
 		text = string(f.JSON)
 	}
 	if text == "" {
-		text = string(p.sent) // nothing never erases something
+		text = string(p.sent) // an empty value never overwrites
 	}
 	if missing := rest(p.sent, text); missing != "" {
 		e.delta(p, 0, missing)
 	}
-	// The part keeps the kind it was opened as.
+	// The part keeps the kind it started with.
 	var part dragoman.Part
 	if p.refusal() {
 		f, ok := final.(*dragoman.Refusal)
@@ -121,7 +121,7 @@ func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
 func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	it := p.item
 	c, ok := final.(*dragoman.ToolCall)
-	if !ok { // the source never ended it
+	if !ok { // the call has no end
 		part := *it.parts[0].(*dragoman.ToolCall)
 		part.Arguments = string(p.sent)
 		part.Status = codes.StatusIncomplete
@@ -132,11 +132,11 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	it.payload = payloadOf(c, it.freeform)
 	text := it.payload.text
 	if shown, ok := p.kind.(*dragoman.ToolCall); ok &&
-		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.doubtful || !extends(string(p.sent), text)) {
-		// A client may hold a mix of both calls. Its end tells the final one, as
-		// this API's own streams do, and nothing of the response may run.
+		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.ambiguousText || !extends(string(p.sent), text)) {
+		// The client may have a mix of both calls. The end has the final one, as in native
+		// streams, and no call of the response may run.
 		it.spliced, it.status = true, "incomplete"
-		e.rep.Addf(dragoman.Lowered, dragoman.Serious, it.at.String(), "call %.60q was streamed as another one than it ended as; the response is written as incomplete", c.ID)
+		e.rep.Addf(dragoman.Lowered, dragoman.Serious, it.at.String(), "the final call %.60q differs from the streamed one; the response is written as incomplete", c.ID)
 	}
 	if missing := rest(p.sent, text); missing != "" {
 		e.delta(p, 0, missing)
@@ -149,11 +149,11 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	e.finish(it)
 }
 
-// summaryDelta writes a fragment of the n-th summary, counted from 1. One
-// summary is open at a time; positions that were skipped are empty ones.
+// summaryDelta writes a fragment of summary n, counted from 1. One summary is open at a time;
+// skipped positions are empty.
 func (e *streamEncoder) summaryDelta(p *outputPart, n int, text string) {
 	if n > maxSummaries || n < len(p.summaries) {
-		return // closed already; the end of the item tells it
+		return // already closed; the final item has the text
 	}
 	for len(p.summaries) < n {
 		e.closeSummary(p)
@@ -162,7 +162,7 @@ func (e *streamEncoder) summaryDelta(p *outputPart, n int, text string) {
 		e.summaryPart("response.reasoning_summary_part.added", p, "")
 	}
 	if text == "" {
-		return // a summary of nothing has no deltas
+		return // an empty summary has no deltas
 	}
 	p.summaries[n-1] = append(p.summaries[n-1], text...)
 	e.summaryEvent("response.reasoning_summary_text.delta", p, "delta", text)
@@ -196,8 +196,7 @@ func (e *streamEncoder) summaryPart(typ string, p *outputPart, text string) {
 	e.send(typ)
 }
 
-// thinkingDelta writes a fragment of the thinking itself, which is content of
-// the reasoning item.
+// thinkingDelta writes a fragment of the reasoning text, which is content of the reasoning item.
 func (e *streamEncoder) thinkingDelta(p *outputPart, text string) {
 	if !p.thinking {
 		p.thinking = true
@@ -223,7 +222,7 @@ func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {
 	if full.Text == "" {
 		full.Text = string(p.sent)
 	}
-	// What the deltas did not bring, as far as it can still be said.
+	// Write text that the deltas did not contain, where that is still possible.
 	for i, s := range full.Summary {
 		switch {
 		case i >= len(p.summaries):
@@ -251,7 +250,7 @@ func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {
 	e.finish(p.item)
 }
 
-// unended returns the parts without an end in order of their index.
+// unended returns the open parts, in the order of their index.
 func (e *streamEncoder) unended() []*outputPart {
 	var indexes []int
 	for i, p := range e.parts {

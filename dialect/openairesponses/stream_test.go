@@ -16,8 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/targets"
 )
 
-// events frames the data of events; each is a JSON object without its
-// sequence number.
+// events frames the data of events, which are JSON objects without a sequence number.
 func events(data ...string) []byte {
 	var b bytes.Buffer
 	for _, d := range data {
@@ -58,7 +57,7 @@ func run(t testing.TB, body []byte) (*dragoman.Response, []dragoman.Event, drago
 	return resp, evs, rep
 }
 
-func TestQuirkC11_FinalValuesReplaceWhatWasAccumulatedAndNothingIsToldTwice(t *testing.T) {
+func TestQuirkC11_FinalValuesReplaceDeltas(t *testing.T) {
 	resp, evs, _ := run(t, events(created,
 		added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":`), argDelta(0, `1}`),
 		`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":2}"}`,
@@ -67,9 +66,9 @@ func TestQuirkC11_FinalValuesReplaceWhatWasAccumulatedAndNothingIsToldTwice(t *t
 	if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Arguments != `{"a":3}` || resp.Stop.Reason != dragoman.StopToolCalls {
 		t.Errorf("%+v", resp)
 	}
-	// Clients may have taken an earlier word than the last, so it does not run.
+	// Clients may have used an earlier value than the last, so the call does not run.
 	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != codes.ProblemStopped {
-		t.Errorf("words that disagree: %v", p)
+		t.Errorf("contradicting events: %v", p)
 	}
 	ends := 0
 	for _, ev := range evs {
@@ -86,11 +85,11 @@ func TestQuirkC11_FinalValuesReplaceWhatWasAccumulatedAndNothingIsToldTwice(t *t
 		done(0, callJSON("fc_1", "c1", `{"a":3}`, "completed")), done(0, callJSON("fc_1", "c1", `{"a":3}`, "completed")),
 		`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[`+callJSON("fc_1", "c1", `{"a":3}`, "completed")+`]}}`))
 	if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Arguments != `{"a":3}` || calls[0].Problem != nil {
-		t.Errorf("words that agree: %+v", calls[0])
+		t.Errorf("matching events: %+v", calls[0])
 	}
 }
 
-func TestQuirkC34_NoCallIsHandedOutBeforeTheStopIsKnown(t *testing.T) {
+func TestQuirkC34_CallsEndWithTheResponse(t *testing.T) {
 	body := events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), done(0, callJSON("fc_1", "c1", `{"a":1}`, "completed")))
 	d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
 	if err := d.Feed(body, func(ev dragoman.Event) error {
@@ -107,7 +106,7 @@ func TestQuirkC34_NoCallIsHandedOutBeforeTheStopIsKnown(t *testing.T) {
 	}
 }
 
-func TestQuirkC24_AnEmptyTerminalOutputErasesNothing(t *testing.T) {
+func TestQuirkC24_EmptyTerminalOutputKeepsItems(t *testing.T) {
 	resp, _, _ := run(t, events(created, added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`),
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`,
 		done(0, `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"hi"}]}`), completed))
@@ -116,7 +115,7 @@ func TestQuirkC24_AnEmptyTerminalOutputErasesNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC24_ItemsOnlyInTheTerminalOutputAreDelivered(t *testing.T) {
+func TestQuirkC24_ItemsOnlyInTheTerminalOutput(t *testing.T) {
 	resp, _, _ := run(t, events(created,
 		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]},`+callJSON("fc_1", "c1", `{}`, "completed")+`]}}`))
 	if resp.Text() != "hi" || len(resp.ToolCalls()) != 1 || len(resp.Output) != 2 {
@@ -124,7 +123,7 @@ func TestQuirkC24_ItemsOnlyInTheTerminalOutputAreDelivered(t *testing.T) {
 	}
 }
 
-func TestItemsWithoutTheirAddedEventAreDelivered(t *testing.T) {
+func TestItemsWithoutAddedEvent(t *testing.T) {
 	resp, _, _ := run(t, events(created,
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"h"}`,
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"i"}`,
@@ -135,7 +134,7 @@ func TestItemsWithoutTheirAddedEventAreDelivered(t *testing.T) {
 	}
 }
 
-func TestRotatingItemIDsAreKeyedByOutputIndex(t *testing.T) {
+func TestChangingItemIDsAreMatchedByIndex(t *testing.T) {
 	resp, _, _ := run(t, events(created,
 		added(0, `{"type":"message","id":"A","role":"assistant","content":[]}`),
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"B","delta":"hi"}`,
@@ -146,7 +145,7 @@ func TestRotatingItemIDsAreKeyedByOutputIndex(t *testing.T) {
 	}
 }
 
-func TestQuirkC2_ANewItemOnAnIndexThatIsDoneIsANewItem(t *testing.T) {
+func TestQuirkC2_NewItemOnUsedIndex(t *testing.T) {
 	resp, _, _ := run(t, events(created,
 		added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, callJSON("fc_1", "c1", `{"a":1}`, "completed")),
 		added(0, callJSON("fc_2", "c2", "", "in_progress")), argDelta(0, `{"b":2}`), done(0, callJSON("fc_2", "c2", `{"b":2}`, "completed")), completed))
@@ -156,7 +155,7 @@ func TestQuirkC2_ANewItemOnAnIndexThatIsDoneIsANewItem(t *testing.T) {
 	}
 }
 
-func TestQuirkC4_AGarbageIndexCostsNothing(t *testing.T) {
+func TestQuirkC4_HugeIndex(t *testing.T) {
 	resp, _, _ := run(t, events(created, added(1000000000, callJSON("fc_1", "c1", "", "in_progress")), argDelta(1000000000, `{}`),
 		`{"type":"response.output_text.delta","output_index":-5,"content_index":999999999,"delta":"x"}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":7,"summary_index":1000000000,"delta":"y"}`, completed))
@@ -172,7 +171,7 @@ func TestQuirkC4_AGarbageIndexCostsNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC7_WholeObjectsAsDeltasAreTaken(t *testing.T) {
+func TestQuirkC7_WholeObjectAsDelta(t *testing.T) {
 	resp, _, _ := run(t, events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")),
 		`{"type":"response.function_call_arguments.delta","output_index":0,"delta":{"a":1}}`,
 		`{"type":"response.function_call_arguments.done","output_index":0,"arguments":{"a":1}}`, completed))
@@ -181,7 +180,7 @@ func TestQuirkC7_WholeObjectsAsDeltasAreTaken(t *testing.T) {
 	}
 }
 
-func TestQuirkC7_AWholeObjectBesideOtherDeltasDoesNotRun(t *testing.T) {
+func TestQuirkC7_WholeObjectWithOtherDeltasDoesNotRun(t *testing.T) {
 	for _, deltas := range [][]string{{`"{\"a\":"`, `{"b":1}`, `"}"`}, {`"{\"a\":"`, `1`, `"}"`}, {`{}`, `{}`}, {`{}`, `"{\"a\":1}"`}} {
 		all := []string{created, added(0, callJSON("fc_1", "c1", "", "in_progress"))}
 		for _, delta := range deltas {
@@ -205,7 +204,7 @@ func TestQuirkJ20_OnlyTerminalEventsEndTheStream(t *testing.T) {
 	}
 }
 
-func TestQuirkC40_RepeatedSequenceNumbersDropNothing(t *testing.T) {
+func TestQuirkC40_RepeatedSequenceNumbers(t *testing.T) {
 	var with []string
 	for _, d := range []string{created, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}`, completed} {
 		with = append(with, strings.Replace(d, "{", `{"sequence_number":0,`, 1))
@@ -215,7 +214,7 @@ func TestQuirkC40_RepeatedSequenceNumbersDropNothing(t *testing.T) {
 	}
 }
 
-func TestQuirkC13_AStreamWithoutItsEndIsAnErrorAndNoCallRuns(t *testing.T) {
+func TestQuirkC13_IncompleteStream(t *testing.T) {
 	for _, tail := range []string{"", "data: [DONE]\n\n"} {
 		body := append(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), done(0, callJSON("fc_1", "c1", "{}", "completed")),
 			added(1, callJSON("fc_2", "c2", "", "in_progress")), argDelta(1, `{"a"`)), tail...)
@@ -240,7 +239,7 @@ func TestQuirkC13_AStreamWithoutItsEndIsAnErrorAndNoCallRuns(t *testing.T) {
 	}
 }
 
-func TestQuirkC14_ErrorsInsideAStreamAreTyped(t *testing.T) {
+func TestQuirkC14_ErrorEndsTheStream(t *testing.T) {
 	for _, c := range []struct {
 		data  string
 		class dragoman.ErrorClass
@@ -265,7 +264,7 @@ func TestQuirkC14_ErrorsInsideAStreamAreTyped(t *testing.T) {
 	}
 }
 
-func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testing.T) {
+func TestQuirkB11_DuplicateCallIDsInAStream(t *testing.T) {
 	resp, _, rep := run(t, events(created,
 		added(0, callJSON("fc_1", "c", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, callJSON("fc_1", "c", `{"a":1}`, "completed")),
 		added(1, callJSON("fc_2", "c", "", "in_progress")), argDelta(1, `{"a":1}`), done(1, callJSON("fc_2", "c", `{"a":1}`, "completed")),
@@ -279,7 +278,7 @@ func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testi
 	}
 }
 
-func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
+func TestQuirkB30_LoweredFreeformTool(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: codes.ToolFreeform, Name: "f"}}}
 	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: targets.Target{Caps: targets.Capabilities{NoCustomTools: true}}})
 	if err != nil {
@@ -296,12 +295,12 @@ func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
 	}
 	for _, ev := range evs {
 		if d, ok := ev.(*dragoman.PartDelta); ok && strings.Contains(d.Text, "input") {
-			t.Errorf("JSON shown as input: %q", d.Text)
+			t.Errorf("JSON emitted as input: %q", d.Text)
 		}
 	}
 }
 
-func TestMalformedEventsAreRefusedWithTheirPlace(t *testing.T) {
+func TestMalformedEventIsADecodeError(t *testing.T) {
 	_, _, err := decodeStream(events(created, `{"type":"response.output_text.delta","delta":`), 3, dialect.DecodeOptions{})
 	var d *dragoman.DecodeError
 	if !errors.As(err, &d) || d.What != "stream" {
@@ -346,7 +345,7 @@ func TestUnknownEventsAndFieldsAreReencoded(t *testing.T) {
 	}
 }
 
-func TestAStreamThatBreaksEndsWithAnError(t *testing.T) {
+func TestBrokenStreamEndsWithError(t *testing.T) {
 	whole, _ := encodeStream(t, []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "x", Model: "m"}},
 		&dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "a"}, &dragoman.PartEnd{Part: &dragoman.Text{Text: "a"}},
@@ -366,7 +365,7 @@ func TestAStreamThatBreaksEndsWithAnError(t *testing.T) {
 	}
 }
 
-func TestEventsAfterAnEmptyChunkAreWrittenAgain(t *testing.T) {
+func TestEventsAfterAnEmptyChunkAreEncoded(t *testing.T) {
 	body := events(`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","model":"m"}}`,
 		`{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","model":"m"}}`)
 	evs, _, _ := decodeStream(body, 100, dialect.DecodeOptions{})
@@ -381,7 +380,7 @@ func TestEventsAfterAnEmptyChunkAreWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestStreamEncoderReportsWhatHasNoPlace(t *testing.T) {
+func TestStreamEncoderReportsUnsupportedParts(t *testing.T) {
 	evs := []dragoman.Event{
 		&dragoman.ResponseStart{},
 		&dragoman.PartStart{Index: 0, Part: &dragoman.Media{Media: codes.MediaImage}}, &dragoman.PartEnd{Index: 0, Part: &dragoman.Media{Media: codes.MediaImage}},
@@ -413,9 +412,9 @@ func TestCollectedStreamHasTheSidecarsOfItsItems(t *testing.T) {
 	}
 }
 
-// What events tell beside a text is reported once where its message does not
-// repeat it and the bytes are not passed on.
-func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
+// Annotations and logprobs that only events have are reported once, if the final message does not
+// repeat them and the chunks are not passed through.
+func TestUncollectedMetadataIsReported(t *testing.T) {
 	const note = `{"type":"response.output_text.annotation.added","output_index":0,"content_index":0,"annotation_index":0,"annotation":{"type":"url_citation","url":"u"}}`
 	const delta = `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"`
 	end := func(part string) string {
@@ -426,17 +425,17 @@ func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
 		events []string
 		want   string
 	}{
-		"an annotation that the end has":    {[]string{delta + `}`, delta + `}`, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, ""},
-		"an annotation that it lacks":       {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[]`)}, "annotations of a stream"},
-		"one of two":                        {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, "annotations of a stream"},
-		"an annotation of an unended one":   {[]string{delta + `}`, delta + `}`, note}, "annotations of a stream"},
-		"logprobs that the end has":         {[]string{delta + lp + `}`, delta + lp + `}`, end(lp)}, ""},
-		"logprobs that it lacks":            {[]string{delta + lp + `}`, delta + lp + `}`, end(``)}, "logprobs of a stream"},
-		"empty logprobs":                    {[]string{delta + `,"logprobs":[]}`, delta + `,"logprobs":null}`, end(``)}, ""},
-		"a member that nobody knows":        {[]string{delta + `,"vendor":1}`, delta + `,"vendor":2}`, end(``)}, "not collected: vendor"},
-		"one before the type":               {[]string{`{"a_vendor":1,` + delta[1:] + `}`, delta + `}`, end(``)}, "not collected: a_vendor"},
-		"two of them":                       {[]string{delta + `,"vendor":1,"other":2}`, delta + `,"vendor":1,"other":2}`, end(``)}, "not collected: vendor, other"},
-		"one that is null, and bookkeeping": {[]string{delta + `,"vendor":null,"obfuscation":"x","sequence_number":5}`, delta + `}`, end(``)}, ""},
+		"annotation in the final message":     {[]string{delta + `}`, delta + `}`, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, ""},
+		"annotation not in the final message": {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[]`)}, "annotations of a stream"},
+		"one of two annotations":              {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, "annotations of a stream"},
+		"annotation without a final message":  {[]string{delta + `}`, delta + `}`, note}, "annotations of a stream"},
+		"logprobs in the final message":       {[]string{delta + lp + `}`, delta + lp + `}`, end(lp)}, ""},
+		"logprobs not in the final message":   {[]string{delta + lp + `}`, delta + lp + `}`, end(``)}, "logprobs of a stream"},
+		"empty logprobs":                      {[]string{delta + `,"logprobs":[]}`, delta + `,"logprobs":null}`, end(``)}, ""},
+		"unknown field":                       {[]string{delta + `,"vendor":1}`, delta + `,"vendor":2}`, end(``)}, "not collected: vendor"},
+		"unknown field before the type":       {[]string{`{"a_vendor":1,` + delta[1:] + `}`, delta + `}`, end(``)}, "not collected: a_vendor"},
+		"two unknown fields":                  {[]string{delta + `,"vendor":1,"other":2}`, delta + `,"vendor":1,"other":2}`, end(``)}, "not collected: vendor, other"},
+		"null and known fields":               {[]string{delta + `,"vendor":null,"obfuscation":"x","sequence_number":5}`, delta + `}`, end(``)}, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			body := events(append(append([]string{created, added(0, `{"type":"message","id":"m","role":"assistant","content":[]}`)}, tc.events...), completed)...)
@@ -450,7 +449,7 @@ func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
 			if tc.want == "" && len(rep.Losses) > 0 || tc.want != "" && (len(rep.Losses) != 1 || !strings.Contains(rep.Losses[0].Detail, tc.want)) {
 				t.Errorf("%v", rep.Losses)
 			}
-			// The same dialect loses nothing.
+			// Encoding in the same dialect loses nothing.
 			enc := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
 			evs, rep, _ = decodeStream(body, len(body), dialect.DecodeOptions{})
 			for _, ev := range evs {
@@ -465,7 +464,7 @@ func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
 	}
 }
 
-func TestQuirkC23_ASummaryOfNothingHasNoDeltas(t *testing.T) {
+func TestQuirkC23_EmptySummaryHasNoDeltas(t *testing.T) {
 	out, _ := encodeStream(t, []dragoman.Event{
 		&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
 		&dragoman.PartStart{Part: &dragoman.Reasoning{}},

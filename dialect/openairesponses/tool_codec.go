@@ -17,7 +17,7 @@ import (
 // toolCodec reads and writes the tool objects of the Responses API.
 type toolCodec struct{}
 
-// callFields are the fields that say what a call runs.
+// callFields are the fields that determine what a call runs.
 var callFields = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "async", "status", "caller"}
 
 var toolTraits = toolwire.Traits{
@@ -39,7 +39,7 @@ var (
 	_ toolwire.NamespaceWriter = toolCodec{}
 )
 
-// toolCodecs are those of a registry that the dialect composes itself.
+// toolCodecs are the codecs of a registry that the dialect composes itself.
 var toolCodecs = []toolwire.Codec{toolCodec{}}
 
 // ToolCodec returns the codec of the dialect's tool objects, for a registry.
@@ -47,7 +47,7 @@ func (Codec) ToolCodec() toolwire.Codec { return toolCodec{} }
 
 func (toolCodec) Traits() *toolwire.Traits { return &toolTraits }
 
-// The formats of definitions and calls by their type.
+// The formats of definitions and calls, by type.
 var (
 	toolTypes = map[string]dragoman.Format{"function": toolformat.ResponsesFunction, "": toolformat.ResponsesFunction, "custom": toolformat.ResponsesCustom, "namespace": toolformat.ResponsesNamespace}
 	callTypes = map[string]dragoman.Format{"function_call": toolformat.ResponsesFunctionCall, "custom_tool_call": toolformat.ResponsesCustomCall}
@@ -98,7 +98,7 @@ func (toolCodec) BeginNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec) {
 	w.StringField("name", tools[0].Namespace)
 	description := tools[0].NamespaceDescription
 	if description == "" {
-		description = tools[0].Namespace // the wire demands one
+		description = tools[0].Namespace // the wire requires one
 	}
 	w.StringField("description", description)
 	w.Key("tools")
@@ -194,7 +194,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 				}
 				format := toolCodec{}.ToolFormat(raw)
 				if format == toolformat.ResponsesNamespace {
-					// No API has them, and each level would be read again.
+					// No API has nested namespaces, and each level would be decoded again.
 					nested = true
 					continue
 				}
@@ -215,10 +215,10 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 		return nil, failed
 	}
 	if nested {
-		return nil, fmt.Errorf("interop: namespace %.80q holds a namespace, which cannot be in one", name)
+		return nil, fmt.Errorf("interop: namespace %.80q contains a namespace: namespaces cannot be nested", name)
 	}
 	if name == "" || len(specs) == 0 {
-		// Nothing we could address: the provider's own, kept as it is.
+		// It cannot be addressed: treat it as a hosted tool and keep it unchanged.
 		s := dragoman.ToolSpec{Kind: codes.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: toolformat.ResponsesNamespace, JSON: obj}}
 		s.Source.Mirror = s.Fingerprint()
 		return []dragoman.ToolSpec{s}, nil
@@ -226,7 +226,7 @@ func readNamespace(v toolwire.View, obj json.RawMessage, at extra.Path, rep *dra
 	for i := range specs {
 		s := &specs[i]
 		if s.Kind == codes.ToolHosted {
-			return nil, fmt.Errorf("interop: namespace %q holds a %s, which cannot be in one", name, s.Source.Format)
+			return nil, fmt.Errorf("interop: namespace %q contains a %s, which is not allowed in a namespace", name, s.Source.Format)
 		}
 		s.Namespace, s.NamespaceDescription, s.NamespaceExtra = name, description, ex
 		s.Source.Mirror = s.Fingerprint()
@@ -247,7 +247,7 @@ func writeFunction(v toolwire.View, w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	w.StringFieldIf("description", low.Description)
 	w.RawField("parameters", low.Schema)
 	if s.Strict != codes.StrictUnset && !v.Caps().NoStrict {
-		// Explicit, because this wire's default is not false.
+		// Explicit, because the default of this wire is true.
 		w.BoolField("strict", low.Strict)
 	}
 	toolwire.WriteDeferred(v, w, s, at, rep)
@@ -322,7 +322,7 @@ func readCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 		}
 	}
 	if payloads > 1 {
-		cr.Ambiguous("input") // its arguments again, under another name
+		cr.Ambiguous("input") // both arguments and input
 	}
 }
 
@@ -386,7 +386,7 @@ func (toolCodec) WriteResult(v toolwire.View, w *jsonwire.Writer, res *dragoman.
 
 func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	if res.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches automatically")
 	}
 	texts, media := toolwire.TextParts(res)
 	toolwire.ReportErrorFlag(res, at, rep)
@@ -424,12 +424,12 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an output", extra.AType(p.Type, "block"), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s of %s", extra.AType(p.Type, "block"), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(p.Kind()))
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool output cannot contain %s part", extra.A(p.Kind()))
 		}
 	}
-	// An error with nothing to say but media still says that it is one.
+	// An error without text still has the error prefix.
 	for ; text < len(texts); text++ {
 		w.BeginObject()
 		w.StringField("type", "input_text")
@@ -439,7 +439,7 @@ func writeOutput(v toolwire.View, w *jsonwire.Writer, res *dragoman.ToolResult, 
 	w.EndArray()
 }
 
-// needsPart reports whether the text of a result says more than a string can.
+// needsPart reports whether the text of a result has properties that a string cannot express.
 func needsPart(v toolwire.View, content []dragoman.Part) bool {
 	if len(content) != 1 {
 		return false

@@ -7,8 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// readUsage reads usage. Input and output are totals on this wire too; a total
-// that says something else is kept.
+// readUsage reads usage. Input and output are totals; an inconsistent total is kept.
 func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 	if !wirekit.HasCounts(r, []byte("usage"), rep) {
 		return u
@@ -61,34 +60,34 @@ func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 
 func known(u dragoman.Usage) bool { return u.Input.Known || u.Output.Known }
 
-// writeUsage writes usage, or null where nothing is known. Clients demand the
-// details, so an unknown one is written as zero and reported.
+// writeUsage writes usage, or null if it is unknown. Clients require the details, so an unknown
+// count is written as zero and reported.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	if !known(u) {
 		w.Null()
 		return
 	}
 	u = wirekit.AddUp(u, rep)
-	invent := func(c dragoman.Count, what string) int64 {
+	orZero := func(c dragoman.Count, what string) int64 {
 		if !c.Known {
-			rep.Add(dragoman.Synthesized, dragoman.Info, "/usage/"+what, "the server did not report this count; written as 0")
+			rep.Add(dragoman.Synthesized, dragoman.Info, "/usage/"+what, "the server did not report this count; it is written as 0")
 		}
 		return c.N
 	}
 	w.BeginObject()
-	w.IntField("input_tokens", invent(u.Input, "input"))
+	w.IntField("input_tokens", orZero(u.Input, "input"))
 	w.Key("input_tokens_details")
 	w.BeginObject()
-	w.IntField("cached_tokens", invent(u.CacheRead, "cache_read"))
+	w.IntField("cached_tokens", orZero(u.CacheRead, "cache_read"))
 	if u.CacheWrite.Known {
 		w.IntField("cache_write_tokens", u.CacheWrite.N)
 	}
 	extra.Write(w, u.Extra, name, "/input_tokens_details")
 	w.EndObject()
-	w.IntField("output_tokens", invent(u.Output, "output"))
+	w.IntField("output_tokens", orZero(u.Output, "output"))
 	w.Key("output_tokens_details")
 	w.BeginObject()
-	w.IntField("reasoning_tokens", invent(u.Reasoning, "reasoning"))
+	w.IntField("reasoning_tokens", orZero(u.Reasoning, "reasoning"))
 	extra.Write(w, u.Extra, name, "/output_tokens_details")
 	w.EndObject()
 	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {

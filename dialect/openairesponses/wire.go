@@ -14,10 +14,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/framing"
 )
 
-// Wire describes the API: paths, headers, framing, and the places of its messages.
+// Wire describes the API: paths, headers, framing, and the location of its messages.
 func (Codec) Wire() *wire.Wire { return &described }
 
-// messagesAt says where requests have their messages.
+// messagesAt describes where a request holds its messages.
 var messagesAt = wirekit.Conversation{Field: "input", Continues: func(req *dragoman.Request) bool {
 	return req.PreviousResponseID != "" || wirekit.Refers(req, name, "/conversation") || wirekit.Refers(req, name, "/prompt")
 }}
@@ -74,7 +74,7 @@ var described = wire.Wire{
 		Response: []wire.Sign{{Rank: 30, Because: `it is a "response"`, Holds: func(m wire.Object) bool {
 			return m.Is("object", "response") || m.Has("output") && !m.Has("stopReason") && !wire.IsItem(m)
 		}}, wire.ErrorMessage},
-		Stream: []wire.Sign{{Rank: 30, Because: "its events are of a response", Holds: func(m wire.Object) bool {
+		Stream: []wire.Sign{{Rank: 30, Because: "its events have response types", Holds: func(m wire.Object) bool {
 			return bytes.HasPrefix(m["type"], []byte(`"response.`)) || m.Has("sequence_number")
 		}}},
 		Tool: []wire.Sign{{Rank: 30, Because: `it is a "function" with a name`, Holds: func(m wire.Object) bool {
@@ -82,11 +82,11 @@ var described = wire.Wire{
 		}}},
 		Request: [4][]wire.Sign{{
 			wire.HasField(30, "input"),
-			{Rank: 40, Because: `it has settings of Responses and no messages`, Holds: func(m wire.Object) bool {
+			{Rank: 40, Because: `it has Responses settings and no messages`, Holds: func(m wire.Object) bool {
 				return m.Has("previous_response_id", "max_output_tokens", "instructions") && !m.Has("messages", "contents")
 			}},
 		}},
-		Messages: [3][]wire.Sign{{{Rank: 10, Because: "it is an item of a response", Holds: func(m wire.Object) bool {
+		Messages: [3][]wire.Sign{{{Rank: 10, Because: "it is a Responses item", Holds: func(m wire.Object) bool {
 			return wire.Any(m.List("messages"), wire.IsItem)
 		}}}},
 	},

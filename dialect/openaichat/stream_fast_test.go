@@ -12,26 +12,26 @@ import (
 	"github.com/dragoman-go/dragoman/internal/testkit/benchdata"
 )
 
-// heard is all that a decoder tells of a stream.
-type heard struct {
+// output is the complete output of a decoder.
+type output struct {
 	events []dragoman.Event
 	report dragoman.Report
 	err    string
-	quick  int // chunks that fitted the mould
+	fast   int // chunks that matched the template
 }
 
-// listen decodes a stream, with moulds or without.
-func listen(t *testing.T, stream string, o dialect.DecodeOptions, moulds bool) (h heard) {
+// decode decodes a stream, with or without templates.
+func decode(t *testing.T, stream string, o dialect.DecodeOptions, templates bool) (h output) {
 	t.Helper()
 	d, ok := Codec{}.NewStreamDecoder(o).(*streamDecoder)
 	if !ok {
 		t.Fatal("no decoder")
 	}
-	if !moulds {
-		d.mould.idle = maxIdle
+	if !templates {
+		d.template.idle = maxIdle
 	}
 	emit := func(ev dragoman.Event) error {
-		if c, ok := ev.(*dragoman.Chunk); ok { // its memory is used again
+		if c, ok := ev.(*dragoman.Chunk); ok { // its memory is reused
 			own := *c
 			own.Raw = []byte(string(c.Raw))
 			ev = &own
@@ -39,15 +39,15 @@ func listen(t *testing.T, stream string, o dialect.DecodeOptions, moulds bool) (
 		h.events = append(h.events, ev)
 		return nil
 	}
-	// An event at a time, to see which are quick.
+	// One event at a time, to see which match the template.
 	var err error
 	for _, event := range strings.SplitAfter(stream, "\n\n") {
-		before := d.mould
+		before := d.template
 		if err = d.Feed([]byte(event), emit); err != nil {
 			break
 		}
-		if before.ready && d.mould.ready && d.mould.idle == 0 && strings.Contains(event, "choices") {
-			h.quick++
+		if before.ready && d.template.ready && d.template.idle == 0 && strings.Contains(event, "choices") {
+			h.fast++
 		}
 	}
 	h.err = fmt.Sprint(err, d.Close(emit))
@@ -55,22 +55,22 @@ func listen(t *testing.T, stream string, o dialect.DecodeOptions, moulds bool) (
 	return h
 }
 
-// sameHeard compares a stream that is decoded with moulds and without.
-func sameHeard(t *testing.T, stream string) (quick int) {
+// sameOutput compares the output of decoding a stream with and without templates.
+func sameOutput(t *testing.T, stream string) (fast int) {
 	t.Helper()
 	for _, o := range []dialect.DecodeOptions{{}, {NoNative: true, DeltasOnly: true}, {MaxBytes: 3000}} {
-		with, without := listen(t, stream, o, true), listen(t, stream, o, false)
+		with, without := decode(t, stream, o, true), decode(t, stream, o, false)
 		if with.err != without.err || !reflect.DeepEqual(with.report, without.report) || !reflect.DeepEqual(with.events, without.events) {
-			t.Fatalf("%.2000s\n%+v: with moulds %s, %d events, %+v\nwithout %s, %d events, %+v", stream, o,
+			t.Fatalf("%.2000s\n%+v: with templates %s, %d events, %+v\nwithout %s, %d events, %+v", stream, o,
 				with.err, len(with.events), with.report, without.err, len(without.events), without.report)
 		}
-		quick = max(quick, with.quick)
+		fast = max(fast, with.fast)
 	}
-	return quick
+	return fast
 }
 
-// say makes a stream of chunks.
-func say(chunks ...string) string {
+// frame returns a stream of chunks.
+func frame(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range chunks {
 		b.WriteString("data: " + c + "\n\n")
@@ -78,7 +78,7 @@ func say(chunks ...string) string {
 	return b.String()
 }
 
-// delta is a chunk with a delta.
+// delta returns a chunk with the given delta.
 func delta(body string) string {
 	return `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"f","choices":[{"index":0,"delta":` + body +
 		`,"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abc"}`
@@ -89,17 +89,17 @@ const (
 	ended  = `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 )
 
-// arguments is a delta of arguments, as quoted.
+// arguments returns a chunk with a fragment of arguments, given as a JSON string.
 func arguments(quoted string) string {
 	return delta(`{"tool_calls":[{"index":0,"function":{"arguments":` + quoted + `}}]}`)
 }
 
-// streams are those that the mould fits, and those that it nearly fits.
+// streams returns streams that match the template, and streams that nearly match it.
 func streams() []string {
 	head := []string{delta(`{"role":"assistant","content":null}`), delta(called), arguments(`"{\"a\":"`), arguments(`"1"`)}
 	end := []string{ended, "[DONE]"}
 	with := func(more ...string) string {
-		return say(append(append(append([]string{}, head...), more...), end...)...)
+		return frame(append(append(append([]string{}, head...), more...), end...)...)
 	}
 	one := arguments(`"2"`)
 	all := []string{
@@ -121,49 +121,49 @@ func streams() []string {
 		with(delta(`{"content":"text","tool_calls":[{"index":0,"function":{"arguments":"x"}}]}`), delta(`{"content":"text","tool_calls":[{"index":0,"function":{"arguments":"y"}}]}`)),
 		with(delta(`{"reasoning":"why"}`), delta(`{"reasoning":"why","content":"x"}`), delta(`{"content":"a","reasoning":null}`), delta(`{"content":"b","reasoning":null}`), delta(`{"content":"c","reasoning":null}`)),
 		with(delta(`{"role":"assistant","content":"a"}`), delta(`{"role":"assistant","content":"b"}`)),
-		say(append([]string{one, one, one}, end...)...), // no call was named
-		say(arguments(`"x"`)) + "event: error\n" + say(arguments(`"y"`)),
+		frame(append([]string{one, one, one}, end...)...), // no call was named
+		frame(arguments(`"x"`)) + "event: error\n" + frame(arguments(`"y"`)),
 	}
 	many := delta(`{"content":"x"}`)
-	for i := range 12 { // more members than are looked for
+	for i := range 12 { // more unknown fields than the decoder compares
 		many = strings.Replace(many, `{"id"`, fmt.Sprintf(`{"m%d":%d,"id"`, i, i), 1)
 	}
 	return append(all, with(many, many, many))
 }
 
-func TestChunksReadByAMouldSayWhatTheySay(t *testing.T) {
+func TestFastPathGivesTheSameOutput(t *testing.T) {
 	all := streams()
 	for _, s := range all {
-		sameHeard(t, s)
+		sameOutput(t, s)
 	}
-	if n := sameHeard(t, all[0]); n < benchdata.StreamChunks*9/10 {
-		t.Errorf("%d of %d chunks fitted the mould", n, benchdata.StreamChunks)
+	if n := sameOutput(t, all[0]); n < benchdata.StreamChunks*9/10 {
+		t.Errorf("%d of %d chunks matched the template", n, benchdata.StreamChunks)
 	}
-	text := say(delta(`{"content":"a"}`), delta(`{"content":"b"}`), delta(`{"content":"c"}`), delta(`{"content":"d"}`), "[DONE]")
-	if n := sameHeard(t, text); n != 2 {
-		t.Errorf("%d chunks of text fitted the mould, want 2: the first brings a member, the second the mould", n)
+	text := frame(delta(`{"content":"a"}`), delta(`{"content":"b"}`), delta(`{"content":"c"}`), delta(`{"content":"d"}`), "[DONE]")
+	if n := sameOutput(t, text); n != 2 {
+		t.Errorf("%d chunks of text matched the template, want 2: the first has a new field, the second makes the template", n)
 	}
 }
 
-func TestAServerWhoseChunksAllDifferIsNotLearnedForEver(t *testing.T) {
+func TestTemplatesStopIfAllChunksDiffer(t *testing.T) {
 	d, ok := Codec{}.NewStreamDecoder(dialect.DecodeOptions{}).(*streamDecoder)
 	if !ok {
 		t.Fatal("no decoder")
 	}
 	for i := range 100 {
 		chunk := strings.Replace(delta(`{"content":"a"}`), `"created":1`, fmt.Sprintf(`"created":%d`, i+1), 1)
-		if err := d.Feed([]byte(say(chunk)), func(dragoman.Event) error { return nil }); err != nil {
+		if err := d.Feed([]byte(frame(chunk)), func(dragoman.Event) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d.mould.ready || d.mould.idle != maxIdle {
-		t.Errorf("a mould is made all the same, %d in vain", d.mould.idle)
+	if d.template.ready || d.template.idle != maxIdle {
+		t.Errorf("templates are still made after %d unused ones", d.template.idle)
 	}
 }
 
-func FuzzChunksReadByAMouldSayWhatTheySay(f *testing.F) {
+func FuzzFastPathGivesTheSameOutput(f *testing.F) {
 	for _, s := range streams()[1:] {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) { sameHeard(t, s) })
+	f.Fuzz(func(t *testing.T, s string) { sameOutput(t, s) })
 }

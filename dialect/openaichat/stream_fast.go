@@ -6,37 +6,38 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// mould is the shape of the last chunk that was read in full, where it brought nothing
-// but a piece of text, or of the arguments of one call. Most chunks of a stream repeat
-// all of the one before them but for that piece; what else they say was heard, and is
-// heard again to no effect.
-type mould struct {
+// chunkTemplate is the shape of the last chunk that was decoded in full, if it had only a
+// fragment of text, or of the arguments of one call. Most chunks of a stream differ from the
+// previous one only in that fragment. Their other fields are already known and have no further
+// effect.
+type chunkTemplate struct {
 	ready bool
-	// idle counts the moulds in a row that no chunk fitted. From maxIdle on none is made.
+	// idle counts consecutive templates that no chunk matched. From maxIdle on, none is made.
 	idle int
-	// head is what stands before the piece, with its first quote, middle what stands
-	// behind it, with its last, up to the padding or the end, and tail what stands behind
-	// the padding.
+	// head is the data before the fragment, including its opening quote. middle is the data after
+	// it, including its closing quote, up to the padding or the end. tail is the data after the
+	// padding.
 	head, middle, tail []byte
-	// padded: between middle and tail stands a string that says nothing.
+	// padded is set if there is a meaningless string between middle and tail.
 	padded bool
-	id     string // of the chunk
+	id     string // id of the chunk
 	choice int
-	// call is the index of the call whose arguments the piece belongs to; -1: it is text.
+	// call is the index of the call whose arguments the fragment belongs to; -1 for text.
 	call int64
-	text []byte // of the last piece; its memory is used again
+	text []byte // the last fragment; its memory is reused
 }
 
-// maxMould bounds what is kept of a chunk.
-const maxMould = 4 << 10
+// maxTemplate bounds the length of a chunk that becomes a template.
+const maxTemplate = 4 << 10
 
-// maxIdle is enough to know a server whose chunks all differ.
+// maxIdle is the number of unused templates after which a server is assumed to send chunks that
+// all differ.
 const maxIdle = 16
 
-// keptMembers counts the members of chunks that are kept. One that stays the same while
-// a chunk is read brought none that the next could bring again; of many, a repeated one
-// is not found at once.
-func (d *streamDecoder) keptMembers() int {
+// storedFields counts the stored unknown fields of chunks. If the count does not change while a
+// chunk is decoded, the chunk has no new field. It returns -1 if there are many, because then
+// repeated fields are expensive to find.
+func (d *streamDecoder) storedFields() int {
 	const few = 8
 	if d.resp.Extra == nil {
 		return 0
@@ -47,10 +48,10 @@ func (d *streamDecoder) keptMembers() int {
 	return -1
 }
 
-// quick takes a chunk that the mould fits, and reports whether it was one. Any other is
-// left as it is, to be read in full.
-func (d *streamDecoder) quick(data []byte) bool {
-	m := &d.mould
+// readFast decodes a chunk that matches the template, and reports whether it did. Any other chunk
+// must be decoded in full.
+func (d *streamDecoder) readFast(data []byte) bool {
+	m := &d.template
 	if !m.ready {
 		return false
 	}
@@ -74,8 +75,8 @@ func (d *streamDecoder) quick(data []byte) bool {
 	return true
 }
 
-// piece returns what a chunk says where the mould fits, with its quotes.
-func (m *mould) piece(data []byte) (piece []byte, ok bool) {
+// piece returns the fragment of a chunk that matches the template, with its quotes.
+func (m *chunkTemplate) piece(data []byte) (piece []byte, ok bool) {
 	if !bytes.HasPrefix(data, m.head) {
 		return nil, false
 	}
@@ -92,11 +93,11 @@ func (m *mould) piece(data []byte) (piece []byte, ok bool) {
 	return piece, bytes.Equal(rest, m.tail)
 }
 
-// learn makes the mould of a chunk that was read in full, if it has the shape. kept is
-// what was kept before it.
+// learn makes a template of a chunk that was decoded in full, if it has the right shape. kept is
+// the number of stored fields before it.
 func (d *streamDecoder) learn(data []byte, id string, kept int) {
-	m := &d.mould
-	if len(data) > maxMould || m.idle >= maxIdle || d.twice || kept < 0 || d.keptMembers() != kept {
+	m := &d.template
+	if len(data) > maxTemplate || m.idle >= maxIdle || d.duplicate || kept < 0 || d.storedFields() != kept {
 		return
 	}
 	s := shape{r: &d.ahead, call: -1}
@@ -116,7 +117,7 @@ func (d *streamDecoder) learn(data []byte, id string, kept int) {
 	m.idle++
 }
 
-// shape finds the piece of a chunk.
+// shape finds the fragment of a chunk.
 type shape struct {
 	r              *jsonwire.Reader
 	piece, padding place
@@ -124,8 +125,7 @@ type shape struct {
 	call           int64
 }
 
-// text consumes a string that says something, and notes where it stands; there may be
-// one.
+// text consumes a non-empty string and records its position. It fails if there is a second one.
 func (s *shape) text(at *place) (ok bool) {
 	if s.r.Kind() != '"' || at.end > 0 {
 		return false
@@ -135,7 +135,7 @@ func (s *shape) text(at *place) (ok bool) {
 	return len(raw) > len(`""`)
 }
 
-// place is where a string stands, with its quotes.
+// place is the position of a string, including its quotes.
 type place struct{ start, end int64 }
 
 // index consumes a small number.
@@ -168,7 +168,7 @@ func (s *shape) chunk() bool {
 			if !s.r.Null() {
 				return false
 			}
-		case "x_groq": // counts
+		case "x_groq": // contains usage
 			return false
 		default:
 			s.r.Skip()

@@ -12,34 +12,34 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
+func TestInvalidRequest_ErrorHasPositionAndPartialResult(t *testing.T) {
 	for _, tc := range []struct {
 		name, body, pointer string
-		at                  string // the text at which the offset points; empty: not checked
+		at                  string // the text at the error offset; empty if not checked
 	}{
 		{"nothing", ``, "", ""},
 		{"cut off", `{"model":"m","messages":[`, "", ""},
-		{"no JSON", `{"model":"m",nope}`, "", "ope"},
+		{"invalid JSON", `{"model":"m",nope}`, "", "ope"},
 		{"not an object", `["model"]`, "", ""},
 		{"two documents", `{"model":"m"} {}`, "", ""},
-		{"a model that is a number", `{"model":5}`, "/model", "5"},
-		{"messages that are an object", `{"model":"m","messages":{}}`, "/messages", "{}"},
-		{"a message that is a string", `{"model":"m","messages":["x",5]}`, "/messages/0", `"x"`},
-		{"a message that is a number, and more follow", `{"model":"m","messages":[5,6,7],"stream":true}`, "/messages/0", `5`},
-		{"a content part list with junk after it", `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"user","name":[1]}]}`, "/messages/1/name", `[1]`},
-		{"calls that are an object", `{"model":"m","messages":[{"role":"assistant","tool_calls":{}}]}`, "/messages/0/tool_calls", "{}"},
-		{"a result that is no object", `{"model":"m","messages":[{"role":"tool","tool_call_id":"a","name":{}}]}`, "/messages/0/name", `{}`},
-		{"tools that are a string", `{"model":"m","tools":"x"}`, "/tools", `"x"`},
-		{"a tool that is a number", `{"model":"m","tools":[{"type":"function","function":{"name":"f"}},7],"stream":true}`, "/tools/1", "7"},
-		{"a tool name that is a list", `{"model":"m","tools":[{"type":"function","function":{"name":["f"]}}]}`, "/tools/0/function/name", `["f"]`},
-		{"a strict flag that is a string", `{"model":"m","tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]}`, "/tools/0/function/strict", `"yes"`},
-		{"a choice with a broken name", `{"model":"m","tool_choice":{"type":"function","function":{"name":5}}}`, "/tool_choice/function/name", "5"},
-		{"a flag that is a string", `{"model":"m","stream":"yes"}`, "/stream", `"yes"`},
-		{"a temperature that is a word", `{"model":"m","temperature":"hot"}`, "/temperature", `"hot"`},
-		{"a stop that is a number", `{"model":"m","stop":5}`, "/stop", "5"},
-		{"functions that are numbers", `{"model":"m","functions":[1]}`, "/functions/0", "1"},
-		{"a legacy name that is a list", `{"model":"m","functions":[{"name":["f"]}]}`, "/functions/0/name", `["f"]`},
-		{"a response format that is a list", `{"model":"m","response_format":[]}`, "/response_format", "[]"},
+		{"number as model", `{"model":5}`, "/model", "5"},
+		{"object as messages", `{"model":"m","messages":{}}`, "/messages", "{}"},
+		{"string as message", `{"model":"m","messages":["x",5]}`, "/messages/0", `"x"`},
+		{"number as message, followed by more", `{"model":"m","messages":[5,6,7],"stream":true}`, "/messages/0", `5`},
+		{"list as name", `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"user","name":[1]}]}`, "/messages/1/name", `[1]`},
+		{"object as tool_calls", `{"model":"m","messages":[{"role":"assistant","tool_calls":{}}]}`, "/messages/0/tool_calls", "{}"},
+		{"object as name of a result", `{"model":"m","messages":[{"role":"tool","tool_call_id":"a","name":{}}]}`, "/messages/0/name", `{}`},
+		{"string as tools", `{"model":"m","tools":"x"}`, "/tools", `"x"`},
+		{"number as tool", `{"model":"m","tools":[{"type":"function","function":{"name":"f"}},7],"stream":true}`, "/tools/1", "7"},
+		{"list as tool name", `{"model":"m","tools":[{"type":"function","function":{"name":["f"]}}]}`, "/tools/0/function/name", `["f"]`},
+		{"string as strict flag", `{"model":"m","tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]}`, "/tools/0/function/strict", `"yes"`},
+		{"number as name in tool_choice", `{"model":"m","tool_choice":{"type":"function","function":{"name":5}}}`, "/tool_choice/function/name", "5"},
+		{"string as stream flag", `{"model":"m","stream":"yes"}`, "/stream", `"yes"`},
+		{"word as temperature", `{"model":"m","temperature":"hot"}`, "/temperature", `"hot"`},
+		{"number as stop", `{"model":"m","stop":5}`, "/stop", "5"},
+		{"number as function", `{"model":"m","functions":[1]}`, "/functions/0", "1"},
+		{"list as function name", `{"model":"m","functions":[{"name":["f"]}]}`, "/functions/0/name", `["f"]`},
+		{"list as response format", `{"model":"m","response_format":[]}`, "/response_format", "[]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req, _, err := codec.DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
@@ -57,23 +57,23 @@ func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
 				t.Errorf("the model was lost: %+v", req)
 			}
 			if strings.Contains(tc.body, `"stream":true`) && !req.Stream {
-				t.Error("what follows the bad element was lost")
+				t.Error("the fields after the invalid element were lost")
 			}
 		})
 	}
 }
 
-func TestBadResponse_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
+func TestInvalidResponse_ErrorHasPositionAndPartialResult(t *testing.T) {
 	for _, tc := range []struct{ name, body, pointer, at string }{
 		{"nothing", ``, "", ""},
 		{"cut off", `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usa`, "", ""},
 		{"a list", `[]`, "", ""},
-		{"a page", `<html>`, "", "<"},
-		{"choices that are a string", `{"id":"r","choices":"x"}`, "/choices", `"x"`},
-		{"a second choice that is a number", `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}},5,6],"model":"m"}`, "/choices/1", "5"},
-		{"a message that is a string", `{"id":"r","choices":[{"message":"hi"}]}`, "/choices/0/message", `"hi"`},
-		{"a refusal's name", `{"id":"r","choices":[{"message":{"role":"assistant","name":{}}}]}`, "/choices/0/message/name", `{}`},
-		{"an index that is a list", `{"id":"r","choices":[{"index":[]}]}`, "/choices/0/index", `[]`},
+		{"HTML", `<html>`, "", "<"},
+		{"string as choices", `{"id":"r","choices":"x"}`, "/choices", `"x"`},
+		{"number as second choice", `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}},5,6],"model":"m"}`, "/choices/1", "5"},
+		{"string as message", `{"id":"r","choices":[{"message":"hi"}]}`, "/choices/0/message", `"hi"`},
+		{"object as name", `{"id":"r","choices":[{"message":{"role":"assistant","name":{}}}]}`, "/choices/0/message/name", `{}`},
+		{"list as index", `{"id":"r","choices":[{"index":[]}]}`, "/choices/0/index", `[]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			resp, _, err := codec.DecodeResponse([]byte(tc.body), dialect.DecodeOptions{})
@@ -94,28 +94,28 @@ func TestBadResponse_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
 	}
 }
 
-func TestBadStream_WhatArrivedIsKeptAndNothingRuns(t *testing.T) {
+func TestInvalidStream_KeepsContentAndBlocksCalls(t *testing.T) {
 	good := sse(deltas(`{"content":"hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`)...)
 	for name, bad := range map[string]string{
-		"no JSON":                 "data: {nope\n\n",
-		"a string":                "data: \"x\"\n\n",
-		"choices that are a word": sse(`{"choices":"x"}`),
-		"a choice that is a word": sse(`{"choices":["x"]}`),
-		"a billionth choice":      sse(`{"choices":[{"index":1000000000,"delta":{"content":"x"}}]}`),
-		"a delta that is a word":  sse(`{"choices":[{"index":0,"delta":"x"}]}`),
-		"calls that are a word":   sse(deltas(`{"tool_calls":"x"}`)...),
-		"a name that is a number": sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}]}`)...),
-		"put off, and bad":        sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}],"content":"x"}`)...),
-		"two documents":           sse(`{} {}`),
+		"invalid JSON":         "data: {nope\n\n",
+		"string":               "data: \"x\"\n\n",
+		"string as choices":    sse(`{"choices":"x"}`),
+		"string as choice":     sse(`{"choices":["x"]}`),
+		"huge choice index":    sse(`{"choices":[{"index":1000000000,"delta":{"content":"x"}}]}`),
+		"string as delta":      sse(`{"choices":[{"index":0,"delta":"x"}]}`),
+		"string as tool_calls": sse(deltas(`{"tool_calls":"x"}`)...),
+		"number as name":       sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}]}`)...),
+		"deferred, invalid":    sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}],"content":"x"}`)...),
+		"two documents":        sse(`{} {}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, pieces := range [][]string{{good + bad + stream(`"stop"`)}, {good, bad, stream(`"stop"`)}} {
-				d := decodeStream(t, dialect.DecodeOptions{}, pieces...)
+			for _, chunks := range [][]string{{good + bad + stream(`"stop"`)}, {good, bad, stream(`"stop"`)}} {
+				d := decodeStream(t, dialect.DecodeOptions{}, chunks...)
 				de := decodeError(t, d.feed)
 				if de.What != "stream" {
 					t.Errorf("%+v", de)
 				}
-				if d.resp.Text() != "hi" && !strings.HasPrefix(name, "put off") {
+				if d.resp.Text() != "hi" && !strings.HasPrefix(name, "deferred") {
 					t.Errorf("%+v", d.resp)
 				}
 				if !errors.Is(d.err, dragoman.ErrIncompleteStream) {
@@ -131,10 +131,10 @@ func TestBadStream_WhatArrivedIsKeptAndNothingRuns(t *testing.T) {
 	}
 }
 
-func TestBounds_SizesNestingAndIndexes(t *testing.T) {
+func TestBounds(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	for name, body := range map[string]string{
-		"nesting in a member":    `{"model":"m","x":` + deep,
+		"nesting in a field":     `{"model":"m","x":` + deep,
 		"nesting in a schema":    `{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":` + deep,
 		"closed nesting":         `{"model":"m","x":` + deep + strings.Repeat("]", 100_000) + `}`,
 		"nesting in content":     `{"model":"m","messages":[{"role":"user","content":` + deep + strings.Repeat("]", 100_000) + `}]}`,
@@ -148,7 +148,7 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 			d := decodeStream(t, dialect.DecodeOptions{}, "data: "+body+"\n\n")
 			for _, err := range []error{err1, err2, d.feed} {
 				if err != nil && len(err.Error()) > 2000 {
-					t.Errorf("an error of %d bytes", len(err.Error()))
+					t.Errorf("error text of %d bytes", len(err.Error()))
 				}
 			}
 			if err1 == nil && err2 == nil {
@@ -156,11 +156,11 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("deep arguments in a string are a problem, not a failure", func(t *testing.T) {
+	t.Run("deep arguments in a string are a call problem", func(t *testing.T) {
 		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("[", 50_000)+`"}}]}`, `"tool_calls"`)
 		problem(t, calls(resp)[0], codes.ProblemInvalidJSON)
 	})
-	t.Run("a body beyond its bound", func(t *testing.T) {
+	t.Run("body over its limit", func(t *testing.T) {
 		o := dialect.DecodeOptions{MaxBytes: 20}
 		body := []byte(`{"model":"m","messages":[]}`)
 		if _, _, err := codec.DecodeRequest(body, o); !errors.Is(err, dragoman.ErrTooLarge) {
@@ -174,14 +174,14 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("a billionth choice in a whole response", func(t *testing.T) {
+	t.Run("huge choice index in a whole response", func(t *testing.T) {
 		resp, rep := decodeResponse(t, `{"choices":[{"index":1000000000,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"},{"index":-5,"message":{"role":"assistant","content":"ho"},"finish_reason":"stop"}]}`)
 		if resp.Text() != "hi" || len(resp.Alternatives) != 1 {
 			t.Errorf("%+v", resp)
 		}
 		lost(t, rep, dragoman.Renamed, "index 1000000000")
 	})
-	t.Run("many unknown members", func(t *testing.T) {
+	t.Run("many unknown fields", func(t *testing.T) {
 		var b strings.Builder
 		b.WriteString(`{"model":"m","messages":[{"role":"user","content":"x"}]`)
 		for i := range 20_000 {
@@ -191,12 +191,12 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 		req, _ := decodeRequest(t, b.String())
 		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 		if len(m) < 20_000 {
-			t.Errorf("%d members left", len(m))
+			t.Errorf("%d fields left", len(m))
 		}
 	})
 }
 
-func TestStrangeCalls_AreKeptAndNotFatal(t *testing.T) {
+func TestMalformedCallsAreKept(t *testing.T) {
 	resp, rep := message(t, `{"role":"assistant","content":"x","tool_calls":[null,5,{"id":"a","type":"function","function":{"name":["f"]}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`)
 	cs := calls(resp)
 	sameCalls(t, cs, call("a", "", ""), call("b", "g", "{}"))
@@ -213,8 +213,8 @@ func TestStrangeCalls_AreKeptAndNotFatal(t *testing.T) {
 	has(t, string(enc.Body), `"name":["f"]`)
 }
 
-// Who stops the stream gets his own error back.
-func TestEmit_ItsErrorEndsTheStream(t *testing.T) {
+// Feed returns the error of emit.
+func TestEmit_ErrorEndsTheStream(t *testing.T) {
 	stop := errors.New("enough")
 	body := []byte(stream(`"stop"`, `{"content":"a"}`, `{"content":"b"}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`))
 	total := 0
@@ -239,24 +239,24 @@ func TestEmit_ItsErrorEndsTheStream(t *testing.T) {
 	}
 }
 
-func TestBadStream_TheErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
+func TestInvalidStream_ErrorHasEventAndPosition(t *testing.T) {
 	good := sse(deltas(`{"content":"a"}`, `{"content":"b"}`)...) + ": keep-alive\n\n"
 	call := func(name string) string { return `{"tool_calls":[{"index":0,"function":{"name":` + name + `}}]` }
 	for _, tc := range []struct{ name, event, pointer, at string }{
 		{"cut off", `data: {"choices":[{"index":0,"delta":{"content":"x"`, "/choices/0/delta", "\n\n"},
-		{"a string", `data: "x"`, "", `"x"`},
+		{"string", `data: "x"`, "", `"x"`},
 		{"after other fields", "id: 7\r\nevent: x\r\ndata:  7\r\n", "", "7\r\n"},
-		{"choices that are a word", `data: {"choices":"x"}`, "/choices", `"x"`},
-		{"a delta that is a word", `data: {"choices":[{"index":0,"delta":"x"}]}`, "/choices/0/delta", `"x"`},
-		{"a name that is a number", "data: " + deltas(call("5") + "}")[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
-		{"put off, and bad", "data: " + deltas(call("5") + `,"content":"x"}`)[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
+		{"string as choices", `data: {"choices":"x"}`, "/choices", `"x"`},
+		{"string as delta", `data: {"choices":[{"index":0,"delta":"x"}]}`, "/choices/0/delta", `"x"`},
+		{"number as name", "data: " + deltas(call("5") + "}")[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
+		{"deferred, invalid", "data: " + deltas(call("5") + `,"content":"x"}`)[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
 		{"two documents", `data: {"id":"r"} {}`, "", " {}"},
 		{"over two lines", "data: {\"choices\":\ndata: 5}", "/choices", "data: {"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			body := good + tc.event + "\n\n"
-			for _, pieces := range [][]string{{body}, strings.SplitAfter(body, "")} {
-				d := decodeStream(t, dialect.DecodeOptions{}, pieces...)
+			for _, chunks := range [][]string{{body}, strings.SplitAfter(body, "")} {
+				d := decodeStream(t, dialect.DecodeOptions{}, chunks...)
 				de := decodeError(t, d.feed)
 				if de.Pointer != tc.pointer || !strings.Contains(de.Error(), "event 3: ") {
 					t.Errorf("%v", de)
@@ -273,27 +273,27 @@ func TestBadStream_TheErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
 	}
 }
 
-func TestAMessageOfARequestMustSayWhoSpeaks(t *testing.T) {
-	for role, want := range map[string]struct{ pointer, says string }{
-		``:                     {"/messages/1", "needs a role"},
-		`"role":null,`:         {"/messages/1", "needs a role"},
-		`"role":"",`:           {"/messages/1", "needs a role"},
+func TestRequestMessageNeedsRole(t *testing.T) {
+	for role, want := range map[string]struct{ pointer, text string }{
+		``:                     {"/messages/1", "has no role"},
+		`"role":null,`:         {"/messages/1", "has no role"},
+		`"role":"",`:           {"/messages/1", "has no role"},
 		`"role":5,`:            {"/messages/1/role", "want a string"},
 		`"role":{"a":"user"},`: {"/messages/1/role", "want a string"},
 	} {
 		body := `{"model":"m","messages":[{"role":"user","content":"a"},{` + role + `"content":"b"}]}`
 		req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
-		if at := decodeError(t, err); at.Pointer != want.pointer || !strings.Contains(at.Error(), want.says) || len(req.Messages) != 1 {
+		if at := decodeError(t, err); at.Pointer != want.pointer || !strings.Contains(at.Error(), want.text) || len(req.Messages) != 1 {
 			t.Errorf("%s: %v at %q", role, err, at.Pointer)
 		}
 	}
-	// A provider may leave it out, since all that it says is the assistant's.
+	// Responses may omit the role, because their messages are always from the assistant.
 	if resp, _ := message(t, `{"content":"b"}`, `"stop"`); resp.Text() != "b" {
 		t.Errorf("%q", resp.Text())
 	}
 }
 
-func TestI8_AResultForAnIDThatIsNoStringIsAnErrorUnlessItsCallIsThere(t *testing.T) {
+func TestI8_NonStringCallIDOfResultNeedsItsCall(t *testing.T) {
 	const result = `{"role":"tool","tool_call_id":5,"content":"x"}`
 	_, _, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[`+result+`]}`), dialect.DecodeOptions{})
 	if at := decodeError(t, err); at.Pointer != "/messages/0/tool_call_id" {
@@ -306,7 +306,7 @@ func TestI8_AResultForAnIDThatIsNoStringIsAnErrorUnlessItsCallIsThere(t *testing
 	}
 }
 
-func TestQuirkB20_AFinishReasonThatIsNoWordIsAnErrorWithItsPlace(t *testing.T) {
+func TestQuirkB20_NonStringFinishReasonIsAnError(t *testing.T) {
 	const tool = `{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	for _, finish := range []string{`5`, `true`, `["tool_calls"]`, `{"reason":"tool_calls"}`} {
 		resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":`+tool+`,"finish_reason":`+finish+`}]}`), dialect.DecodeOptions{})
@@ -324,6 +324,6 @@ func TestQuirkB20_AFinishReasonThatIsNoWordIsAnErrorWithItsPlace(t *testing.T) {
 		}
 	}
 	if resp, _ := message(t, tool, `null`); resp.Stop.Reason != dragoman.StopToolCalls {
-		t.Errorf("null is none: %+v", resp.Stop)
+		t.Errorf("null means no finish reason: %+v", resp.Stop)
 	}
 }

@@ -5,39 +5,39 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Annotations and logprobs come in events of their own or beside the deltas, and
-// once more in the end of the message, from where they are read. What its end
-// does not repeat is in the chunks alone, and lost where those are not passed on.
+// Annotations and logprobs arrive in separate events or with the deltas, and again in the final
+// message, which is where the decoder reads them. If the final message does not repeat them, only
+// the chunks have them, and they are lost if the chunks are not passed through.
 
-// beside takes note that an event tells something beside the text of its message.
-// One whose message is unknown, or ended, tells it of none.
-func (d *streamDecoder) beside(note func(*streamItem)) {
+// recordMetadata records that an event has annotations or logprobs. It reports a loss if the
+// message is unknown or has ended.
+func (d *streamDecoder) recordMetadata(note func(*streamItem)) {
 	it := d.find()
 	if it == nil || it.kind != messageItem || it.final != nil {
-		d.loss = besideLoss(true, true)
+		d.loss = metadataLoss(true, true)
 		return
 	}
 	note(it)
 }
 
-// loseBeside says what is lost of a message that ended with raw, or without an
-// end of its own.
-func (d *streamDecoder) loseBeside(it *streamItem, raw []byte) {
+// loseMetadata sets the loss of a message that ended with raw, or that has no final form if raw
+// is nil.
+func (d *streamDecoder) loseMetadata(it *streamItem, raw []byte) {
 	if !it.logprobs && it.annotations == 0 {
 		return
 	}
 	annotations, logprobs := 0, false
 	if raw != nil {
-		annotations, logprobs = besideIn(raw)
+		annotations, logprobs = countMetadata(raw)
 	}
-	if l := besideLoss(it.annotations > annotations, it.logprobs && !logprobs); l != nil {
+	if l := metadataLoss(it.annotations > annotations, it.logprobs && !logprobs); l != nil {
 		d.loss = l
 	}
 	it.annotations, it.logprobs = 0, false
 }
 
-// besideLoss is the line for annotations, logprobs, or both.
-func besideLoss(annotations, logprobs bool) *dragoman.Loss {
+// metadataLoss returns the loss of annotations, logprobs, or both.
+func metadataLoss(annotations, logprobs bool) *dragoman.Loss {
 	what := ""
 	switch {
 	case annotations && logprobs:
@@ -51,13 +51,12 @@ func besideLoss(annotations, logprobs bool) *dragoman.Loss {
 	}
 	return &dragoman.Loss{
 		Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/output",
-		Detail: what + " of a stream, which the end of their message does not repeat, are not collected",
+		Detail: what + " of a stream are not collected, because the final message does not repeat them",
 	}
 }
 
-// besideIn counts the annotations of a message, and reports whether it has
-// logprobs.
-func besideIn(raw []byte) (annotations int, logprobs bool) {
+// countMetadata counts the annotations of a message, and reports whether it has logprobs.
+func countMetadata(raw []byte) (annotations int, logprobs bool) {
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		if string(key) != "content" || r.Kind() != '[' {

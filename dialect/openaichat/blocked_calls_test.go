@@ -10,12 +10,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/codec/dialectname"
 )
 
-// barring are problems of calls that look sound, and the word that has to end an
-// answer with one.
-var barring = map[string]string{codes.ProblemStopped: "content_filter", codes.ProblemTruncated: "length"}
+// blockingReasons maps problems of calls with valid arguments to the finish reason that must be
+// written.
+var blockingReasons = map[string]string{codes.ProblemStopped: "content_filter", codes.ProblemTruncated: "length"}
 
-func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
-	for code, want := range barring {
+func TestBlockedCallChangesFinishReason(t *testing.T) {
+	for code, want := range blockingReasons {
 		for _, reason := range []dragoman.StopReason{dragoman.StopToolCalls, dragoman.StopEnd, dragoman.StopNone, dragoman.StopPause} {
 			for _, origin := range []*dragoman.Origin{nil, {Dialect: dialectname.OpenAIChat}, {Dialect: dialectname.Anthropic}} {
 				bad := &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: "{}", Problem: &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}}
@@ -46,8 +46,8 @@ func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
 	}
 }
 
-func TestACallThatIsMarkedAfterItWasDecodedIsNotReplayed(t *testing.T) {
-	for code, want := range barring {
+func TestCallBlockedAfterDecodingIsNotReplayed(t *testing.T) {
+	for code, want := range blockingReasons {
 		for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
 			resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
 			resp.ToolCalls()[0].Problem = &dragoman.CallProblem{Code: code, Message: "a policy said no", Offset: -1}
@@ -59,8 +59,8 @@ func TestACallThatIsMarkedAfterItWasDecodedIsNotReplayed(t *testing.T) {
 	}
 }
 
-// A call whose arguments are not a JSON object is shown with its text, and the response
-// does not end as a complete one.
+// A call whose arguments are not a JSON object is sent with its text, and the finish reason is
+// not one of a complete response.
 func TestQuirkB9_InvalidArgumentsDoNotEndAsToolCalls(t *testing.T) {
 	for _, args := range []string{`{`, `[1]`, `{\"city\": Oslo}`} {
 		for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
@@ -76,7 +76,7 @@ func TestQuirkB9_InvalidArgumentsDoNotEndAsToolCalls(t *testing.T) {
 	}
 }
 
-func TestAStreamThatWasCollectedKeepsWhatForbidsRunning(t *testing.T) {
+func TestCollectedStreamKeepsBlockedCalls(t *testing.T) {
 	for name, body := range map[string]string{
 		"renamed": stream(`"tool_calls"`, toolDeltas(
 			`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...),
@@ -92,7 +92,7 @@ func TestAStreamThatWasCollectedKeepsWhatForbidsRunning(t *testing.T) {
 			again, _ := decodeResponse(t, out)
 			if d.resp.Error != nil {
 				if again.Error == nil || len(again.Output) > 0 {
-					t.Errorf("a response that failed is written as %s", out)
+					t.Errorf("a failed response is written as %s", out)
 				}
 				return
 			}
@@ -101,7 +101,7 @@ func TestAStreamThatWasCollectedKeepsWhatForbidsRunning(t *testing.T) {
 	}
 }
 
-func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
+func TestFailedStreamKeepsUsageAndStop(t *testing.T) {
 	body := sse(append(deltas(`{"content":"hi"}`), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`, `{"error":{"message":"boom"}}`)...)
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
 	if d.resp.Usage.Input.N != 7 || d.resp.Usage.Output.N != 3 || d.resp.Stop.Reason != dragoman.StopError || d.resp.Error == nil || d.resp.Text() != "hi" {
@@ -109,22 +109,22 @@ func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
 	}
 }
 
-// A reader that does not know a finish reason may run what stands beside it: the
-// word goes on beside sound calls, which only the word forbids, but not beside one
-// whose arguments can be read in two ways.
-func TestQuirkB20_AnUnknownWordDoesNotStandBesideACallWithTwoMeanings(t *testing.T) {
-	sound := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1}"}}`
-	twice := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1,\"p\":2}"}}`
+// A client that does not know a finish reason may run the calls. The unknown value is kept if the
+// calls are valid, because only the value forbids them. It is not kept next to a call whose
+// arguments are ambiguous.
+func TestQuirkB20_UnknownFinishReasonWithAmbiguousCall(t *testing.T) {
+	valid := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1}"}}`
+	ambiguous := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1,\"p\":2}"}}`
 	const native, instead = `"finish_reason":"moon"`, `"finish_reason":"content_filter"`
 	for _, tc := range []struct {
 		name, call string
 		rebuild    bool
 		word       string
 	}{
-		{"sound", sound, false, native},
-		{"sound, rebuilt", sound, true, native},
-		{"two meanings", twice, false, instead},
-		{"two meanings, rebuilt", twice, true, instead},
+		{"valid", valid, false, native},
+		{"valid, rebuilt", valid, true, native},
+		{"ambiguous", ambiguous, false, instead},
+		{"ambiguous, rebuilt", ambiguous, true, instead},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := dialect.EncodeOptions{Rebuild: tc.rebuild}
