@@ -118,7 +118,7 @@ func TestQuirkB1C7_ArgumentsOfAStreamThatAreNoTextAreReadAsGivenOrDoNotRun(t *te
 				t.Errorf("%s: %+v", name, calls[0])
 				continue
 			}
-			if !strings.Contains(rep.String(), "arguments that came as a value") {
+			if !strings.Contains(rep.String(), "arguments came as a JSON value") {
 				t.Errorf("%s: nothing in the report:\n%s", name, rep)
 			}
 			// A client sees by itself that a number is no object.
