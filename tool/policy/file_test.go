@@ -133,7 +133,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"JSON that is cut", "{\"version\": 1,\n \"rules\": [", "f:2:12: "},
 		{"JSON with more", "{\"version\": 1}\n {}", "f:2:2: "},
 		{"JSON with an unknown field", "{\"version\": 1,\n  \"rulez\": []}", `f:2:3: policy: unknown field "rulez"`},
-		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: "version" is there twice`},
+		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: duplicate field "version"`},
 		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
 
 		// What is wrong with the rules has its place too.
