@@ -204,7 +204,7 @@ func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
 		t.Errorf("many mappings of few names: %v", err)
 	}
 	_, err := Parse("p.yaml", []byte(file(1, most+1)))
-	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; a file of so many can be written as JSON", 6+most+1) {
+	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; write such a file as JSON", 6+most+1) {
 		t.Errorf("one too many: %v", err)
 	}
 	began := time.Now()
