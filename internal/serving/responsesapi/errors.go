@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// maxID is the maximum length of an id in an error, in bytes; longer ids are cut.
+// maxID is the maximum length of an id in an error, in bytes; longer ids are truncated.
 const maxID = 200
 
 func bounded(id string) string {
@@ -56,7 +56,7 @@ func UnknownConversation(id, advice string) *dragoman.APIError {
 	return notFound("conversation", advised(fmt.Sprintf("Conversation with id '%s' not found.", bounded(id)), advice))
 }
 
-// DuplicateItem returns the error for an item that is in the input twice.
+// DuplicateItem returns the error for an item that occurs twice in the input.
 func DuplicateItem(id string) *dragoman.APIError {
 	return &dragoman.APIError{
 		Class: dragoman.ErrorBadRequest, Param: "input",
