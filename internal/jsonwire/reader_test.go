@@ -397,7 +397,7 @@ func TestReaderLoopsMayBeLeftEarly(t *testing.T) {
 		break
 	}
 	if r.Err() != nil {
-		t.Errorf("%v, though the reader never got there", r.Err())
+		t.Errorf("%v, although the reader did not get there", r.Err())
 	}
 }
 
@@ -497,7 +497,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("walking says %v, skipping says %v", err, skip.Err())
 		}
 		if err == nil && !bytes.Contains(doc, raw) {
-			t.Fatalf("%q is no part of the document", raw)
+			t.Fatalf("%q is not part of the document", raw)
 		}
 		if err == nil != json.Valid(doc) {
 			t.Fatalf("%v, but encoding/json says valid %v", err, json.Valid(doc))
@@ -618,9 +618,9 @@ func TestReaderInteger(t *testing.T) {
 		got := r.Integer()
 		switch err := r.End(); {
 		case want == "" && err == nil:
-			t.Errorf("%s was taken for %d", in, got)
+			t.Errorf("%s was read as %d", in, got)
 		case want != "" && (err != nil || strconv.FormatInt(got, 10) != want):
-			t.Errorf("%s was taken for %d, %v; want %s", in, got, err, want)
+			t.Errorf("%s was read as %d, %v; want %s", in, got, err, want)
 		}
 	}
 }

@@ -216,7 +216,7 @@ func (s *settler) name() bool {
 		return s.dec.SkipValue() == nil
 	}
 	s.next = o.known[string(key)]
-	if i, twice := o.members[string(key)]; twice {
+	if i, duplicate := o.members[string(key)]; duplicate {
 		s.cuts = append(s.cuts, cut{o.begins[i], o.begins[i+1]})
 		if len(s.at.Repeats) < maxRepeats {
 			s.at.Repeats = append(s.at.Repeats, clip(s.dec.StackPointer()))

@@ -67,7 +67,7 @@ func TestSettledDocumentReadsTheSame(t *testing.T) {
 		doc := drawRepeating(t, 4)
 		got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
 		if !jsontext.Value(got).IsValid() {
-			t.Fatalf("%s became %s, which still repeats or is no JSON", doc, got)
+			t.Fatalf("%s became %s, which has duplicates or is not JSON", doc, got)
 		}
 		if at.None() != (string(got) == doc) {
 			t.Fatalf("%s became %s, telling %v", doc, got, at)

@@ -83,14 +83,14 @@ func sameVerdicts(t *testing.T, doc []byte) {
 	// right.
 	for _, s := range []scan[[]byte]{{doc: doc}, {doc: doc, once: true}, {doc: doc, note: true}} {
 		if s.whole(nil) && !jsontext.Value(doc).IsValid(loose, jsontext.AllowDuplicateNames(!s.once)) {
-			t.Fatalf("%.200q: the scan vouches for it; names once: %v", doc, s.once)
+			t.Fatalf("%.200q: the scan confirms it; no duplicates: %v", doc, s.once)
 		}
 	}
 	if s := (scan[[]byte]{doc: doc}); s.clear(nil) && !s.half && utf8.Valid(doc) && !jsontext.Value(doc).IsValid() {
 		t.Fatalf("%.200q: the scan finds it clear", doc)
 	}
 	if s := (scan[[]byte]{doc: doc}); !s.whole(nil) && valid(doc) {
-		t.Fatalf("%.200q: the scan does not vouch for it", doc)
+		t.Fatalf("%.200q: the scan does not confirm it", doc)
 	}
 	if valid(doc) && bytes.HasPrefix(doc, []byte(`"`)) && bytes.HasSuffix(doc, []byte(`"`)) {
 		want, _ := jsontext.AppendUnquote([]byte("before"), doc)
@@ -164,11 +164,11 @@ func TestValidDocumentIsReadWithoutTheLibrary(t *testing.T) {
 		r.Skip()
 	}
 	if r.End() != nil || r.dec.slow != nil {
-		t.Errorf("%v, and the library was asked: %v", r.Err(), r.dec.slow != nil)
+		t.Errorf("%v, used the library: %v", r.Err(), r.dec.slow != nil)
 	}
 	for _, doc := range []string{`{"a":1,"b":[{"a":"\n"}]}`, `{"é":{"a":1},"z":{"a":1}}`} {
 		if s := (scan[[]byte]{doc: []byte(doc)}); !s.clear(nil) || s.half {
-			t.Errorf("%s: the library is asked", doc)
+			t.Errorf("%s: the library is used", doc)
 		}
 	}
 }

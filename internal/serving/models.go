@@ -122,19 +122,19 @@ func (m Models) show(w http.ResponseWriter, r *http.Request, codec dialect.Codec
 		WriteError(w, codec, err)
 		return
 	}
-	var asked struct{ Model, Name string }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	var query struct{ Model, Name string }
+	if err := json.Unmarshal(body, &query); err != nil {
 		WriteError(w, codec, Refuse(err))
 		return
 	}
-	if asked.Model == "" {
-		asked.Model = asked.Name // older clients use this field
+	if query.Model == "" {
+		query.Model = query.Name // older clients use this field
 	}
-	if asked.Model == "" {
+	if query.Model == "" {
 		WriteError(w, codec, Refuse(errors.New("the field model is missing")))
 		return
 	}
-	m.one(w, r, codec, asked.Model, details)
+	m.one(w, r, codec, query.Model, details)
 }
 
 // CountBody returns the body of a count of tokens (quirk J5).

@@ -33,10 +33,10 @@ func (x ErrorEncoder) Encode(e *dragoman.APIError) (int, []byte, dragoman.Report
 		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
-	said := x.Write(&w, e, typ)
-	said.Status = status
+	written := x.Write(&w, e, typ)
+	written.Status = status
 	var rep dragoman.Report
-	wirekit.ReportError(&rep, e, said, "")
+	wirekit.ReportError(&rep, e, written, "")
 	return status, w.Buf, rep
 }
 

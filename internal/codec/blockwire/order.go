@@ -19,7 +19,7 @@ func (p *Plan) orderResults(t *Turn, i int) {
 	calls := p.calls(i - 1)
 	unseen := i == 0 && p.Threaded // the server has the calls
 	stay := 0                      // number of blocks that keep their position
-	if t.frame.raw != nil && !unseen && answers(t.Blocks[:len(t.Messages[0].Parts)], calls) {
+	if t.frame.raw != nil && !unseen && hasAllResults(t.Blocks[:len(t.Messages[0].Parts)], calls) {
 		stay = len(t.Messages[0].Parts)
 	}
 	t.Blocks = p.oneResult(t.Blocks, stay)
@@ -56,12 +56,12 @@ func (p *Plan) calls(i int) resultorder.Ranks[string] {
 
 func isResult(b Block) bool { return b.Is(codes.KindToolResult) }
 
-// answers reports whether blocks contain a result for each of the calls.
-func answers(blocks []Block, calls resultorder.Ranks[string]) bool {
+// hasAllResults reports whether blocks contain a result for each of the calls.
+func hasAllResults(blocks []Block, calls resultorder.Ranks[string]) bool {
 	found := map[string]bool{}
 	for _, b := range blocks {
 		if res, ok := b.Part.(*dragoman.ToolResult); ok {
-			if _, asked := calls[res.CallID]; asked {
+			if _, known := calls[res.CallID]; known {
 				found[res.CallID] = true
 			}
 		}

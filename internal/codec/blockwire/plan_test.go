@@ -266,15 +266,15 @@ func written(p *blockwire.Plan, t *blockwire.Turn) string {
 // would be lost, and signatures would fail.
 func TestNativeMessageKeepsItsBytes(t *testing.T) {
 	const raw = `{ "role":"user", "blocks" : [ {"t":"a" ,"x":1.0} ] ,"mood":"é" }`
-	came := native(user(text("a")), raw)
+	nativeMessage := native(user(text("a")), raw)
 	for _, tc := range []struct {
 		name     string
 		messages []dragoman.Message
 		want     string
 	}{
-		{"alone", []dragoman.Message{came}, raw},
-		{"with another merged after it", []dragoman.Message{came, user(text("b"))}, `{ "role":"user", "blocks" : [{"t":"a" ,"x":1.0},{"t":"b"}] ,"mood":"é" }`},
-		{"merged into an earlier one: only its blocks", []dragoman.Message{user(text("b")), came}, `{"role":"user","blocks":[{"t":"b"},{"t":"a" ,"x":1.0}]}`},
+		{"alone", []dragoman.Message{nativeMessage}, raw},
+		{"with another merged after it", []dragoman.Message{nativeMessage, user(text("b"))}, `{ "role":"user", "blocks" : [{"t":"a" ,"x":1.0},{"t":"b"}] ,"mood":"é" }`},
+		{"merged into an earlier one: only its blocks", []dragoman.Message{user(text("b")), nativeMessage}, `{"role":"user","blocks":[{"t":"b"},{"t":"a" ,"x":1.0}]}`},
 		{
 			"blocks that do not match the parts",
 			[]dragoman.Message{native(user(text("a")), `{"role":"user","blocks":[{"t":"a"},{"t":"z"}]}`)},
@@ -299,8 +299,8 @@ func TestNativeMessageKeepsItsBytes(t *testing.T) {
 }
 
 func TestNativeResultsKeepTheirOrder(t *testing.T) {
-	came := native(results(result("2"), result("1")), `{"role":"user","blocks":[{"r":2},{"r":1}]}`)
-	p, rep := arrange(blockwire.Rules{}, &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), came, user(text("go on"))}})
+	nativeMessage := native(results(result("2"), result("1")), `{"role":"user","blocks":[{"r":2},{"r":1}]}`)
+	p, rep := arrange(blockwire.Rules{}, &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(call("1"), call("2")), nativeMessage, user(text("go on"))}})
 	if got, want := show(p), "user: q\nmodel: call 1, call 2\nuser: [result 2], [result 1], go on\n"; got != want || len(rep.Losses) > 0 {
 		t.Errorf("got\n%s%s", got, rep)
 	}
@@ -316,15 +316,15 @@ func TestTrimPrefill(t *testing.T) {
 		{"blank text stays", "\u00a0", "\u00a0", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			said := text(tc.last)
-			req := &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(thinking(), said)}}
+			last := text(tc.last)
+			req := &dragoman.Request{Messages: []dragoman.Message{user(text("q")), model(thinking(), last)}}
 			p, rep := arrange(blockwire.Rules{}, req)
 			p.TrimPrefill()
 			blocks := p.Turns[1].Blocks
 			if got := blocks[len(blocks)-1].Part.(*dragoman.Text).Text; got != tc.want || tc.lost != (len(rep.Losses) > 0) {
 				t.Errorf("%q\n%s", got, rep)
 			}
-			if said.Text != tc.last {
+			if last.Text != tc.last {
 				t.Error("the request was changed")
 			}
 		})

@@ -207,12 +207,12 @@ func TestStoredConversationIsSeriousLoss(t *testing.T) {
 	} {
 		for _, path := range members {
 			e := &dragoman.Extra{Dialect: d, Fields: []dragoman.Field{{Path: path, Value: []byte(`"x"`)}}}
-			var asked, echoed, inside dragoman.Report
-			extra.Report(&asked, e, dialectname.Anthropic, extra.At(""))
+			var ofRequest, echoed, inside dragoman.Report
+			extra.Report(&ofRequest, e, dialectname.Anthropic, extra.At(""))
 			extra.ReportEcho(&echoed, e, dialectname.Anthropic, extra.At(""))
 			extra.Report(&inside, e, dialectname.Anthropic, extra.Elem("/messages", 0))
-			if len(asked.Losses) != 1 || asked.Losses[0].Severity != dragoman.Serious || asked.Losses[0].Path != path {
-				t.Errorf("%s of a request: %v", path, asked.Losses)
+			if len(ofRequest.Losses) != 1 || ofRequest.Losses[0].Severity != dragoman.Serious || ofRequest.Losses[0].Path != path {
+				t.Errorf("%s of a request: %v", path, ofRequest.Losses)
 			}
 			if len(echoed.Losses) != 1 || echoed.Losses[0].Severity != dragoman.Info {
 				t.Errorf("%s of a response, which only echoes it: %v", path, echoed.Losses)

@@ -60,7 +60,7 @@ func TestQuirkB2_ArgumentsAreEmittedOnceTheyBeginAnObject(t *testing.T) {
 	for _, tc := range []struct {
 		payload   string
 		fragments []string
-		told      string
+		emitted   string
 	}{
 		{codes.PayloadObject, []string{`{"a"`, `:1}`}, `{"a"|:1}`},
 		{codes.PayloadObject, []string{" ", "\n", ` {"a"`, `:1}`}, " \n {\"a\"|:1}"},
@@ -77,13 +77,13 @@ func TestQuirkB2_ArgumentsAreEmittedOnceTheyBeginAnObject(t *testing.T) {
 		for _, f := range tc.fragments {
 			call.Append(f)
 		}
-		var told []string
+		var emitted []string
 		for _, ev := range got {
 			if d, ok := ev.(*dragoman.PartDelta); ok {
-				told = append(told, d.Text)
+				emitted = append(emitted, d.Text)
 			}
 		}
-		if s := strings.Join(told, "|"); s != tc.told || string(call.Text) != strings.Join(tc.fragments, "") {
+		if s := strings.Join(emitted, "|"); s != tc.emitted || string(call.Text) != strings.Join(tc.fragments, "") {
 			t.Errorf("%q: emitted %q, stored %q", tc.fragments, s, call.Text)
 		}
 	}

@@ -283,23 +283,23 @@ func SplitID(id string) (bare, signature string) {
 }
 
 // TakeOffID splits the id of a call (see [SplitID]) and stores the signature in a field
-// of the call, where the gateway that appended it also accepts it. came is the original
-// id, or "" if it has no signature. A signature that the call already has takes
-// precedence; kept is false if it differs.
-func TakeOffID(c *dragoman.ToolCall) (came string, kept bool) {
+// of the call, where the gateway that appended it also accepts it. original is the
+// id before the split, or "" if it has no signature. A signature that the call already
+// has takes precedence; kept is false if it differs.
+func TakeOffID(c *dragoman.ToolCall) (original string, kept bool) {
 	bare, signature := SplitID(c.ID)
 	if signature == "" {
 		return "", true
 	}
-	came, c.ID = c.ID, bare
+	original, c.ID = c.ID, bare
 	if have := signatureOn(c); have != "" {
-		return came, have == signature
+		return original, have == signature
 	}
 	first := 0
-	if strings.Contains(came, litellmMark) {
+	if strings.Contains(original, litellmMark) {
 		first = 1
 	}
-	return came, keepSignature(c, signature, first)
+	return original, keepSignature(c, signature, first)
 }
 
 // keepSignature stores a signature in the first of signedMembers[first:] that the call

@@ -34,7 +34,7 @@ func SaysTooLong(e *dragoman.APIError) bool {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	}
-	return says(e, tooLongWords)
+	return mentions(e, tooLongWords)
 }
 
 // OpenAIWordsClass classifies an error of an OpenAI dialect by its message, for
@@ -47,16 +47,16 @@ func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 		return ""
 	case strings.HasPrefix(e.Message, "Incorrect API key provided"): // xAI, with status 400
 		return dragoman.ErrorAuth
-	case saysNoModel(e):
+	case isUnknownModel(e):
 		return dragoman.ErrorNotFound
 	default:
 		return ""
 	}
 }
 
-// saysNoModel reports whether an error with status 400 means that the server does not
+// isUnknownModel reports whether an error with status 400 means that the server does not
 // have the model.
-func saysNoModel(e *dragoman.APIError) bool {
+func isUnknownModel(e *dragoman.APIError) bool {
 	switch {
 	case e.Type == "invalid_model", // Mistral
 		e.Code == "model_decommissioned",                                   // Groq
@@ -71,9 +71,9 @@ func saysNoModel(e *dragoman.APIError) bool {
 	}
 }
 
-// says reports whether an error contains one of the phrases. The message of an
+// mentions reports whether an error contains one of the phrases. The message of an
 // OpenRouter error may be generic; the metadata then holds the upstream error.
-func says(e *dragoman.APIError, words []string) bool {
+func mentions(e *dragoman.APIError, words []string) bool {
 	text := e.Message
 	if e.Native != nil && strings.HasPrefix(text, "Provider returned error") {
 		text = string(e.Native.JSON)

@@ -75,12 +75,12 @@ func OpenAIStatuses(own dragoman.Format) Statuses {
 // account without credit; OpenAI clients would read that as an invalid request. For a
 // class without a status in the dialect it returns 503, which clients may retry.
 func (s Statuses) Of(e *dragoman.APIError) int {
-	class, came := e.Class, e.Status >= 400 && e.Status <= 599
-	if came && (class == "" || class == dragoman.ErrorUnknown) {
+	class, hasStatus := e.Class, e.Status >= 400 && e.Status <= 599
+	if hasStatus && (class == "" || class == dragoman.ErrorUnknown) {
 		class = ClassOfStatus(e.Status)
 	}
 	own := e.Native != nil && e.Native.Format == s.Own
-	if came && (own || slices.Contains(s.Has, e.Status) && ClassOfStatus(e.Status) == class) {
+	if hasStatus && (own || slices.Contains(s.Has, e.Status) && ClassOfStatus(e.Status) == class) {
 		return e.Status
 	}
 	if status := StatusOfClass(class); slices.Contains(s.Has, status) {
@@ -194,9 +194,9 @@ type ErrorSaid struct {
 	Wait bool
 }
 
-// ReportError reports what the error e at the pointer at loses in the written form
-// said: codes of its provider, and fields that only its provider knows.
-func ReportError(rep *dragoman.Report, e *dragoman.APIError, said ErrorSaid, at string) {
+// ReportError reports what the error e, at the pointer at, loses in its written form:
+// codes of its provider, and fields that only its provider knows.
+func ReportError(rep *dragoman.Report, e *dragoman.APIError, written ErrorSaid, at string) {
 	word := func(member, was, is string, sev dragoman.Severity) {
 		switch {
 		case was == "" || was == is:
@@ -206,16 +206,16 @@ func ReportError(rep *dragoman.Report, e *dragoman.APIError, said ErrorSaid, at 
 			rep.Addf(dragoman.Dropped, sev, at+member, "%.80q: the API's errors have no such field", was)
 		}
 	}
-	if said.Status != 0 && e.Status != 0 && e.Status != said.Status {
-		rep.Addf(dragoman.Lowered, dragoman.Info, at+"/status", "%d written as %d, the API's status for this kind of error", e.Status, said.Status)
+	if written.Status != 0 && e.Status != 0 && e.Status != written.Status {
+		rep.Addf(dragoman.Lowered, dragoman.Info, at+"/status", "%d written as %d, the API's status for this kind of error", e.Status, written.Status)
 	}
-	word("/type", e.Type, said.Type, dragoman.Info) // only Info: the class of the error is written
+	word("/type", e.Type, written.Type, dragoman.Info) // only Info: the class of the error is written
 	if e.Status == 0 || e.Code != strconv.Itoa(e.Status) {
-		word("/code", e.Code, said.Code, dragoman.Warn)
+		word("/code", e.Code, written.Code, dragoman.Warn)
 	}
-	word("/param", e.Param, said.Param, dragoman.Warn)
-	word("/request_id", e.RequestID, said.RequestID, dragoman.Info)
-	if e.RetryAfter > 0 && !said.Wait {
+	word("/param", e.Param, written.Param, dragoman.Warn)
+	word("/request_id", e.RequestID, written.RequestID, dragoman.Info)
+	if e.RetryAfter > 0 && !written.Wait {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at+"/retry_after", "the wait belongs in a response header, not in an error")
 	}
 	reportErrorMembers(rep, e, at)
@@ -236,7 +236,7 @@ func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
 				walk(r, false)
 			case chunk && envelope: // a field of the response, not of the error
 				r.Skip()
-			case !errorSays(e, k, r):
+			case !errorHas(e, k, r):
 				rep.Add(dragoman.Dropped, dragoman.Warn, at+"/"+extra.Escape(k), "only the API of this error has this field")
 			}
 		}
@@ -269,9 +269,9 @@ func isChunk(raw []byte) (chunk bool) {
 	return chunk
 }
 
-// errorSays consumes a field of an error. It reports whether e carries the same value,
+// errorHas consumes a field of an error. It reports whether e carries the same value,
 // or the value is empty.
-func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
+func errorHas(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
 	switch r.Kind() {
 	case '"', '0':
 		switch s := Text(r, ""); {

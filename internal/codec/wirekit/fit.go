@@ -47,14 +47,14 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 			s.Effort = EffortOf(*s.BudgetTokens)
 		}
 		s.Mode, s.BudgetTokens = codes.ReasoningAdaptive, nil
-		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", s.Effort)
+		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model accepts no budget; effort %s is sent", s.Effort)
 	}
 	if caps.NoReasoningWithTools && len(req.Tools) > 0 && !off(&s) {
 		s = dragoman.ReasoningSettings{Mode: codes.ReasoningOff}
 		if req.Reasoning != nil {
-			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
+			rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
 		} else {
-			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model calls no tools while it reasons; reasoning is switched off")
+			rep.Add(dragoman.Synthesized, dragoman.Info, "/reasoning", "the model cannot call tools while it reasons; reasoning is switched off")
 		}
 	}
 	if off(&s) && listed(caps.Refuses, effortNone) && caps.ReasoningOff == "" {
@@ -68,7 +68,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning", "reasoning cannot be switched off; the least budget, %d, is sent", least)
 	}
 	if s.Mode == codes.ReasoningOff && (s.Effort == "xhigh" || s.Effort == "max") && listed(caps.Refuses, effortOff) {
-		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s while reasoning is off; high is sent", s.Effort)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %s while reasoning is off; high is sent", s.Effort)
 		s.Effort = "high"
 	}
 	fitBudget(&s, caps, rep)
@@ -87,7 +87,7 @@ func fitReasoning(req *dragoman.Request, caps *targets.Capabilities, rep *dragom
 func dropReasoning(s *dragoman.ReasoningSettings, caps *targets.Capabilities, rep *dragoman.Report) bool {
 	why := "the model does not reason"
 	if caps.ThinksByDefault {
-		why = "the model takes no reasoning settings"
+		why = "the model accepts no reasoning settings"
 	}
 	if off(s) {
 		if caps.ReasoningOff != "" {
@@ -147,21 +147,21 @@ func Efforts() []string { return append(efforts[:], "default") }
 // an unknown effort. A model that accepts only none and default gets default for every
 // other effort.
 func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Report) {
-	asked := s.Effort
+	want := s.Effort
 	if off(s) {
-		asked = "none"
+		want = "none"
 	}
-	if asked == "" || slices.Contains(takes, asked) {
+	if want == "" || slices.Contains(takes, want) {
 		return
 	}
-	at := slices.Index(efforts[:], asked)
+	at := slices.Index(efforts[:], want)
 	if at < 0 {
 		s.Effort = ""
-		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the model takes no effort %.40q", asked)
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %.40q", want)
 		return
 	}
 	nearest, distance := "", len(efforts)
-	if asked != "none" && slices.Contains(takes, "default") {
+	if want != "none" && slices.Contains(takes, "default") {
 		nearest, takes = "default", nil
 	}
 	for i, e := range efforts {
@@ -176,5 +176,5 @@ func fitEffort(s *dragoman.ReasoningSettings, takes []string, rep *dragoman.Repo
 		s.Mode = codes.ReasoningDefault
 	}
 	s.Effort = nearest
-	rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s; %s is sent", asked, nearest)
+	rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model does not accept effort %s; %s is sent", want, nearest)
 }

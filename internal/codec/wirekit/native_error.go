@@ -30,23 +30,23 @@ type OwnError struct {
 //
 // The bytes do not contain the HTTP status; the caller passes it separately.
 func (o OwnError) JSON(e *dragoman.APIError) []byte {
-	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.ReadsOneWay(e.Native.JSON) || o.answers(e.Native.JSON) {
+	if e.Native == nil || e.Native.Format != o.Format || !jsonwire.ReadsOneWay(e.Native.JSON) || o.isResponse(e.Native.JSON) {
 		return nil
 	}
-	came := o.Decode(e.Status, nil, e.Native.JSON)
-	if came == nil || came.Class != e.Class || came.Message != e.Message || came.Type != e.Type || came.Code != e.Code || came.Param != e.Param {
+	decoded := o.Decode(e.Status, nil, e.Native.JSON)
+	if decoded == nil || decoded.Class != e.Class || decoded.Message != e.Message || decoded.Type != e.Type || decoded.Code != e.Code || decoded.Param != e.Param {
 		return nil
 	}
 	// These two may have come in a header, which is not stored.
-	if came.RequestID != "" && came.RequestID != e.RequestID || came.RetryAfter != 0 && came.RetryAfter != e.RetryAfter {
+	if decoded.RequestID != "" && decoded.RequestID != e.RequestID || decoded.RetryAfter != 0 && decoded.RetryAfter != e.RetryAfter {
 		return nil
 	}
 	return e.Native.JSON
 }
 
-// answers reports whether an error is neither an object nor a list of objects, or has a
+// isResponse reports whether an error is neither an object nor a list of objects, or has a
 // field of a response in any spelling.
-func (o OwnError) answers(raw []byte) bool {
+func (o OwnError) isResponse(raw []byte) bool {
 	r := jsonwire.NewReader(raw)
 	switch r.Kind() {
 	case '{':
@@ -62,11 +62,11 @@ func (o OwnError) answers(raw []byte) bool {
 		}
 		return r.End() != nil
 	case '[':
-		answers := false
+		found := false
 		for range r.Array() {
-			answers = o.answers(r.Raw()) || answers
+			found = o.isResponse(r.Raw()) || found
 		}
-		return answers || r.End() != nil
+		return found || r.End() != nil
 	default:
 		return true
 	}

@@ -173,11 +173,11 @@ func (s *Siblings) logprobs(f dragoman.Field) (rest []byte, ok bool) {
 	}
 	var w jsonwire.Writer
 	w.BeginArray()
-	asked, others := false, 0
+	requested, others := false, 0
 	for range r.Array() {
 		switch raw := r.Raw(); string(raw) {
 		case `"` + IncludeLogprobs + `"`:
-			asked = true
+			requested = true
 		case `"` + IncludeReasoning + `"`: // the canonical model has a field for it
 		default:
 			others++
@@ -185,7 +185,7 @@ func (s *Siblings) logprobs(f dragoman.Field) (rest []byte, ok bool) {
 		}
 	}
 	w.EndArray()
-	if !asked || r.Err() != nil {
+	if !requested || r.Err() != nil {
 		return nil, false
 	}
 	if s.Logprobs = true; others == 0 {

@@ -66,12 +66,12 @@ func encodeRequest(
 	}
 	reg := EncodeRegistry(req, limits, tools, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
-		forbidUnasked(req, reg)
+		blockUnrequestedCalls(req, reg)
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
 	w, err := write(o, reg, rep)
-	forbidUnasked(req, reg)
+	blockUnrequestedCalls(req, reg)
 	if err == nil && o.Target.Caps != (targets.Capabilities{}) {
 		if body, ok := replayUnchanged(req, limits, tools, o, w.Buf, rep, write); ok {
 			return dialect.Encoded{Body: body, Registry: reg}, nil
@@ -111,19 +111,19 @@ func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits targets.L
 	}
 }
 
-// forbidUnasked makes the registry block every call in the response to a request that
+// blockUnrequestedCalls makes the registry block every call in the response to a request that
 // offers no tools or forbids calls. Some models call tools anyway (quirk B37).
-func forbidUnasked(req *dragoman.Request, reg *interop.Registry) {
+func blockUnrequestedCalls(req *dragoman.Request, reg *interop.Registry) {
 	none := req.ToolChoice != nil && req.ToolChoice.Mode == dragoman.ChoiceNone
-	if none || len(req.Tools) == 0 && !toolsElsewhere(req) {
+	if none || len(req.Tools) == 0 && !hasOtherTools(req) {
 		reg.AllowOnly([]dragoman.ToolRef{})
 	}
 }
 
-// toolsElsewhere reports whether a request may have tools outside of its list: in a
+// hasOtherTools reports whether a request may have tools outside of its list: in a
 // prompt, cache or conversation that the server stores, in fields of one API, or in
 // items that only one provider reads.
-func toolsElsewhere(req *dragoman.Request) bool {
+func hasOtherTools(req *dragoman.Request) bool {
 	if req.PreviousResponseID != "" || strings.Contains(req.Model, ":prompt/") {
 		return true
 	}

@@ -13,16 +13,16 @@ import (
 // marks the calls that must not run: calls that the request did not allow (quirks B37,
 // E2), and after some reasons all calls (quirks B18, B19, C34).
 func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
-	whole, unasked := 0, 0
+	whole, forbidden := 0, 0
 	for _, c := range calls {
 		if !Cut(c) {
 			whole++
 		}
 		if reg.Forbid(c) {
-			unasked++
+			forbidden++
 		}
 	}
-	if unasked > 0 && unasked == len(calls) && (word == dragoman.StopNone || word.Runs()) {
+	if forbidden > 0 && forbidden == len(calls) && (word == dragoman.StopNone || word.Runs()) {
 		word = dragoman.StopMalformedCall // calls that the request did not ask for
 	}
 	reason := stopreason.Derive(word, whole, terminal)

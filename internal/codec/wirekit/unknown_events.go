@@ -32,7 +32,7 @@ type Unknown struct {
 // returns nil for a keep-alive event, and one shared loss for all types beyond the
 // limit.
 func (u *Unknown) Of(typ []byte) *dragoman.Loss {
-	if keepsAlive(typ) {
+	if isKeepAlive(typ) {
 		return nil
 	}
 	typ = typ[:min(len(typ), maxTyp)] // bounds the memory
@@ -123,8 +123,8 @@ func (s *Strays) Add(place string, key []byte) {
 // maxStray is the maximum length of a reported field name.
 const maxStray = 60
 
-// keepsAlive reports whether events of a type only keep the connection alive.
-func keepsAlive(typ []byte) bool {
+// isKeepAlive reports whether events of a type only keep the connection alive.
+func isKeepAlive(typ []byte) bool {
 	switch string(typ) {
 	case "ping", "keepalive", "heartbeat":
 		return true
@@ -139,7 +139,7 @@ type Late struct{ reported bool }
 
 // Event handles an event after the end. It ignores keep-alive events.
 func (l *Late) Event(ev sse.Event, rep *dragoman.Report) {
-	if l.reported || SaysNothing(ev) || keepsAlive(ev.Name) || keepsAlive([]byte(EventType(ev.Data))) {
+	if l.reported || SaysNothing(ev) || isKeepAlive(ev.Name) || isKeepAlive([]byte(EventType(ev.Data))) {
 		return
 	}
 	l.Bytes(rep)

@@ -217,7 +217,7 @@ func TestQuirkC33_DamagedFrameIsAnError(t *testing.T) {
 					t.Fatalf("pieces of %d: %v, %d frames", size, err, len(got))
 				}
 				if again := p.Feed([]byte("more"), nil); !errors.Is(again, tc.want) || !errors.Is(p.Close(), tc.want) {
-					t.Errorf("the error does not stick: %v", again)
+					t.Errorf("the error is not sticky: %v", again)
 				}
 			}
 		})
@@ -233,8 +233,8 @@ func TestManyHeadersAreLinear(t *testing.T) {
 	if err := new(eventstream.Parser).Feed(withHeaders(block), none); err != nil {
 		t.Error(err)
 	}
-	twice := append(block, block[len(block)-6:]...)
-	if err := new(eventstream.Parser).Feed(withHeaders(twice), none); !errors.Is(err, eventstream.ErrHeader) {
+	duplicates := append(block, block[len(block)-6:]...)
+	if err := new(eventstream.Parser).Feed(withHeaders(duplicates), none); !errors.Is(err, eventstream.ErrHeader) {
 		t.Error(err)
 	}
 }
@@ -249,7 +249,7 @@ func TestParserMax(t *testing.T) {
 	}
 	var p eventstream.Parser
 	if err := p.Feed(prelude(33<<20, 0), nil); err != nil {
-		t.Errorf("32 MiB and more must pass: %v", err)
+		t.Errorf("32 MiB must be accepted: %v", err)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestClaimedLengthTakesNoMemory(t *testing.T) {
 		}
 	})
 	if n := allocs.AllocedBytesPerOp(); n > 4096 {
-		t.Errorf("%d bytes for twelve that came", n)
+		t.Errorf("%d bytes for twelve bytes of input", n)
 	}
 }
 
@@ -293,8 +293,8 @@ func TestAppendRefusesInvalidHeaders(t *testing.T) {
 			t.Errorf("%s: %v %q", name, err, out)
 		}
 	}
-	twice := []eventstream.Header{header("n", eventstream.Text("1")), header("n", eventstream.Text("2"))}
-	if _, err := eventstream.Append(nil, twice, nil); !errors.Is(err, eventstream.ErrHeader) {
+	duplicates := []eventstream.Header{header("n", eventstream.Text("1")), header("n", eventstream.Text("2"))}
+	if _, err := eventstream.Append(nil, duplicates, nil); !errors.Is(err, eventstream.ErrHeader) {
 		t.Error(err)
 	}
 }

@@ -81,7 +81,7 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	left := signs().likeliest
 	because, contradicting := "", ""
 	for i, group := range e.groups {
-		facts := slices.DeleteFunc(slices.Clone(group), func(f fact) bool { return !f.seen || len(both(left, f.fits)) == 0 })
+		facts := slices.DeleteFunc(slices.Clone(group), func(f fact) bool { return !f.seen || len(intersect(left, f.fits)) == 0 })
 		if i == 0 && len(facts) == 0 {
 			return Guess{}, ErrUnknown
 		}
@@ -91,7 +91,7 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 				contradicting = cmp.Or(contradicting, f.because)
 				continue // the caller specified the dialect; a fact for another one is a mistake in the document
 			}
-			narrower := both(next, f.fits)
+			narrower := intersect(next, f.fits)
 			if len(narrower) == 0 {
 				return Guess{}, contradiction(left, facts, kind)
 			}
@@ -107,7 +107,7 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 			return Guess{}, ErrUnknown
 		}
 		if because == "" { // every fact indicates another dialect
-			because = youSaidSo + ", although " + contradicting
+			because = specified + ", although " + contradicting
 		}
 		return Guess{Dialect: dialect, Kind: kind, Because: because}, nil
 	}
@@ -120,8 +120,8 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 func contradiction(left []dragoman.Dialect, facts []fact, kind Kind) error {
 	e := &AmbiguousError{Kind: kind}
 	for _, f := range facts {
-		fits := both(left, f.fits)
-		if len(both(e.Fits, fits)) > 0 {
+		fits := intersect(left, f.fits)
+		if len(intersect(e.Fits, fits)) > 0 {
 			continue
 		}
 		e.Fits = append(e.Fits, fits...)
@@ -130,8 +130,8 @@ func contradiction(left []dragoman.Dialect, facts []fact, kind Kind) error {
 	return e
 }
 
-// both returns the common elements of two lists, in the order of the first.
-func both(a, b []dragoman.Dialect) []dragoman.Dialect {
+// intersect returns the common elements of two lists, in the order of the first.
+func intersect(a, b []dragoman.Dialect) []dragoman.Dialect {
 	var out []dragoman.Dialect
 	for _, d := range a {
 		if slices.Contains(b, d) {

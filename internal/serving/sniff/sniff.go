@@ -141,8 +141,8 @@ func firstValue(text []byte) (value, rest []byte, ok bool) {
 	return value, bytes.TrimLeft(text[len(value):], " \t\r\n"), true
 }
 
-// youSaidSo is the reason for a guess without evidence in the document.
-const youSaidSo = "it was specified"
+// specified is the reason for a guess without evidence in the document.
+const specified = "it was specified"
 
 // Of guesses what data is; for a stream its beginning is enough. kind and dialect, if
 // not empty, are already known. The error is ErrUnknown, a *NotChatError or an
@@ -159,7 +159,7 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		}
 	}
 	if kind != "" && dialect != "" {
-		return Guess{Dialect: dialect, Kind: kind, Because: youSaidSo}, nil
+		return Guess{Dialect: dialect, Kind: kind, Because: specified}, nil
 	}
 	if kind == Stream {
 		return streamed(data, doc, dialect)

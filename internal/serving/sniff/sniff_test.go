@@ -26,7 +26,7 @@ func (tc guessCase) check(t *testing.T) {
 	t.Helper()
 	g, err := sniff.Of([]byte(tc.doc), "", "")
 	if err != nil || g.Dialect != tc.dialect || g.Kind != tc.kind || len(g.Or) != tc.or {
-		t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+		t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 	}
 	if err == nil && g.Because == "" {
 		t.Errorf("%s: no reason", tc.doc)
@@ -49,7 +49,7 @@ func TestStoredJSON(t *testing.T) {
 		tc.check(t)
 	}
 	if g, err := sniff.Of([]byte(`{"v":1,"messages":[{"role":"user","parts":[]}]}`), "", dialectname.OpenAIChat); err == nil && g.Dialect != dialectname.OpenAIChat {
-		t.Errorf("what was said to be Chat is taken for %v", g)
+		t.Errorf("a document specified as Chat is guessed as %v", g)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestRequestsOfOtherAPIsAreNamed(t *testing.T) {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var not *sniff.NotChatError
 		if !errors.As(err, &not) || !strings.Contains(err.Error(), tc.what) {
-			t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+			t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 		}
 	}
 	// A specified kind and dialect take precedence.
@@ -208,7 +208,7 @@ func TestContradictionIsNotGuessed(t *testing.T) {
 		g, err := sniff.Of([]byte(tc.doc), "", "")
 		var ambiguous *sniff.AmbiguousError
 		if !errors.As(err, &ambiguous) || !slices.Equal(ambiguous.Fits, tc.fits) {
-			t.Errorf("%s\nis taken for %+v, %v", tc.doc, g, err)
+			t.Errorf("%s\nis guessed as %+v, %v", tc.doc, g, err)
 			continue
 		}
 		for _, d := range tc.fits {
@@ -216,7 +216,7 @@ func TestContradictionIsNotGuessed(t *testing.T) {
 				t.Errorf("the error does not name %s: %v", d, err)
 			}
 			if g, err := sniff.Of([]byte(tc.doc), "", d); err != nil || g.Dialect != d || g.Kind != sniff.Request || len(g.Or) > 0 {
-				t.Errorf("%s\nsaid to be %s is taken for %+v, %v", tc.doc, d, g, err)
+				t.Errorf("%s\nspecified as %s is guessed as %+v, %v", tc.doc, d, g, err)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestContradictionIsNotGuessed(t *testing.T) {
 func TestUnknownDocumentIsNotGuessed(t *testing.T) {
 	for _, doc := range []string{"", " ", "{", "[]", "[1]", "{}", "hello", `{"answer":42}`, "\x00\x00\x00\x10", "[[", `"text"`} {
 		if g, err := sniff.Of([]byte(doc), "", ""); !errors.Is(err, sniff.ErrUnknown) {
-			t.Errorf("%q is taken for %+v, %v", doc, g, err)
+			t.Errorf("%q is guessed as %+v, %v", doc, g, err)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("half a guess: %+v", g)
 		}
 		if sniff.IsStream(data) && ok && g.Kind != sniff.Stream {
-			t.Errorf("a stream is taken for %+v", g)
+			t.Errorf("a stream is guessed as %+v", g)
 		}
 	})
 }
